@@ -1,0 +1,45 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-kind check format crds lock clean
+
+$(VENV)/.ready: requirements/dev.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how they are admitted
+	$(BIN)/admitter demo
+
+test: $(VENV)/.ready          ## every ring of tests that this machine must be able to run
+	bash tests/run.sh
+
+test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)
+	bash tests/kind.sh
+
+check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m admitter.api.crds --check
+
+format: $(VENV)/.ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+crds: $(VENV)/.ready          ## write crds/*.yaml from the models
+	$(BIN)/python -m admitter.api.crds
+
+lock: $(VENV)/.ready          ## compile requirements/*.txt with hashes (needs uv)
+	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
+		--annotation-style line -o requirements/base.txt
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-header \
+		--annotation-style line -o requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,114 @@
+"""Quantities as exact integers, and the resource vectors made of them.
+
+CPU counts in thousandths of a core, every other resource in its own unit; a fraction of a
+unit is rounded up, so that nobody is charged less than was asked. Python's integers have
+no largest value, so sums never overflow and "unlimited" is written `None`, never a number.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+Amounts = dict[str, int]
+"""Resource name to amount, in the resource's unit."""
+
+CPU = "cpu"
+
+MAX_VALUE = 2**63 - 1
+"""The largest value of a quantity that Kubernetes can represent."""
+
+QUANTITY_PATTERN = (
+    r"^[+-]?(?:[0-9]{1,32}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?$"
+)
+"""Kubernetes' grammar of quantities, with bounds on the number of digits."""
+
+_SPLIT = re.compile(r"^([+-]?[0-9.]+)(.*)$")
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_GRAMMAR = re.compile(QUANTITY_PATTERN)
+
+
+class InvalidQuantityError(ValueError):
+    """A text that is no quantity, or one that no resource can have."""
+
+
+def parse_quantity(text: str | int) -> Fraction:
+    """The exact value of a Kubernetes quantity.
+
+    Args:
+        text: as written in a manifest, such as `2`, `500m`, `36Gi` or `1e3`.
+
+    Raises:
+        InvalidQuantityError: `text` is not in the grammar, negative, or larger than Kubernetes represents.
+    """
+    written = str(text)
+    if not written:
+        raise InvalidQuantityError("a quantity is empty")
+    if len(written) > 64 or not _GRAMMAR.match(written):
+        raise InvalidQuantityError(f"{_shown(written)} is not a quantity")
+    match = _SPLIT.match(written)
+    assert match is not None, "the grammar starts with digits"
+    number, suffix = match.groups()
+    value = Fraction(number) * _scale(suffix)
+    if value < 0:
+        raise InvalidQuantityError(f"{_shown(written)} is negative")
+    if value > MAX_VALUE:
+        raise InvalidQuantityError(f"{_shown(written)} is larger than 2^63-1, the most Kubernetes represents")
+    return value
+
+
+def _scale(suffix: str) -> Fraction:
+    if suffix in _BINARY:
+        return Fraction(_BINARY[suffix])
+    if suffix in _DECIMAL:
+        return Fraction(10) ** _DECIMAL[suffix]
+    return Fraction(10) ** int(suffix[1:])
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def to_amount(resource: str, quantity: str | int) -> int:
+    """The amount of a resource that a quantity stands for, rounded up to a whole unit.
+
+    Args:
+        resource: the resource's name; `cpu` is counted in thousandths.
+        quantity: as written in a manifest.
+
+    Raises:
+        InvalidQuantityError: as `parse_quantity`.
+    """
+    value = parse_quantity(quantity)
+    if resource == CPU:
+        value *= 1000
+    return -(-value.numerator // value.denominator)
+
+
+def to_quantity(resource: str, amount: int) -> str:
+    """An amount as the shortest exact Kubernetes quantity, for status fields and messages."""
+    if resource == CPU:
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    for suffix, size in reversed(_BINARY.items()):
+        if size >= _BINARY["Mi"] and amount and amount % size == 0:  # 1024 GPUs are not 1Ki GPUs
+            return f"{amount // size}{suffix}"
+    return str(amount)
+
+
+def add(into: Amounts, other: Mapping[str, int], times: int = 1) -> None:
+    """Add `times` × `other` to `into`, in place."""
+    for resource, amount in other.items():
+        into[resource] = into.get(resource, 0) + amount * times
+
+
+def total(vectors: Iterable[Mapping[str, int]]) -> Amounts:
+    """The sum of resource vectors."""
+    result: Amounts = {}
+    for vector in vectors:
+        add(result, vector)
+    return result
+
+
+def maximum(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
+    """The larger of two vectors, resource by resource; a resource that is missing counts as 0."""
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}

@@ -1,0 +1,30 @@
+"""The names that Admitter shares with its users: group, labels, annotations, identities."""
+
+GROUP = "admitter.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+NAMESPACE = "admitter-system"
+SERVICE_ACCOUNT = "admitter-controller"
+CONTROLLER_USER = f"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNT}"
+"""The user name under which the controller runs everywhere; the policies let it pass."""
+
+FIELD_MANAGER = "admitter"
+
+QUEUE_LABEL = f"{GROUP}/queue-name"
+"""On a Job: the LocalQueue it is submitted to."""
+
+WORKLOAD_LABEL = f"{GROUP}/workload"
+"""On an admitted Job's pods: the Workload whose quota they use."""
+
+CLUSTER_QUEUE_LABEL = f"{GROUP}/cluster-queue"
+"""On an admitted Job's pods: the ClusterQueue that admitted them."""
+
+FLAVORS_ANNOTATION = f"{GROUP}/flavors"
+"""On an admitted Job's pods: resource to flavor, as JSON; what they use if their Workload is gone."""
+
+INJECTED_ANNOTATION = f"{GROUP}/injected"
+"""On a Job: what the last admission put into its pod template, as JSON, so that the next can replace it."""
+
+SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
+"""On a pod of a simulated node: after how many seconds it completes."""
