@@ -1,0 +1,76 @@
+"""What can go wrong between Admitter and the API server.
+
+ClusterError
+├── ConfigurationError    no usable kubeconfig, or a context that is not in it
+├── UnreachableError      no answer: connection refused, lost or too slow
+└── ApiError              an answer that refuses; `status` and `reason` as the server gave them
+    ├── ConflictError     409: the object changed, or exists already (`already_exists`)
+    ├── NotFoundError     404
+    └── GoneError         410: the resource version is too old to continue from
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class ClusterError(Exception):
+    """Any failure of talking to the cluster."""
+
+
+class ConfigurationError(ClusterError):
+    """There is no configuration to reach a cluster with."""
+
+
+class UnreachableError(ClusterError):
+    """The API server gave no answer; whether it acted on the request is unknown."""
+
+
+class ApiError(ClusterError):
+    """The API server refused a request.
+
+    Attributes:
+        status: the HTTP status.
+        reason: the server's own word, such as `Forbidden` or `Invalid`.
+        retry_after: seconds after which the server wants to be asked again, if it said so.
+    """
+
+    def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+
+
+class ConflictError(ApiError):
+    """The object is not at the resource version that the request named, or exists already."""
+
+    @property
+    def already_exists(self) -> bool:
+        """Whether a create found the name taken."""
+        return self.reason == "AlreadyExists"
+
+
+class NotFoundError(ApiError):
+    """The object, its namespace or its kind does not exist."""
+
+
+class GoneError(ApiError):
+    """The resource version asked for is no longer in the server's history."""
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {404: NotFoundError, 409: ConflictError, 410: GoneError}
+
+
+def api_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> ApiError:
+    """The exception for an answer that refuses.
+
+    Args:
+        status: the HTTP status (or the code in a watch's ERROR event).
+        body: the `Status` object of the answer; empty if it was none.
+        retry_after: the header of that name.
+    """
+    reason = str(body.get("reason") or "Unknown")
+    message = str(body.get("message") or f"the API server answered {status}")
+    seconds = float(retry_after) if retry_after and retry_after.isdigit() else None
+    return _BY_STATUS.get(status, ApiError)(status, reason, message, seconds)

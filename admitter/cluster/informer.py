@@ -1,0 +1,148 @@
+"""Keeps a store equal to what the API server has: list in pages, watch, resume, list again.
+
+Next step: the listeners of the store (`admitter.controllers`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from random import Random
+from typing import Any, Final, Generic
+
+import orjson
+import structlog
+
+from admitter.cluster.errors import ClusterError, GoneError, UnreachableError, api_error
+from admitter.cluster.store import Store, V
+from admitter.cluster.transport import Json, Transport
+
+PAGE: Final = 500
+WATCH_SECONDS: Final = 300
+SILENCE_SECONDS: Final = 90.0
+"""A watch that brings nothing for this long is taken for dead: servers send a bookmark a minute."""
+FIRST_PAUSE_SECONDS: Final = 0.2
+LONGEST_PAUSE_SECONDS: Final = 10.0
+
+log = structlog.get_logger(__name__)
+
+
+class Informer(Generic[V]):
+    """Lists and watches one collection, for as long as `run` is not cancelled."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        path: str,
+        parse: Callable[[Json], V],
+        *,
+        selector: str = "",
+        random: Random,
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            transport: where to read.
+            path: of the collection, such as `/apis/batch/v1/jobs`.
+            parse: keeps the fields that are used.
+            selector: a label selector, to watch less than everything.
+            random: spreads the ends of watches over time.
+        """
+        self.store: Store[V] = Store()
+        self.synced = asyncio.Event()
+        self.path = path
+        self._transport = transport
+        self._parse = parse
+        self._selector = {"labelSelector": selector} if selector else {}
+        self._random = random
+        self._version = ""
+
+    async def run(self) -> None:
+        """List and watch until cancelled; failures are logged and tried again with growing pauses."""
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                    self.synced.set()
+                await self._watch()
+                pause = FIRST_PAUSE_SECONDS
+            except ClusterError as error:
+                if isinstance(error, GoneError):
+                    self._version = ""
+                log.warning("watch interrupted", path=self.path, error=str(error))
+                await asyncio.sleep(pause * (1 + self._random.random()))
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    async def _list(self) -> None:
+        views: list[V] = []
+        query = {"limit": str(PAGE), **self._selector}
+        while True:
+            page = await self._transport.get(self.path, query)
+            views.extend(view for item in page["items"] if (view := self._parsed(item)) is not None)
+            if not page["metadata"].get("continue"):
+                break
+            query["continue"] = page["metadata"]["continue"]
+        version = page["metadata"]["resourceVersion"]
+        self.store.replace(views, int(version))
+        self._version = version
+
+    async def _watch(self) -> None:
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(WATCH_SECONDS + self._random.randrange(WATCH_SECONDS)),
+            **self._selector,
+        }
+        async with self._transport.stream(self.path, query) as body:
+            async for line in _lines(body.iter_any().__aiter__(), self.path):
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise UnreachableError(f"watching {self.path}: an event is cut off") from error
+        kind, item = event["type"], event["object"]
+        if kind == "ERROR":
+            raise api_error(int(item.get("code", 500)), item)
+        metadata = item["metadata"]
+        if kind == "DELETED":
+            self.store.delete((metadata.get("namespace", ""), metadata["name"]), metadata["uid"])
+        elif kind in {"ADDED", "MODIFIED"} and (view := self._parsed(item)) is not None:
+            self.store.apply(view)
+        self._version = metadata["resourceVersion"]
+
+    def _parsed(self, item: Json) -> V | None:
+        """The view of an object; one that can't be read is left out and named, and harms no other."""
+        try:
+            return self._parse(item)
+        except Exception:
+            metadata: dict[str, Any] = item.get("metadata", {})
+            log.exception(
+                "object left out: it can't be read",
+                path=self.path,
+                namespace=metadata.get("namespace", ""),
+                name=metadata.get("name", ""),
+            )
+            return None
+
+
+async def _lines(chunks: AsyncIterator[bytes], path: str) -> AsyncIterator[bytes]:
+    """The lines of a watch.
+
+    Raises:
+        UnreachableError: nothing came for `SILENCE_SECONDS`.
+    """
+    rest = b""
+    while True:
+        try:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise UnreachableError(f"watching {path}: silent for {SILENCE_SECONDS:.0f} s") from error
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line

@@ -1,0 +1,105 @@
+"""The controller's picture of one kind: the newest version seen of every object.
+
+Watch events and the answers to the controller's own writes both end here. Resource versions of
+one kind grow, so an older version never replaces a newer one, and the controller sees its own
+writes at once instead of deciding again on what it has just changed.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+Key = tuple[str, str]
+"""Namespace and name; the namespace of a cluster-scoped object is empty."""
+
+
+class View(Protocol):
+    """The fields of an object that are used, parsed."""
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+
+    @property
+    def uid(self) -> str:
+        """The object's UID."""
+
+    @property
+    def version(self) -> int:
+        """Its resource version."""
+
+
+V = TypeVar("V", bound=View)
+Listener = Callable[[V | None, V | None], None]
+"""Called with the old and the new view of an object; `None` is: there was none, there is none."""
+
+_REMEMBERED_DELETIONS = 10_000
+
+
+class Store(Generic[V]):
+    """Objects of one kind by key, and who listens to their changes."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, V] = {}
+        self._listeners: list[Listener[V]] = []
+        # A write's answer may arrive after the event of the object's deletion: it must not bring it back.
+        self._deleted: OrderedDict[str, None] = OrderedDict()
+
+    def listen(self, listener: Listener[V]) -> None:
+        """Call `listener` at every change from now on."""
+        self._listeners.append(listener)
+
+    def get(self, key: Key) -> V | None:
+        """The newest view of an object."""
+        return self._objects.get(key)
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._objects.values())
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def apply(self, view: V) -> None:
+        """Take in a version of an object, unless a newer one or its deletion is known."""
+        old = self._objects.get(view.key)
+        if view.uid in self._deleted or (old is not None and old.version >= view.version):
+            return
+        if old is not None and old.uid != view.uid:
+            self._forget(old)
+            old = None
+        self._objects[view.key] = view
+        self._notify(old, view)
+
+    def delete(self, key: Key, uid: str) -> None:
+        """Take in an object's deletion; one of an earlier object of the same name is known already."""
+        self._remember(uid)
+        old = self._objects.get(key)
+        if old is not None and old.uid == uid:
+            self._forget(old)
+
+    def replace(self, views: list[V], version: int) -> None:
+        """Take in a whole list: what it lacks, and is not newer than the list, is gone.
+
+        Args:
+            views: all objects there are.
+            version: the resource version of the list.
+        """
+        listed = {view.key for view in views}
+        for old in [v for v in self._objects.values() if v.key not in listed and v.version <= version]:
+            self._remember(old.uid)
+            self._forget(old)
+        for view in views:
+            self.apply(view)
+
+    def _forget(self, old: V) -> None:
+        del self._objects[old.key]
+        self._notify(old, None)
+
+    def _remember(self, uid: str) -> None:
+        self._deleted[uid] = None
+        if len(self._deleted) > _REMEMBERED_DELETIONS:
+            self._deleted.popitem(last=False)
+
+    def _notify(self, old: V | None, new: V | None) -> None:
+        for listener in self._listeners:
+            listener(old, new)
