@@ -1,0 +1,76 @@
+"""Why a workload waits, as data; sentences are made at the edge.
+
+A refusal holds only what stays true while the workload waits (what it asks and what the limits
+are, never what is free right now), so that it changes, and is written, rarely.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """The rule that stopped a workload; the words are those of the condition's reason."""
+
+    RESOURCE_NOT_COVERED = "ResourceNotCovered"
+    NOTHING_REQUESTED = "NothingRequested"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    NEVER_FITS = "NeverFits"
+    INSUFFICIENT_QUOTA = "InsufficientQuota"
+    BEHIND_HEAD = "BehindHead"
+
+
+class Rule(StrEnum):
+    """Why one flavor was not taken."""
+
+    TAINT = "taint"
+    LABELS = "labels"
+    LIMIT = "limit"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorRefusal:
+    """One flavor that a pod set could not have.
+
+    Attributes:
+        flavor: its name.
+        rule: which rule refused it.
+        resource: the resource that is short; empty for taints and labels.
+        asked: the amount asked of it within this decision.
+        quota: the amount that the queue has of it at most.
+        detail: the taint, or the labels.
+    """
+
+    flavor: str
+    rule: Rule
+    resource: str = ""
+    asked: int = 0
+    quota: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a workload was not admitted.
+
+    Attributes:
+        reason: the rule.
+        queue: the ClusterQueue that refused.
+        pod_set: the pod set that found no flavor, if that is why.
+        resources: the resources concerned: not covered, or covered but not asked for.
+        flavors: every flavor tried, in order.
+    """
+
+    reason: Reason
+    queue: str
+    pod_set: str = ""
+    resources: tuple[str, ...] = ()
+    flavors: tuple[FlavorRefusal, ...] = ()
+
+
+def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:
+    """The reason that follows from all flavors of one group being refused."""
+    rules = {refusal.rule for refusal in flavors}
+    if Rule.BUSY in rules:
+        return Reason.INSUFFICIENT_QUOTA
+    return Reason.NEVER_FITS if Rule.LIMIT in rules else Reason.NO_MATCHING_FLAVOR

@@ -1,0 +1,198 @@
+"""What the policy decides about: flavors, queues and workloads, as immutable values.
+
+Everything is hashable, so that workloads of equal shape can be recognised as one class.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+FlavorResource = tuple[str, str]
+"""A flavor's name and a resource's name: the unit in which quota is counted."""
+
+
+class Strategy(StrEnum):
+    """What a workload that does not fit means for those behind it."""
+
+    BEST_EFFORT_FIFO = "BestEffortFIFO"
+    STRICT_FIFO = "StrictFIFO"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A node taint: pods stay away unless they tolerate it."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+    @property
+    def repels(self) -> bool:
+        """Whether it keeps pods away, rather than only making the node less liked."""
+        return self.effect in {"NoSchedule", "NoExecute"}
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's toleration; an empty key with `Exists` tolerates every taint, an empty effect every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether pods with it may run on nodes with the taint (Kubernetes' own rule)."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.operator == "Exists":
+            return not self.key or self.key == taint.key
+        return self.key == taint.key and self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One expression of a node selector term."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether nodes with these labels satisfy it (Kubernetes' own rule)."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+            case "Gt" | "Lt":
+                return self._compares(value)
+        return False
+
+    def _compares(self, value: str | None) -> bool:
+        try:
+            left, right = int(value or ""), int(self.values[0])
+        except (ValueError, IndexError):
+            return False
+        return left > right if self.operator == "Gt" else left < right
+
+
+Term = tuple[Requirement, ...]
+"""A node selector term: all of its requirements must match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """One kind of hardware: the labels and taints of its nodes, and the tolerations it brings along."""
+
+    name: str
+    labels: tuple[tuple[str, str], ...] = ()
+    taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Codependent resources: a pod set gets one flavor for all of them. Flavors are tried in this order."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A ClusterQueue's rules.
+
+    Attributes:
+        name: of the ClusterQueue.
+        strategy: its queueing strategy.
+        groups: disjoint groups of resources and of flavors.
+        quotas: `min` by flavor and resource, in the resource's unit.
+    """
+
+    name: str
+    strategy: Strategy
+    groups: tuple[Group, ...]
+    quotas: Mapping[FlavorResource, int] = field(hash=False)
+
+    def covered(self) -> tuple[str, ...]:
+        """The resources that the queue counts."""
+        return tuple(resource for group in self.groups for resource in group.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods that are alike: what one of them requests, and which nodes they accept.
+
+    Attributes:
+        name: unique within the workload.
+        count: number of pods.
+        requests: amount by resource, of one pod.
+        node_selector: labels that nodes must have.
+        terms: required node affinity; one of the terms must match. None: any node.
+        tolerations: of its pods.
+    """
+
+    name: str
+    count: int
+    requests: tuple[tuple[str, int], ...]
+    node_selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[Term, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Work that asks for admission.
+
+    Attributes:
+        uid: unique; the last key of every order.
+        queue: the ClusterQueue it waits in.
+        priority: higher goes first.
+        created: seconds since the epoch; earlier goes first among equals.
+        pod_sets: all of them are admitted together.
+    """
+
+    uid: str
+    queue: str
+    priority: int
+    created: float
+    pod_sets: tuple[PodSet, ...]
+
+    @property
+    def rank(self) -> tuple[int, float, str]:
+        """Its place in the queue, smallest first (design: priority, creation time, UID)."""
+        return (-self.priority, self.created, self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The flavors that a pod set got and what all of its pods use."""
+
+    name: str
+    count: int
+    flavors: tuple[tuple[str, str], ...]
+    usage: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A reservation of quota in a queue."""
+
+    queue: str
+    pod_sets: tuple[Assignment, ...]
+
+    def usage(self) -> Iterator[tuple[FlavorResource, int]]:
+        """What it holds; the same flavor and resource may come more than once."""
+        for assignment in self.pod_sets:
+            flavors = dict(assignment.flavors)
+            for resource, amount in assignment.usage:
+                yield (flavors[resource], resource), amount
