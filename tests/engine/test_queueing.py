@@ -1,0 +1,112 @@
+"""The order of admission. Source: 003, *Queueing strategy*; design §3, *Order*."""
+
+from admitter.engine.explain import Reason
+from admitter.engine.model import Strategy
+from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
+
+DEFAULT = flavor("default")
+STRICT = queue("q", {"cpu": {"default": "9"}}, Strategy.STRICT_FIFO)
+BEST_EFFORT = queue("q", {"cpu": {"default": "9"}})
+
+
+def test_priority_then_age_then_uid() -> None:
+    made = engine(DEFAULT, BEST_EFFORT)
+    made.submit(workload("b", pods(cpu="1"), created=2))
+    made.submit(workload("a", pods(cpu="1"), created=2))
+    made.submit(workload("old", pods(cpu="1"), created=1))
+    made.submit(workload("important", pods(cpu="1"), created=9, priority=5))
+    assert admitted(made.cycle()) == ["important", "old", "a", "b"]
+
+
+def test_strict_head_blocks_those_behind_it() -> None:
+    made = engine(DEFAULT, STRICT)
+    made.submit(workload("runs", pods(cpu="5"), created=1))
+    made.submit(workload("head", pods(cpu="5"), created=2))
+    made.submit(workload("small", pods(cpu="1"), created=3))
+    plan = made.cycle()
+    assert admitted(plan) == ["runs"]
+    assert {uid: refusal.reason for uid, refusal in plan.refusals.items()} == {
+        "head": Reason.INSUFFICIENT_QUOTA,
+        "small": Reason.BEHIND_HEAD,
+    }
+    made.release("runs")
+    assert admitted(made.cycle()) == ["head", "small"]
+
+
+def test_strict_head_that_leaves_lets_the_next_in() -> None:
+    made = engine(DEFAULT, STRICT)
+    made.submit(workload("head", pods(cpu="10"), created=1))
+    made.submit(workload("small", pods(cpu="1"), created=2))
+    assert admitted(made.cycle()) == []
+    made.withdraw("head")
+    assert admitted(made.cycle()) == ["small"]
+
+
+def test_a_newcomer_of_higher_priority_goes_before_a_strict_head() -> None:
+    made = engine(DEFAULT, STRICT)
+    made.submit(workload("head", pods(cpu="10"), created=1))
+    made.cycle()
+    made.submit(workload("first", pods(cpu="1"), created=2, priority=1))
+    made.submit(workload("later", pods(cpu="1"), created=3))
+    assert admitted(made.cycle()) == ["first"]
+
+
+def test_best_effort_passes_over_what_does_not_fit() -> None:
+    made = engine(DEFAULT, BEST_EFFORT)
+    made.submit(workload("runs", pods(cpu="5"), created=1))
+    made.submit(workload("head", pods(cpu="5"), created=2))
+    made.submit(workload("small", pods(cpu="1"), created=3))
+    assert admitted(made.cycle()) == ["runs", "small"]
+
+
+def test_a_parked_class_is_tried_again_when_quota_is_freed_and_not_before() -> None:
+    made = engine(DEFAULT, BEST_EFFORT)
+    made.submit(workload("runs", pods(cpu="9")))
+    made.submit(workload("waits", pods(cpu="2")))
+    made.cycle()
+    assert not made.changed
+    made.submit(workload("also", pods(cpu="2"), created=5))
+    plan = made.cycle()
+    assert admitted(plan) == []
+    assert list(plan.refusals) == ["also"], "the one told before is not told again"
+    made.release("runs")
+    assert admitted(made.cycle()) == ["waits", "also"]
+
+
+def test_a_larger_quota_and_a_changed_flavor_wake_what_waits() -> None:
+    made = engine(flavor("default", zone="a"), queue("q", {"cpu": {"default": "1"}}))
+    made.submit(workload("big", pods(cpu="2")))
+    made.submit(workload("elsewhere", pods(cpu="1", selector={"zone": "b"})))
+    assert admitted(made.cycle()) == []
+    made.set_queue(queue("q", {"cpu": {"default": "3"}}))
+    assert admitted(made.cycle()) == ["big"]
+    made.set_flavor(flavor("default", zone="b"))
+    assert admitted(made.cycle()) == ["elsewhere"]
+
+
+def test_a_workload_that_changes_while_it_waits_is_judged_anew() -> None:
+    made = engine(DEFAULT, BEST_EFFORT)
+    made.submit(workload("w", pods(cpu="10")))
+    made.cycle()
+    made.submit(workload("w", pods(cpu="9")))
+    assert admitted(made.cycle()) == ["w"]
+
+
+def test_a_queue_that_goes_keeps_its_waiting_and_its_use() -> None:
+    made = engine(DEFAULT, BEST_EFFORT)
+    made.submit(workload("runs", pods(cpu="5")))
+    made.cycle()
+    made.submit(workload("waits", pods(cpu="5")))
+    made.remove_queue("q")
+    assert admitted(made.cycle()) == []
+    made.set_queue(BEST_EFFORT)
+    assert admitted(made.cycle()) == []
+    made.release("runs")
+    assert admitted(made.cycle()) == ["waits"]
+
+
+def test_queues_do_not_touch_each_other() -> None:
+    made = engine(DEFAULT, BEST_EFFORT, queue("other", {"cpu": {"default": "1"}}))
+    made.submit(workload("a", pods(cpu="9")))
+    made.submit(workload("b", pods(cpu="1"), queue="other"))
+    assert admitted(made.cycle()) == ["b", "a"], "queues are looked at by name"
