@@ -1,0 +1,99 @@
+"""`admitter sandbox`: a local control plane with simulated nodes."""
+
+import os
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.errors import SandboxError
+from admitter.sandbox.folders import state_folder
+from admitter.sandbox.nodes import DEFAULT_NODES
+from admitter.sandbox.state import Phase, State
+
+app = typer.Typer(
+    name="sandbox",
+    help="A local control plane with simulated nodes, to try things on.",
+    no_args_is_help=True,
+)
+
+_console = Console(stderr=True, highlight=False)
+
+Name = Annotated[str, typer.Option(help="Which sandbox; several can run side by side.")]
+
+
+@app.command()
+def up(
+    nodes: Annotated[
+        Path | None, typer.Option(help="A file with manifests of the nodes to simulate, instead of six.")
+    ] = None,
+    no_nodes: Annotated[bool, typer.Option("--no-nodes", help="Simulate no nodes.")] = False,
+    name: Name = "default",
+) -> None:
+    """Start the control plane; the first time its programs are built."""
+    if nodes and no_nodes:
+        raise typer.BadParameter("--nodes and --no-nodes exclude each other")
+    began = time.monotonic()
+    with _errors_shown():
+        control_plane = ControlPlane.start(
+            state_folder(name), nodes=None if no_nodes else nodes or DEFAULT_NODES, console=_console
+        )
+    if control_plane.started:
+        typer.echo(f"Sandbox {name} is up, after {time.monotonic() - began:.0f} s. To use it:")
+    else:
+        typer.echo(f"Sandbox {name} is running already. To use it:")
+    option = "" if name == "default" else f" --name {name}"
+    typer.echo(f'  eval "$(admitter sandbox env{option})" && kubectl get nodes')
+    typer.echo(f"  admitter sandbox down{option}")
+
+
+@app.command()
+def status(name: Name = "default") -> None:
+    """Show what runs; exit with 1 if the control plane does not."""
+    with _errors_shown():
+        folder = state_folder(name)
+        state = State.load(folder)
+        if state is None or not state.running:
+            failure = f": {state.message}" if state and state.phase is Phase.FAILED else ""
+            raise SandboxError(f"sandbox {name} is not running{failure}")
+    typer.echo(f"Sandbox {name}: {state.phase}")
+    typer.echo(f"  {'server':<24} {state.server}")
+    typer.echo(f"  {'folder':<24} {folder}")
+    for component, identity in state.components.items():
+        typer.echo(f"  {component:<24} process {identity.pid}")
+    if state.phase is not Phase.READY:
+        raise typer.Exit(1)
+
+
+@app.command()
+def env(name: Name = "default") -> None:
+    """Print what a shell needs to use the sandbox: eval "$(admitter sandbox env)"."""
+    with _errors_shown():
+        control_plane = ControlPlane.find(state_folder(name))
+        if control_plane is None:
+            raise SandboxError(f"sandbox {name} is not running")
+    typer.echo(f"export KUBECONFIG={shlex.quote(str(control_plane.kubeconfig))}")
+    typer.echo(f'export PATH={shlex.quote(str(control_plane.folder / "bin"))}{os.pathsep}"$PATH"')
+
+
+@app.command()
+def down(name: Name = "default") -> None:
+    """Stop the control plane and delete its data; its logs stay until the next start."""
+    with _errors_shown():
+        stopped = ControlPlane.stop_in(state_folder(name))
+    typer.echo(f"Sandbox {name} is stopped." if stopped else f"Sandbox {name} is not running.")
+
+
+@contextmanager
+def _errors_shown() -> Iterator[None]:
+    try:
+        yield
+    except SandboxError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error

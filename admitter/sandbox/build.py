@@ -1,0 +1,152 @@
+"""Builds the programs of the control plane, once for each set of versions.
+
+Next: `control_plane` starts them.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from admitter.sandbox import processes
+from admitter.sandbox.errors import BuildError
+from admitter.sandbox.folders import cache_folder
+from admitter.sandbox.locks import exclusive
+from admitter.sandbox.releases import MODULE, PACKAGES, build_flags, cache_key
+from admitter.sandbox.toolchain import find_go
+
+_ASSETS = "KUBEBUILDER_ASSETS"
+_PARTIAL = ".partial"
+
+
+def ensure_programs(console: Console, environment: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """The programs of the control plane by name, built now if they are not in the cache folder.
+
+    Those that are in the folder that `KUBEBUILDER_ASSETS` names are taken from there instead.
+
+    Raises:
+        BuildError: a program can't be built, or `KUBEBUILDER_ASSETS` is no folder.
+    """
+    given = _assets(environment)
+    folder = cache_folder(environment) / "components" / cache_key()
+    needed = [name for name in PACKAGES if name not in given]
+    if not all((folder / name).exists() for name in needed):
+        Builder(folder, find_go, console).build(needed)
+    return given | {name: folder / name for name in needed}
+
+
+def _assets(environment: Mapping[str, str]) -> dict[str, Path]:
+    value = environment.get(_ASSETS)
+    if not value:
+        return {}
+    folder = Path(value).absolute()
+    if not folder.is_dir():
+        raise BuildError(f"{_ASSETS}: {value} is not a folder")
+    return {name: folder / name for name in PACKAGES if (folder / name).is_file()}
+
+
+class Builder:
+    """Builds programs into a folder that holds whole ones only.
+
+    Args:
+        folder: where the programs go; shared by all who build the same versions.
+        find_go: gives the `go` command; asked only if there is something to build.
+        console: shows progress; lines that replace each other on a terminal, plain ones elsewhere.
+    """
+
+    def __init__(self, folder: Path, find_go: Callable[[Console], Path], console: Console) -> None:
+        self._folder = folder
+        self._find_go = find_go
+        self._console = console
+
+    def build(self, names: Sequence[str]) -> None:
+        """Build those of the programs that are missing, one after the other.
+
+        Raises:
+            BuildError: with the compiler's own words.
+        """
+        with exclusive(self._folder / ".lock", "is building the control plane", self._console):
+            for partial in self._folder.glob(f".*{_PARTIAL}"):
+                partial.unlink()  # of a build that was killed; nobody else builds now
+            missing = [name for name in names if not (self._folder / name).exists()]
+            if not missing:
+                return
+            go = self._find_go(self._console)
+            self._console.print(
+                f"Building {len(missing)} of {len(names)} programs into {self._folder}. This happens once "
+                "and takes some minutes; interrupted, it goes on where it was.",
+                soft_wrap=True,
+            )
+            for name in missing:
+                with self._step(f"{names.index(name) + 1} of {len(names)} {name}") as show_elapsed:
+                    self._compile(go, name, show_elapsed)
+
+    def _compile(self, go: Path, name: str, show_elapsed: Callable[[], None]) -> None:
+        partial = self._folder / f".{name}{_PARTIAL}"
+        command = [str(go), "build", *build_flags(), "-o", str(partial), PACKAGES[name]]
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                command,
+                cwd=MODULE,
+                env=_go_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+                preexec_fn=processes.dies_with_parent(signal.SIGTERM),  # noqa: PLW1509 (only calls prctl)
+            )
+            try:
+                while _runs(process):
+                    show_elapsed()
+            except BaseException:
+                processes.end_group(process)  # Ctrl-C, most of all: compilers are children of the go command
+                partial.unlink(missing_ok=True)
+                raise
+            output.seek(0)
+            said = output.read().decode(errors="replace").strip()
+        if process.returncode != 0:
+            partial.unlink(missing_ok=True)
+            how = f"{go} build {PACKAGES[name]} exited with {process.returncode}"
+            raise BuildError(f"{name} could not be built: {how}:\n{said}")
+        partial.rename(self._folder / name)
+
+    @contextmanager
+    def _step(self, label: str) -> Iterator[Callable[[], None]]:
+        began = time.monotonic()
+
+        def line() -> str:
+            return f"{label} {format_elapsed(time.monotonic() - began)}"
+
+        if self._console.is_terminal:
+            with self._console.status(line()) as status:
+                yield lambda: status.update(line())
+        else:
+            self._console.print(label)
+            yield lambda: None
+        self._console.print(f"{line()} done", highlight=False)
+
+
+def format_elapsed(seconds: float) -> str:
+    """Seconds as minutes and seconds, such as `1:12`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
+def _runs(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(timeout=0.5)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _go_environment() -> dict[str, str]:
+    # No cgo: the programs need no C compiler then, and run with any C library. GOFLAGS and GOWORK of the
+    # user's own projects, and a toolchain that Go would download, must not change what is built.
+    return {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN": "local"}

@@ -1,0 +1,168 @@
+"""How each component of the control plane is started, and the files that it reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from admitter.sandbox.certificates import Authority, write_signing_keys
+from admitter.sandbox.kubeconfig import certificate_kubeconfig, write_kubeconfig
+from admitter.sandbox.ports import LOCALHOST, free_ports
+
+_STAGES = Path(__file__).parent / "stages"
+_ISSUER = "https://kubernetes.default.svc"
+_SERVICE_RANGE = "10.96.0.0/16"
+_POD_RANGE = "10.244.0.0/16"
+_API_SERVER_SERVICE = "10.96.0.1"
+
+_USERS = {
+    "admin": ("admitter-sandbox-admin", ["system:masters"]),
+    "kube-controller-manager": ("system:kube-controller-manager", []),
+    "kube-scheduler": ("system:kube-scheduler", []),
+    "kwok": ("kwok", ["system:masters"]),
+    "etcd-client": ("kube-apiserver", []),
+}
+"""Certificate to the user it stands for and the user's groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of one control plane, and its addresses.
+
+    Attributes:
+        folder: everything below is in it.
+        etcd_port: where etcd serves its client, the API server.
+        peer_port: where etcd would serve other members.
+        api_port: where the API server serves.
+    """
+
+    folder: Path
+    etcd_port: int
+    peer_port: int
+    api_port: int
+
+    @property
+    def pki(self) -> Path:
+        """Certificates and keys."""
+        return self.folder / "pki"
+
+    @property
+    def server(self) -> str:
+        """The API server's URL."""
+        return f"https://{LOCALHOST}:{self.api_port}"
+
+
+def prepare(folder: Path) -> Layout:
+    """Choose free ports and write everything the components read: certificates, keys, configurations."""
+    layout = Layout(folder, *free_ports(3))
+    authority = Authority(layout.pki)
+    authority.issue_server("etcd", [LOCALHOST, "localhost"])
+    hosts = [LOCALHOST, "localhost", _API_SERVER_SERVICE, "kubernetes.default.svc", "kubernetes"]
+    authority.issue_server("kube-apiserver", hosts)
+    write_signing_keys(layout.pki)
+    for name, (user, groups) in _USERS.items():
+        authority.issue_client(name, user, groups)
+    for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
+        _write_kubeconfig(layout, name, layout.pki / f"{name}.kubeconfig")
+    _write_kubeconfig(layout, "admin", folder / "kubeconfig")
+    scheduler = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {
+            "kubeconfig": str(layout.pki / "kube-scheduler.kubeconfig"),
+            "qps": 500,
+            "burst": 1000,
+        },
+    }
+    (layout.pki / "kube-scheduler.yaml").write_text(yaml.safe_dump(scheduler))
+    return layout
+
+
+def _write_kubeconfig(layout: Layout, name: str, path: Path) -> None:
+    content = certificate_kubeconfig(layout.server, layout.pki / "ca.crt", layout.pki / f"{name}.crt")
+    write_kubeconfig(path, content)
+
+
+def storage_and_server(layout: Layout, programs: Mapping[str, Path]) -> dict[str, list[str]]:
+    """The command lines of what must answer before the rest is worth starting, by component."""
+    etcd_url = f"https://{LOCALHOST}:{layout.etcd_port}"
+    peer_url = f"https://{LOCALHOST}:{layout.peer_port}"
+    pki = layout.pki
+    etcd = {
+        "name": "sandbox",
+        "data-dir": layout.folder / "data",
+        "listen-client-urls": etcd_url,
+        "advertise-client-urls": etcd_url,
+        "listen-peer-urls": peer_url,
+        "initial-advertise-peer-urls": peer_url,
+        "initial-cluster": f"sandbox={peer_url}",
+        "client-cert-auth": "true",
+        "trusted-ca-file": pki / "ca.crt",
+        "cert-file": pki / "etcd.crt",
+        "key-file": pki / "etcd.key",
+        "peer-client-cert-auth": "true",
+        "peer-trusted-ca-file": pki / "ca.crt",
+        "peer-cert-file": pki / "etcd.crt",
+        "peer-key-file": pki / "etcd.key",
+        "unsafe-no-fsync": "true",  # its data does not outlive it anyway
+        "log-level": "warn",
+    }
+    server = {
+        "etcd-servers": etcd_url,
+        "etcd-cafile": pki / "ca.crt",
+        "etcd-certfile": pki / "etcd-client.crt",
+        "etcd-keyfile": pki / "etcd-client.key",
+        "bind-address": LOCALHOST,
+        "secure-port": layout.api_port,
+        "tls-cert-file": pki / "kube-apiserver.crt",
+        "tls-private-key-file": pki / "kube-apiserver.key",
+        "client-ca-file": pki / "ca.crt",
+        "anonymous-auth": "false",
+        "authorization-mode": "RBAC",
+        "service-account-issuer": _ISSUER,
+        "service-account-key-file": pki / "sa.pub",
+        "service-account-signing-key-file": pki / "sa.key",
+        "service-cluster-ip-range": _SERVICE_RANGE,
+        # The service "kubernetes" has no endpoint then: a loopback address can't be one, and no pod asks.
+        "endpoint-reconciler-type": "none",
+        "profiling": "false",
+    }
+    return {
+        "etcd": _command(programs, "etcd", etcd),
+        "kube-apiserver": _command(programs, "kube-apiserver", server),
+    }
+
+
+def clients(layout: Layout, programs: Mapping[str, Path]) -> dict[str, list[str]]:
+    """The command lines of those that work through the API server; none of them serves anything."""
+    pki = layout.pki
+    manager = {
+        "kubeconfig": pki / "kube-controller-manager.kubeconfig",
+        "secure-port": 0,
+        "leader-elect": "false",
+        "use-service-account-credentials": "true",
+        "service-account-private-key-file": pki / "sa.key",
+        "root-ca-file": pki / "ca.crt",
+        "kube-api-qps": 500,
+        "kube-api-burst": 1000,
+        "profiling": "false",
+    }
+    scheduler = {"config": pki / "kube-scheduler.yaml", "secure-port": 0}
+    kwok = {
+        "kubeconfig": pki / "kwok.kubeconfig",
+        "config": ",".join(str(path) for path in sorted(_STAGES.glob("*.yaml"))),
+        "manage-all-nodes": "true",
+        "node-lease-duration-seconds": 40,
+        "cidr": _POD_RANGE,
+    }
+    return {
+        "kube-controller-manager": _command(programs, "kube-controller-manager", manager),
+        "kube-scheduler": _command(programs, "kube-scheduler", scheduler),
+        "kwok": _command(programs, "kwok", kwok),
+    }
+
+
+def _command(programs: Mapping[str, Path], name: str, options: Mapping[str, object]) -> list[str]:
+    return [str(programs[name]), *(f"--{option}={value}" for option, value in options.items())]

@@ -1,0 +1,41 @@
+"""One at a time, and whoever waits is told for whom."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from rich.console import Console
+
+
+@contextmanager
+def exclusive(lock: Path, doing: str, console: Console) -> Iterator[None]:
+    """Hold a lock file, which the system releases when its holder ends, however that happens.
+
+    Args:
+        lock: the file; its folder is made.
+        doing: what the lock is held for, as in "is building the control plane".
+        console: is told who holds the lock, if somebody else does.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    holder = lock.with_suffix(".holder")
+    file_lock = FileLock(lock)
+    try:
+        file_lock.acquire(timeout=0)
+    except Timeout:
+        console.print(f"Another admitter{_process(holder)} {doing}: waiting for it.", soft_wrap=True)
+        file_lock.acquire()
+    try:
+        holder.write_text(str(os.getpid()))
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        file_lock.release()
+
+
+def _process(holder: Path) -> str:
+    try:
+        return f" (process {holder.read_text()})"
+    except FileNotFoundError:  # it has the lock, and is about to write its number
+        return ""

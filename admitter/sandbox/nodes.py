@@ -1,0 +1,75 @@
+"""Reads the manifests of simulated nodes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from admitter.sandbox.errors import NodesError
+
+DEFAULT_NODES = Path(__file__).parent / "nodes.yaml"
+
+SIMULATED_ANNOTATION = "kwok.x-k8s.io/node"
+"""On a node that is simulated, by KWOK's convention."""
+
+Manifest = dict[str, Any]
+
+
+def read_nodes(path: Path) -> list[Manifest]:
+    """The nodes in a file of YAML: one or several documents, each a Node or a List of them.
+
+    Raises:
+        NodesError: with the file, the place in it and the reason.
+    """
+    try:
+        documents = list(yaml.safe_load_all(path.read_text()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise NodesError(f"{path}: can't be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise NodesError(f"{path}: is no YAML: {error}") from error
+    nodes: dict[str, Manifest] = {}
+    for place, manifest in _manifests(path, documents):
+        node = _node(place, manifest)
+        name = node["metadata"]["name"]
+        if name in nodes:
+            raise NodesError(f"{place}: metadata.name: {name!r} is the name of an earlier node")
+        nodes[name] = node
+    if not nodes:
+        raise NodesError(f"{path}: has no Node in it")
+    return list(nodes.values())
+
+
+def _manifests(path: Path, documents: list[Any]) -> Iterator[tuple[str, Any]]:
+    for number, document in enumerate(documents, start=1):
+        place = f"{path}: document {number}"
+        if document is None:
+            continue
+        if isinstance(document, dict) and document.get("kind") == "List":
+            items = document.get("items")
+            if not isinstance(items, list):
+                raise NodesError(f"{place}: items: a List needs a list of objects")
+            yield from ((f"{place}: items[{index}]", item) for index, item in enumerate(items))
+        else:
+            yield place, document
+
+
+def _node(place: str, manifest: object) -> Manifest:
+    if not isinstance(manifest, dict):
+        raise NodesError(f"{place}: is no object")
+    kind = (manifest.get("apiVersion"), manifest.get("kind"))
+    if kind != ("v1", "Node"):
+        raise NodesError(f"{place}: is {kind[0]} {kind[1]}; only v1 Node is possible here")
+    metadata = _mapping(place, "metadata", manifest)
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name:
+        raise NodesError(f"{place}: metadata.name: a node needs a name")
+    annotations = {**_mapping(place, "metadata.annotations", metadata), SIMULATED_ANNOTATION: "fake"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _mapping(place: str, field: str, parent: Manifest) -> Manifest:
+    value = parent.get(field.rpartition(".")[2])
+    if value is not None and not isinstance(value, dict):
+        raise NodesError(f"{place}: {field}: is no object")
+    return value or {}

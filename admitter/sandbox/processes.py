@@ -1,0 +1,109 @@
+"""Processes that end when they should, and are recognised with certainty."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+_CLOCK_TOLERANCE = 1.0
+"""Seconds by which a process's creation time may shift when the machine's clock is corrected."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """A process told apart from a later one with the same, recycled number.
+
+    Attributes:
+        pid: the process's number.
+        created: when it was created, in seconds since the epoch.
+    """
+
+    pid: int
+    created: float
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        """The identity of a running process.
+
+        Raises:
+            psutil.NoSuchProcess: there is none of that number.
+        """
+        return cls(pid, psutil.Process(pid).create_time())
+
+    def find(self) -> psutil.Process | None:
+        """The process, or None if it has ended."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.created) <= _CLOCK_TOLERANCE
+            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+def end(identities: Iterable[ProcessIdentity], grace: float) -> None:
+    """Ask processes to end, wait, and kill those that are left.
+
+    Args:
+        identities: which; those that have ended already are no error.
+        grace: seconds between asking and killing.
+    """
+    running = [process for identity in identities if (process := identity.find())]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in running:
+            try:
+                process.send_signal(number)
+            except psutil.NoSuchProcess:
+                continue
+        _, running = psutil.wait_procs(running, timeout=grace)
+        if not running:
+            return
+
+
+def end_group(process: subprocess.Popen[bytes], grace: float = 10) -> None:
+    """End a process that leads a process group, and all of its group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(timeout=grace)
+        except subprocess.TimeoutExpired:
+            continue
+    process.wait()
+
+
+def dies_with_parent(number: signal.Signals) -> Callable[[], None] | None:
+    """A `preexec_fn` that has the kernel send a signal to the child when this process ends.
+
+    Only Linux can; elsewhere None, and what a killed parent leaves is found by its identity.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl  # looked up before the fork: no lock may be taken after it
+    parent = os.getpid()
+
+    def request() -> None:
+        prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+        if os.getppid() != parent:  # the parent ended before the request was in place
+            os.kill(os.getpid(), number)
+
+    return request
+
+
+def wait_until(condition: Callable[[], bool], timeout: float, interval: float = 0.05) -> bool:
+    """Whether a condition came true within `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(interval)
+    return True
