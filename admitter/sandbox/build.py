@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,8 +25,10 @@ _ASSETS = "KUBEBUILDER_ASSETS"
 _PARTIAL = ".partial"
 
 
-def ensure_programs(console: Console, environment: Mapping[str, str] = os.environ) -> dict[str, Path]:
-    """The programs of the control plane by name, built now if they are not in the cache folder.
+def ensure_programs(
+    console: Console, names: Iterable[str] = PACKAGES, environment: Mapping[str, str] = os.environ
+) -> dict[str, Path]:
+    """Programs of the control plane by name, built now if they are not in the cache folder.
 
     Those that are in the folder that `KUBEBUILDER_ASSETS` names are taken from there instead.
 
@@ -35,7 +37,7 @@ def ensure_programs(console: Console, environment: Mapping[str, str] = os.enviro
     """
     given = _assets(environment)
     folder = cache_folder(environment) / "components" / cache_key()
-    needed = [name for name in PACKAGES if name not in given]
+    needed = [name for name in names if name not in given]
     if not all((folder / name).exists() for name in needed):
         Builder(folder, find_go, console).build(needed)
     return given | {name: folder / name for name in needed}

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self
@@ -97,13 +96,3 @@ def dies_with_parent(number: signal.Signals) -> Callable[[], None] | None:
             os.kill(os.getpid(), number)
 
     return request
-
-
-def wait_until(condition: Callable[[], bool], timeout: float, interval: float = 0.05) -> bool:
-    """Whether a condition came true within `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(interval)
-    return True

