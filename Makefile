@@ -12,7 +12,7 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	touch $@
 
 demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how they are admitted
-	$(BIN)/admitter demo
+	$(BIN)/admitter demo $(if $(KEEP),--keep)
 
 test: $(VENV)/.ready          ## every ring of tests that this machine must be able to run
 	bash tests/run.sh

@@ -28,3 +28,9 @@ INJECTED_ANNOTATION = f"{GROUP}/injected"
 
 SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 """On a pod of a simulated node: after how many seconds it completes."""
+
+CONTROLLER_NAME = "admitter-controller"
+"""The component that events name as their source."""
+
+SUSPEND_POLICY = "admitter-suspend-queued-jobs"
+"""The MutatingAdmissionPolicy that keeps queued Jobs suspended until they are admitted."""

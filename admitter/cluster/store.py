@@ -5,9 +5,11 @@ one kind grow, so an older version never replaces a newer one, and the controlle
 writes at once instead of deciding again on what it has just changed.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from typing import Final, Generic, Protocol, TypeVar
+
+import structlog
 
 Key = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is empty."""
@@ -33,7 +35,9 @@ V = TypeVar("V", bound=View)
 Listener = Callable[[V | None, V | None], None]
 """Called with the old and the new view of an object; `None` is: there was none, there is none."""
 
-_REMEMBERED_DELETIONS = 10_000
+_REMEMBERED_DELETIONS: Final = 10_000
+
+log = structlog.get_logger(__name__)
 
 
 class Store(Generic[V]):
@@ -102,4 +106,40 @@ class Store(Generic[V]):
 
     def _notify(self, old: V | None, new: V | None) -> None:
         for listener in self._listeners:
-            listener(old, new)
+            try:
+                listener(old, new)
+            except Exception:  # a defect that one object brings out must not end the watch of all others
+                log.exception("change not handled", old=old and old.key, new=new and new.key)
+
+
+class Index(Generic[V]):
+    """The keys of a store's objects by something that they have, kept up to date."""
+
+    def __init__(self, store: Store[V], by: Callable[[V], Hashable | None]) -> None:
+        """Index what is in the store and what will be.
+
+        Args:
+            store: the store.
+            by: what to find an object by; None leaves it out.
+        """
+        self._by = by
+        self._keys: defaultdict[Hashable, set[Key]] = defaultdict(set)
+        for view in store:
+            self._changed(None, view)
+        store.listen(self._changed)
+
+    def get(self, value: Hashable) -> list[Key]:
+        """The keys of all objects that have the value, in order."""
+        return sorted(self._keys.get(value, ()))
+
+    def _changed(self, old: V | None, new: V | None) -> None:
+        before = self._by(old) if old is not None else None
+        after = self._by(new) if new is not None else None
+        if before == after:
+            return
+        if old is not None and before is not None:
+            self._keys[before].discard(old.key)
+            if not self._keys[before]:
+                del self._keys[before]
+        if new is not None and after is not None:
+            self._keys[after].add(new.key)

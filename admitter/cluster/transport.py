@@ -35,7 +35,7 @@ ATTEMPTS: Final = 5
 CALL_TIMEOUT_SECONDS: Final = 30.0
 LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
 
-_backoff = wait_exponential_jitter(initial=0.1, max=5.0, jitter=0.1)
+_backoff = wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1)
 
 
 def _worth_repeating(error: BaseException) -> bool:

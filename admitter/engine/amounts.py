@@ -6,7 +6,6 @@ no largest value, so sums never overflow and "unlimited" is written `None`, neve
 """
 
 import re
-from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 Amounts = dict[str, int]
@@ -79,7 +78,11 @@ def to_amount(resource: str, quantity: str | int) -> int:
     Raises:
         InvalidQuantityError: as `parse_quantity`.
     """
-    value = parse_quantity(quantity)
+    return rounded_up(resource, parse_quantity(quantity))
+
+
+def rounded_up(resource: str, value: Fraction) -> int:
+    """An exact value, such as a sum of quantities, as an amount."""
     if resource == CPU:
         value *= 1000
     return -(-value.numerator // value.denominator)
@@ -93,22 +96,3 @@ def to_quantity(resource: str, amount: int) -> str:
         if size >= _BINARY["Mi"] and amount and amount % size == 0:  # 1024 GPUs are not 1Ki GPUs
             return f"{amount // size}{suffix}"
     return str(amount)
-
-
-def add(into: Amounts, other: Mapping[str, int], times: int = 1) -> None:
-    """Add `times` × `other` to `into`, in place."""
-    for resource, amount in other.items():
-        into[resource] = into.get(resource, 0) + amount * times
-
-
-def total(vectors: Iterable[Mapping[str, int]]) -> Amounts:
-    """The sum of resource vectors."""
-    result: Amounts = {}
-    for vector in vectors:
-        add(result, vector)
-    return result
-
-
-def maximum(left: Mapping[str, int], right: Mapping[str, int]) -> Amounts:
-    """The larger of two vectors, resource by resource; a resource that is missing counts as 0."""
-    return {name: max(left.get(name, 0), right.get(name, 0)) for name in {**left, **right}}

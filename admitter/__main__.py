@@ -1,0 +1,5 @@
+"""`python -m admitter` is the command `admitter`."""
+
+from admitter.cli.main import main
+
+main()

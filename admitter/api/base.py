@@ -1,0 +1,210 @@
+"""What the kinds have in common: strict models, quantities, selectors, and problems in readable form."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic.alias_generators import to_camel
+
+from admitter.engine.amounts import InvalidQuantityError, parse_quantity
+
+LONGEST_NAME = 63
+"""Names of queues, flavors and workloads become label values."""
+
+
+class Model(BaseModel):
+    """Fields in snake case, camelCase in manifests; unknown fields are refused by name."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, use_enum_values=False
+    )
+
+
+def _a_quantity(value: str | int) -> str | int:
+    try:
+        parse_quantity(value)
+    except InvalidQuantityError as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+Quantity = Annotated[
+    str | int,
+    AfterValidator(_a_quantity),
+    WithJsonSchema(
+        {
+            "x-kubernetes-int-or-string": True,
+            "pattern": (
+                r"^\+?([0-9]{1,19}(\.[0-9]{0,9})?|\.[0-9]{1,9})"
+                r"([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+            ),
+            "maxLength": 40,
+            "minimum": 0,
+        }
+    ),
+]
+"""A Kubernetes quantity that is not negative, such as 2, 500m or 36Gi."""
+
+Name = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"),
+]
+"""The name of an object, short enough for a label value."""
+
+_QUALIFIED = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?"
+
+ResourceName = Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_QUALIFIED}$")]
+"""The name of a resource, such as cpu or nvidia.com/gpu."""
+
+LabelKey = Annotated[str, Field(min_length=1, max_length=317, pattern=f"^{_QUALIFIED}$")]
+LabelValue = Annotated[str, Field(max_length=63, pattern=r"^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?)?$")]
+
+
+def map_list(*keys: str, most: int) -> dict[str, Any]:
+    """Schema of a list whose entries are told apart by some fields."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys), "maxItems": most}
+
+
+def atomic_list(most: int) -> dict[str, Any]:
+    """Schema of a list that is replaced as a whole."""
+    return {"x-kubernetes-list-type": "atomic", "maxItems": most}
+
+
+class Expression(Model):
+    """A requirement on a label."""
+
+    key: LabelKey = Field(description="The label that the requirement is on.")
+    operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist)$")] = Field(
+        description="In, NotIn, Exists or DoesNotExist."
+    )
+    values: list[LabelValue] = Field(
+        default=[], description="The values, for In and NotIn.", json_schema_extra=atomic_list(64)
+    )
+
+
+class LabelSelector(Model):
+    """Selects objects by their labels; all requirements must hold, and an empty selector selects all."""
+
+    match_labels: dict[LabelKey, LabelValue] = Field(
+        default={}, description="Labels that must be there with these values.", max_length=64
+    )
+    match_expressions: list[Expression] = Field(
+        default=[], description="Further requirements on labels.", json_schema_extra=atomic_list(64)
+    )
+
+
+class Toleration(Model):
+    """A toleration, as in a pod."""
+
+    key: str | None = Field(default=None, max_length=317, description="The taint's key; empty: any taint.")
+    operator: Annotated[str, Field(pattern="^(Equal|Exists)$")] | None = Field(
+        default=None, description="Equal (if absent) or Exists."
+    )
+    value: str | None = Field(default=None, max_length=63, description="The taint's value, for Equal.")
+    effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] | None = Field(
+        default=None, description="The taint's effect; empty: any effect."
+    )
+    toleration_seconds: int | None = Field(
+        default=None,
+        description="For NoExecute: how long the pod stays, in seconds; absent: for ever.",
+        json_schema_extra={"format": "int64"},
+    )
+
+
+class Condition(Model):
+    """One aspect of an object's state."""
+
+    type: str = Field(max_length=316, description="What it is about.")
+    status: Annotated[str, Field(pattern="^(True|False|Unknown)$")] = Field(description="Whether it holds.")
+    reason: str = Field(max_length=1024, description="Why, in one CamelCase word.")
+    message: str = Field(default="", max_length=32768, description="Why, in a sentence.")
+    last_transition_time: str = Field(
+        description="When the status changed last.", json_schema_extra={"format": "date-time"}
+    )
+    observed_generation: int | None = Field(
+        default=None,
+        description="The generation of the spec that it is about.",
+        json_schema_extra={"format": "int64"},
+    )
+
+
+Conditions = Annotated[
+    list[Condition],
+    Field(
+        default=[], description="What is true of the object now.", json_schema_extra=map_list("type", most=16)
+    ),
+]
+
+
+class Metadata(BaseModel):
+    """The part of an object's metadata that rules speak of."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Column:
+    """A printer column: its heading, type, path, and whether only `-o wide` shows it."""
+
+    name: str
+    kind: str
+    path: str
+    wide: bool = False
+
+
+AGE = Column("Age", "date", ".metadata.creationTimestamp")
+
+
+class Resource(Model):
+    """A kind of the API."""
+
+    plural: ClassVar[str]
+    short_name: ClassVar[str]
+    namespaced: ClassVar[bool] = False
+    columns: ClassVar[tuple[Column, ...]]
+
+    metadata: Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule that an object breaks: the field's path and what is wrong with it."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with an object's manifest; nothing if it is valid.
+
+    Args:
+        kind: the model of its kind.
+        raw: the manifest, of which `metadata` and `spec` count.
+    """
+    try:
+        kind.model_validate({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
+    except ValidationError as error:
+        return [Problem(_path(e["loc"]), _message(e["msg"])) for e in error.errors(include_url=False)]
+    return []
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part not in {"str", "int"} and not part.startswith(
+            "function-"
+        ):  # branches of a union, not fields
+            path += f".{part}" if path else part
+    return path
+
+
+def _message(text: str) -> str:
+    return text.removeprefix("Value error, ")

@@ -1,0 +1,120 @@
+"""The words that statuses use: states, condition types and their reasons.
+
+Each member's docstring is what the documentation says of it.
+"""
+
+from enum import StrEnum
+
+
+class WorkloadState(StrEnum):
+    """A Workload's life in one word, as `kubectl get workloads` shows it."""
+
+    PENDING = "Pending"
+    """It waits for quota; `reason` says why."""
+    ADMITTED = "Admitted"
+    """It holds its quota and its Job may run."""
+    EVICTED = "Evicted"
+    """It must stop; its quota is free once its pods are gone."""
+    FINISHED = "Finished"
+    """Its Job is over."""
+
+
+class ConditionType(StrEnum):
+    """Types of conditions."""
+
+    QUOTA_RESERVED = "QuotaReserved"
+    """On a Workload: quota for all of it is set aside."""
+    ADMITTED = "Admitted"
+    """On a Workload: its Job may run."""
+    EVICTED = "Evicted"
+    """On a Workload: it had to stop, or must."""
+    FINISHED = "Finished"
+    """On a Workload: its Job is over."""
+    ACTIVE = "Active"
+    """On queues and flavors: whether they work."""
+
+
+class WaitingReason(StrEnum):
+    """Why a Workload waits: reasons of `QuotaReserved=False`."""
+
+    INSUFFICIENT_QUOTA = "InsufficientQuota"
+    """Its queue has enough of what it asks for, but not free."""
+    NEVER_FITS = "NeverFits"
+    """It asks for more than its queue has in all."""
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    """Taints or labels keep it from every flavor of its queue."""
+    RESOURCE_NOT_COVERED = "ResourceNotCovered"
+    """It asks for a resource that its queue does not count."""
+    NOTHING_REQUESTED = "NothingRequested"
+    """It asks for none of what its queue counts."""
+    BEHIND_HEAD = "BehindHead"
+    """Its queue is StrictFIFO and something before it waits."""
+    QUEUE_NOT_FOUND = "QueueNotFound"
+    """Its label names a LocalQueue that does not exist in its namespace."""
+    QUEUE_STOPPED = "QueueStopped"
+    """Its LocalQueue has a stopPolicy."""
+    CLUSTER_QUEUE_NOT_FOUND = "ClusterQueueNotFound"
+    """Its LocalQueue names a ClusterQueue that does not exist."""
+    CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
+    """Its ClusterQueue has a stopPolicy."""
+    CLUSTER_QUEUE_INACTIVE = "ClusterQueueInactive"
+    """Its ClusterQueue does not work; the queue's condition Active says why."""
+    NAMESPACE_NOT_SELECTED = "NamespaceNotSelected"
+    """Its ClusterQueue does not select its namespace."""
+    NAMESPACE_TERMINATING = "NamespaceTerminating"
+    """Its namespace is being deleted."""
+    RESOURCE_CLAIMS = "ResourceClaims"
+    """Its pods use resource claims, which no quota counts."""
+    INVALID_REQUESTS = "InvalidRequests"
+    """One of its requests can't be counted."""
+    PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
+    """It names a PriorityClass that does not exist."""
+    INACTIVE = "Inactive"
+    """Its spec.active is false, or its Job is being deleted."""
+    JOB_STILL_RUNNING = "JobStillRunning"
+    """Pods of an earlier start of its Job still run."""
+    WORKLOAD_TAKEN = "WorkloadTaken"
+    """Another object has the name of its Workload (event on the Job only)."""
+
+
+class EvictedReason(StrEnum):
+    """Why a Workload had to stop: reasons of `Evicted=True`."""
+
+    DEACTIVATED = "Deactivated"
+    """Its spec.active was set to false."""
+    CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
+    """Its ClusterQueue got the stopPolicy HoldAndDrain."""
+    LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+    """Its LocalQueue got the stopPolicy HoldAndDrain."""
+    JOB_CHANGED = "JobChanged"
+    """Its Job asks for more, or for something else, than was admitted."""
+    FLAVOR_NOT_FOUND = "FlavorNotFound"
+    """A flavor that it was admitted to went before it started."""
+
+
+class FinishedReason(StrEnum):
+    """How a Workload ended: reasons of `Finished=True`."""
+
+    JOB_SUCCEEDED = "JobSucceeded"
+    """Its Job is Complete."""
+    JOB_FAILED = "JobFailed"
+    """Its Job is Failed."""
+
+
+class ActiveReason(StrEnum):
+    """Whether a queue or flavor works: reasons of `Active`."""
+
+    READY = "Ready"
+    """It works."""
+    INVALID_SPEC = "InvalidSpec"
+    """Its spec breaks a rule that the API server did not check; the message names the field."""
+    FLAVOR_NOT_FOUND = "FlavorNotFound"
+    """The ClusterQueue names a ResourceFlavor that does not exist."""
+    FLAVOR_INVALID = "FlavorInvalid"
+    """The ClusterQueue names a ResourceFlavor whose spec is invalid."""
+    CLUSTER_QUEUE_NOT_FOUND = "ClusterQueueNotFound"
+    """The LocalQueue names a ClusterQueue that does not exist."""
+    CLUSTER_QUEUE_INACTIVE = "ClusterQueueInactive"
+    """The LocalQueue's ClusterQueue does not work, or is stopped."""
+    STOPPED = "Stopped"
+    """It has a stopPolicy."""

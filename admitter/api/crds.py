@@ -1,0 +1,165 @@
+"""Writes `crds/*.yaml` from the models: `python -m admitter.api.crds`, or `--check` to compare."""
+
+import difflib
+import inspect
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic.json_schema import models_json_schema
+
+from admitter.api.base import LONGEST_NAME, Column, Resource
+from admitter.api.kinds import KINDS
+from admitter.names import GROUP, VERSION
+
+FOLDER: Final = Path(__file__).parents[2] / "crds"
+HEADER: Final = "# Written by `make crds` from the models in admitter/api. Do not edit.\n"
+
+Schema = dict[str, Any]
+
+
+def definition(kind: type[Resource]) -> Schema:
+    """The CustomResourceDefinition of a kind."""
+    name = kind.__name__
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{GROUP}", "labels": {"app.kubernetes.io/part-of": "admitter"}},
+        "spec": {
+            "group": GROUP,
+            "names": {
+                "kind": name,
+                "listKind": f"{name}List",
+                "plural": kind.plural,
+                "singular": name.lower(),
+                "shortNames": [kind.short_name],
+                "categories": ["admitter"],
+            },
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [
+                {
+                    "name": VERSION,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [_column(column) for column in kind.columns],
+                    "schema": {"openAPIV3Schema": _root(kind)},
+                }
+            ],
+        },
+    }
+
+
+def _column(column: Column) -> Schema:
+    wide = {"priority": 1} if column.wide else {}
+    return {"name": column.name, "type": column.kind, "jsonPath": column.path, **wide}
+
+
+def _root(kind: type[Resource]) -> Schema:
+    _, schemas = models_json_schema([(kind, "validation")], by_alias=True)
+    definitions = schemas["$defs"]
+    own = definitions[kind.__name__]["properties"]
+    properties = {
+        "apiVersion": {"type": "string", "description": "The version of the API, admitter.dev/v1alpha1."},
+        "kind": {"type": "string", "description": f"The kind, {kind.__name__}."},
+        "metadata": {"type": "object"},
+        "spec": _structural(own["spec"], definitions),
+        "status": _structural(own["status"], definitions),
+    }
+    required = [name for name in definitions[kind.__name__].get("required", ()) if name == "spec"]
+    rule = f"self.metadata.name.size() <= {LONGEST_NAME}"
+    return {
+        "type": "object",
+        "description": inspect.cleandoc(kind.__doc__ or ""),
+        "properties": properties,
+        **({"required": required} if required else {}),
+        "x-kubernetes-validations": [
+            {"rule": rule, "message": f"metadata.name: a name has at most {LONGEST_NAME} characters"}
+        ],
+    }
+
+
+_KEPT: Final = (
+    *("type", "format", "description", "default", "enum", "pattern"),
+    *(
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+    ),
+    *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-int-or-string"),
+)
+
+
+def _structural(schema: Schema, definitions: Schema) -> Schema:
+    """A schema without references, titles and alternatives: what a CustomResourceDefinition may hold."""
+    if "$ref" in schema:
+        referred = definitions[schema["$ref"].rsplit("/", 1)[-1]]
+        return _structural({**referred, **{k: v for k, v in schema.items() if k != "$ref"}}, definitions)
+    if "anyOf" in schema:
+        (chosen,) = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        rest = {k: v for k, v in schema.items() if k != "anyOf" and (k, v) != ("default", None)}
+        return _structural({**chosen, **rest}, definitions)
+    result: Schema = {key: schema[key] for key in _KEPT if key in schema}
+    if "description" in result:
+        result["description"] = inspect.cleandoc(result["description"])
+    if "properties" in schema:
+        result["properties"] = {k: _structural(v, definitions) for k, v in schema["properties"].items()}
+        result |= {"required": schema["required"]} if "required" in schema else {}
+    if isinstance(schema.get("additionalProperties"), dict):
+        result["additionalProperties"] = _structural(schema["additionalProperties"], definitions)
+    if "items" in schema:
+        result["items"] = _structural(schema["items"], definitions)
+    default = result.get("default")
+    if (
+        default == []
+        or (default == {} and "properties" not in result)
+        or (default and "properties" in result)
+    ):
+        del result["default"]  # what is absent reads the same, and is not written into every object
+    return result
+
+
+def rendered() -> dict[str, str]:
+    """The files' texts by name."""
+    return {
+        f"{kind.plural}.yaml": HEADER
+        + yaml.safe_dump(definition(kind), sort_keys=False, width=110, allow_unicode=True)
+        for kind in KINDS
+    }
+
+
+def differences(folder: Path) -> list[str]:
+    """How the files in a folder differ from what they should be, as the lines of a diff."""
+    expected = rendered()
+    names = sorted(expected.keys() | {path.name for path in folder.glob("*.yaml")})
+    lines: list[str] = []
+    for name in names:
+        path = folder / name
+        found = path.read_text() if path.exists() else ""
+        wanted = expected.get(name, "")
+        lines += difflib.unified_diff(
+            found.splitlines(), wanted.splitlines(), f"crds/{name}", f"crds/{name} by the models", lineterm=""
+        )
+    return lines
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` say how they differ; 1 if they do."""
+    if arguments == ["--check"]:
+        lines = differences(FOLDER)
+        if lines:
+            sys.stdout.write("\n".join([*lines, "", "crds/ differs from the models: run make crds", ""]))
+        return 1 if lines else 0
+    for name, text in rendered().items():
+        (FOLDER / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

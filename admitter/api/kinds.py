@@ -1,0 +1,9 @@
+"""All kinds of the API."""
+
+from admitter.api.base import Resource
+from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.local_queue import LocalQueue
+from admitter.api.resource_flavor import ResourceFlavor
+from admitter.api.workload import Workload
+
+KINDS: tuple[type[Resource], ...] = (ResourceFlavor, ClusterQueue, LocalQueue, Workload)

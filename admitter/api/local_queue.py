@@ -1,0 +1,45 @@
+"""LocalQueue: where the users of a namespace submit."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from admitter.api.base import AGE, Column, Conditions, Model, Name, Resource
+from admitter.api.cluster_queue import StopPolicy
+
+
+class LocalQueueSpec(Model):
+    """Where the queue leads."""
+
+    cluster_queue: Name = Field(description="The ClusterQueue that admits what is submitted here.")
+    stop_policy: StopPolicy = Field(
+        default=StopPolicy.NONE,
+        description="None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too.",
+    )
+
+
+class LocalQueueStatus(Model):
+    """What is in the queue now."""
+
+    conditions: Conditions
+    pending_workloads: int = Field(default=0, description="How many Workloads wait.")
+    admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
+
+
+class LocalQueue(Resource):
+    """A namespace's entrance to a ClusterQueue; Jobs name it in their label admitter.dev/queue-name."""
+
+    plural: ClassVar[str] = "localqueues"
+    short_name: ClassVar[str] = "lq"
+    namespaced: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("ClusterQueue", "string", ".spec.clusterQueue"),
+        Column("Pending", "integer", ".status.pendingWorkloads"),
+        Column("Admitted", "integer", ".status.admittedWorkloads"),
+        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+        AGE,
+    )
+
+    spec: LocalQueueSpec = Field(description="Where the queue leads.")
+    status: LocalQueueStatus | None = Field(default=None, description="Written by the controller.")

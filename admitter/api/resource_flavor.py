@@ -1,0 +1,75 @@
+"""ResourceFlavor: one kind of hardware (003, *ResourceFlavor object*)."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from admitter.api.base import (
+    AGE,
+    Column,
+    Conditions,
+    LabelKey,
+    LabelValue,
+    Model,
+    Resource,
+    Toleration,
+    atomic_list,
+)
+
+
+class NodeTaint(Model):
+    """A taint of the flavor's nodes."""
+
+    key: LabelKey = Field(description="The taint's key.")
+    value: LabelValue | None = Field(default=None, description="The taint's value.")
+    effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] = Field(
+        description="NoSchedule, PreferNoSchedule or NoExecute."
+    )
+
+
+class ResourceFlavorSpec(Model):
+    """Which nodes the flavor stands for; an empty one stands for all nodes of a uniform cluster."""
+
+    node_labels: dict[LabelKey, LabelValue] = Field(
+        default={},
+        max_length=16,
+        description="Labels that all of its nodes have, and no others. A pod set that selects other values "
+        "gets another flavor. On admission they are added to the nodeSelector of the Job's pods.",
+    )
+    node_taints: list[NodeTaint] = Field(
+        default=[],
+        description="Taints that all of its nodes have. A pod set gets the flavor only if it, or the flavor, "
+        "tolerates them. They are not written to any node.",
+        json_schema_extra=atomic_list(16),
+    )
+    tolerations: list[Toleration] = Field(
+        default=[],
+        description="Tolerations that the Job's pods get on admission, so that users need not write them.",
+        json_schema_extra=atomic_list(16),
+    )
+
+
+class ResourceFlavorStatus(Model):
+    """Whether the flavor can be used."""
+
+    conditions: Conditions
+
+
+class ResourceFlavor(Resource):
+    """A kind of hardware that quota is counted in, such as spot machines or one model of GPU.
+
+    ClusterQueues name flavors; a Job that is admitted gets one for each resource it requests, and its pods
+    run on that flavor's nodes.
+    """
+
+    plural: ClassVar[str] = "resourceflavors"
+    short_name: ClassVar[str] = "rf"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("Node Labels", "string", ".spec.nodeLabels"),
+        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+        AGE,
+    )
+
+    spec: ResourceFlavorSpec = Field(default=ResourceFlavorSpec(), description="What the flavor is.")
+    status: ResourceFlavorStatus | None = Field(default=None, description="Written by the controller.")

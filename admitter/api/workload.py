@@ -1,0 +1,197 @@
+"""Workload: what asks for admission, and what it got."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from admitter.api.base import (
+    AGE,
+    Column,
+    Conditions,
+    LabelKey,
+    LabelValue,
+    Model,
+    Name,
+    Quantity,
+    Resource,
+    ResourceName,
+    Toleration,
+    atomic_list,
+    map_list,
+)
+from admitter.api.conditions import WorkloadState
+
+
+class NodeRequirement(Model):
+    """A requirement on a node's label."""
+
+    key: LabelKey = Field(description="The label.")
+    operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist|Gt|Lt)$")] = Field(
+        description="In, NotIn, Exists, DoesNotExist, Gt or Lt."
+    )
+    values: list[LabelValue] = Field(
+        default=[], description="The values to compare with.", json_schema_extra=atomic_list(256)
+    )
+
+
+class NodeFieldRequirement(Model):
+    """A requirement on a node's field."""
+
+    key: str = Field(max_length=253, description="The field.")
+    operator: str = Field(max_length=32, description="As for labels.")
+    values: list[str] = Field(
+        default=[], description="The values to compare with.", json_schema_extra=atomic_list(256)
+    )
+
+
+class NodeTerm(Model):
+    """Requirements of which all must hold."""
+
+    match_expressions: list[NodeRequirement] = Field(
+        default=[], description="Requirements on labels.", json_schema_extra=atomic_list(64)
+    )
+    match_fields: list[NodeFieldRequirement] = Field(
+        default=[],
+        description="Requirements on fields; no flavor is chosen by them.",
+        json_schema_extra=atomic_list(64),
+    )
+
+
+class NodeSelector(Model):
+    """Terms of which one must hold."""
+
+    node_selector_terms: list[NodeTerm] = Field(description="The terms.", json_schema_extra=atomic_list(64))
+
+
+class NodeAffinity(Model):
+    """Required affinity to nodes."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = Field(
+        default=None, description="What a node must satisfy."
+    )
+
+
+class Affinity(Model):
+    """The part of pods' affinity that limits their flavors."""
+
+    node_affinity: NodeAffinity | None = Field(default=None, description="Required affinity to nodes.")
+
+
+class PodSet(Model):
+    """Pods that are alike."""
+
+    name: Name = Field(description="Unique within the Workload; main for a Job's pods.")
+    count: int = Field(
+        ge=0, le=2**31 - 1, description="How many pods run at a time.", json_schema_extra={"format": "int32"}
+    )
+    requests: dict[ResourceName, Quantity] = Field(
+        default={},
+        max_length=64,
+        description="What one pod requests, as the scheduler counts it: init and sidecar containers, "
+        "overhead, and defaults by limits and LimitRanges included.",
+    )
+    node_selector: dict[LabelKey, LabelValue] = Field(
+        default={}, max_length=64, description="Labels that its nodes must have."
+    )
+    affinity: Affinity | None = Field(default=None, description="Required node affinity.")
+    tolerations: list[Toleration] = Field(
+        default=[], description="Tolerations of its pods.", json_schema_extra=atomic_list(64)
+    )
+
+
+class WorkloadSpec(Model):
+    """What is asked for."""
+
+    queue_name: str = Field(
+        min_length=1, max_length=253, description="The LocalQueue, in the same namespace, that it waits in."
+    )
+    priority: int = Field(
+        default=0,
+        ge=-(2**31),
+        le=2**31 - 1,
+        description="Higher goes first; the value of its PriorityClass.",
+        json_schema_extra={"format": "int32"},
+    )
+    priority_class_name: str | None = Field(
+        default=None, max_length=253, description="The PriorityClass that the priority comes from."
+    )
+    active: bool = Field(
+        default=True,
+        description="False pauses it: it is not admitted, and evicted if it was. So users pause a Job.",
+    )
+    pod_sets: list[PodSet] = Field(
+        min_length=1,
+        description="What its pods ask for; all of them are admitted together.",
+        json_schema_extra=map_list("name", most=8),
+    )
+
+
+class PodSetAssignment(Model):
+    """What a pod set got."""
+
+    name: Name = Field(description="The pod set.")
+    count: int = Field(
+        ge=0, description="How many pods were admitted.", json_schema_extra={"format": "int32"}
+    )
+    flavors: dict[ResourceName, Name] = Field(
+        default={}, max_length=64, description="The flavor that it got for each resource."
+    )
+    usage: dict[ResourceName, Quantity] = Field(
+        default={}, max_length=64, description="What all of its pods use of each resource."
+    )
+
+
+class Admission(Model):
+    """The quota that is reserved."""
+
+    cluster_queue: Name = Field(description="The ClusterQueue whose quota it is.")
+    pod_sets: list[PodSetAssignment] = Field(
+        description="What each pod set got.", json_schema_extra=map_list("name", most=8)
+    )
+
+
+class WorkloadStatus(Model):
+    """Where it stands."""
+
+    state: WorkloadState = Field(
+        default=WorkloadState.PENDING,
+        description="Its life in one word: Pending, Admitted, Evicted or Finished.",
+    )
+    reason: str | None = Field(
+        default=None, max_length=1024, description="Why it waits, or was evicted, in one CamelCase word."
+    )
+    message: str | None = Field(
+        default=None, max_length=32768, description="Why it waits, or was evicted, in a sentence."
+    )
+    admission: Admission | None = Field(
+        default=None,
+        description="The quota that it holds. Written before its Job may start, and removed only when no pod "
+        "of it is left; a finished Workload keeps it as a record and holds nothing.",
+    )
+    conditions: Conditions
+
+
+class Workload(Resource):
+    """A request for quota: made by the controller for every queued Job.
+
+    Kubernetes has an alpha kind of the same name: `kubectl get wl` and `kubectl get workloads.admitter.dev`
+    mean this one in every cluster.
+    """
+
+    plural: ClassVar[str] = "workloads"
+    short_name: ClassVar[str] = "wl"
+    namespaced: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("Queue", "string", ".spec.queueName"),
+        Column("ClusterQueue", "string", ".status.admission.clusterQueue"),
+        Column("Priority", "integer", ".spec.priority"),
+        Column("Status", "string", ".status.state"),
+        Column("Reason", "string", ".status.reason"),
+        AGE,
+        Column("Message", "string", ".status.message", wide=True),
+    )
+
+    spec: WorkloadSpec = Field(description="What is asked for.")
+    status: WorkloadStatus | None = Field(
+        default=None, description="Written by the controller.", json_schema_extra={"default": {}}
+    )

@@ -1,0 +1,162 @@
+"""`admitter demo`: a control plane of its own, a queue, a dozen Jobs, and how they are admitted."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from admitter.cluster.transport import Transport
+from admitter.install.apply import install
+from admitter.install.bundle import bundled
+from admitter.names import NAMESPACE, SERVICE_ACCOUNT, WORKLOAD_LABEL
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.folders import state_folder
+
+TEAM: Final = "team-a"
+LOOK_SECONDS: Final = 0.5
+LONGEST_SECONDS: Final = 180.0
+
+
+class DemoError(Exception):
+    """The demo did not show what it should."""
+
+
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep everything running afterwards, to try things by hand.")
+    ] = False,
+) -> None:
+    """Show a dozen Jobs being admitted on a local control plane.
+
+    The Jobs ask for more than their queue's quota together. The real scheduler places their pods on
+    simulated nodes, and the demo checks that each ran on a node of the flavors it was admitted to. The
+    first run builds the control plane, which takes about ten minutes on two cores.
+    """
+    console = Console()
+    console.rule("1. A local control plane with six simulated nodes", align="left")
+    with ControlPlane.start(state_folder("demo"), owner=os.getpid(), console=console) as plane:
+        console.rule("2. Admitter: its definitions, its policies, and the controller", align="left")
+        asyncio.run(_install(plane, console))
+        with _controller(plane) as log:
+            console.print(f"controller running under its own service account; it logs to {log}")
+            console.rule("3. An administrator defines flavors and queues", align="left")
+            _apply(plane, console, "queues.yaml")
+            console.rule("4. A user submits a dozen suspended Jobs", align="left")
+            _apply(plane, console, "jobs.yaml")
+            console.rule("5. kubectl get workloads, as it changes", align="left")
+            _follow_until_finished(plane, console)
+            console.rule("6. Where the pods ran", align="left")
+            _check_placement(plane, console)
+            _end(plane, console, keep=keep)
+
+
+async def _install(plane: ControlPlane, console: Console) -> None:
+    async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
+        applied = await install(transport, deployment=False)
+    console.print(f"{len(applied)} objects applied")
+
+
+@contextmanager
+def _controller(plane: ControlPlane) -> Iterator[Path]:
+    """Run the controller under its own account; yields its log."""
+    kubeconfig = plane.service_account_kubeconfig(
+        NAMESPACE, SERVICE_ACCOUNT, plane.folder / "controller.kubeconfig"
+    )
+    path = plane.folder / "controller.log"
+    command = [
+        sys.executable,
+        "-m",
+        "admitter",
+        "run",
+        "--kubeconfig",
+        str(kubeconfig),
+        "--bind",
+        "127.0.0.1:0",
+    ]
+    with path.open("w") as log, subprocess.Popen(command, stderr=log) as process:
+        try:
+            yield path
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def _apply(plane: ControlPlane, console: Console, example: str) -> None:
+    path = bundled("manifests") / "examples" / example
+    console.print(f"[bold]kubectl apply -f manifests/examples/{example}[/bold]")
+    console.print(plane.run_kubectl("apply", "-f", str(path)), end="", highlight=False)
+
+
+def _follow_until_finished(plane: ControlPlane, console: Console) -> None:
+    """Show the table whenever it changes, until every Workload has finished."""
+    began = time.monotonic()
+    shown = ""
+    with Live(console=console, transient=False, auto_refresh=False) as live:
+        while True:
+            table = plane.run_kubectl("get", "workloads", "-n", TEAM)
+            rows = [line.split() for line in table.splitlines()[1:]]
+            words = "\n".join(" ".join(row[:-1]) for row in rows)  # without the age, which always changes
+            if words != shown:
+                shown = words
+                passed = f"after {time.monotonic() - began:.0f} s"
+                if console.is_terminal:
+                    live.update(Text(f"{passed}\n{table}"), refresh=True)
+                else:
+                    console.print(f"{passed}\n{table}", highlight=False)
+            jobs = plane.read("jobs", "-n", TEAM)["items"]
+            if len(rows) == len(jobs) and all("Finished" in row for row in rows):
+                return
+            if time.monotonic() - began > LONGEST_SECONDS:
+                raise DemoError(f"not all Jobs have finished after {LONGEST_SECONDS:.0f} s")
+            time.sleep(LOOK_SECONDS)
+
+
+def _check_placement(plane: ControlPlane, console: Console) -> None:
+    """Show each Workload's flavors and nodes, and compare the nodes' labels with the flavors'."""
+    flavors = {f["metadata"]["name"]: f["spec"].get("nodeLabels", {}) for f in plane.read("rf")["items"]}
+    labels = {n["metadata"]["name"]: n["metadata"]["labels"] for n in plane.read("nodes")["items"]}
+    pods = plane.read("pods", "-n", TEAM, "-l", WORKLOAD_LABEL)["items"]
+    table = Table("Workload", "Flavors", "Pods", "Ran on", "Nodes have the flavors' labels", box=None)
+    wrong = 0
+    for workload in plane.read("workloads", "-n", TEAM)["items"]:
+        name = workload["metadata"]["name"]
+        pod_set = workload["status"]["admission"]["podSets"][0]
+        nodes = [p["spec"]["nodeName"] for p in pods if p["metadata"]["labels"][WORKLOAD_LABEL] == name]
+        wanted = {k: v for flavor in pod_set["flavors"].values() for k, v in flavors[flavor].items()}
+        right = len(nodes) == pod_set["count"] and all(wanted.items() <= labels[n].items() for n in nodes)
+        wrong += not right
+        table.add_row(
+            name,
+            ", ".join(dict.fromkeys(pod_set["flavors"].values())),
+            str(len(nodes)),
+            ", ".join(sorted(set(nodes))),
+            "yes" if right else "NO",
+        )
+    console.print(table)
+    if wrong:
+        raise DemoError(f"{wrong} Workloads did not run where they were admitted to")
+    console.print(f"All {len(pods)} pods ran on nodes of the flavors that their Jobs were admitted to.")
+
+
+def _end(plane: ControlPlane, console: Console, *, keep: bool) -> None:
+    if not keep:
+        console.print("To try things by hand, with all of this kept running:  [bold]make demo KEEP=1[/bold]")
+        return
+    console.print("Kept running until you press Ctrl-C. In another terminal:", style="bold")
+    console.print(
+        f'  export KUBECONFIG={plane.kubeconfig} PATH="{plane.kubectl.parent}:$PATH"', soft_wrap=True
+    )
+    console.print("  kubectl get workloads -A")
+    with suppress(KeyboardInterrupt):
+        signal.pause()

@@ -1,0 +1,47 @@
+"""`admitter install`: definitions, permissions, policies and the controller, into a cluster."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from admitter.cli.options import Context, Kubeconfig
+from admitter.cluster.transport import Transport
+from admitter.install.apply import Outcome
+from admitter.install.apply import install as apply
+from admitter.install.bundle import manifests
+
+
+def install(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print the manifests, and change nothing.")
+    ] = False,
+    without_deployment: Annotated[
+        bool, typer.Option("--without-deployment", help="The controller will run outside of the cluster.")
+    ] = False,
+) -> None:
+    """Install Admitter into a cluster, or bring what is there up to date.
+
+    Applies definitions (CRDs), permissions, policies and the controller's Deployment by server-side apply,
+    and waits until the cluster works with them. Safe to repeat.
+    """
+    if only_print:
+        yaml.safe_dump_all(manifests(deployment=not without_deployment), sys.stdout, sort_keys=False)
+        return
+    asyncio.run(_install(kubeconfig, context, deployment=not without_deployment))
+
+
+async def _install(kubeconfig: Path | None, context: str | None, *, deployment: bool) -> None:
+    async with await Transport.connect(kubeconfig, context) as transport:
+        await apply(transport, deployment=deployment, report=say)
+        typer.echo(f"Admitter is installed on {transport.host}.")
+
+
+def say(outcome: Outcome) -> None:
+    """Print one outcome as a line."""
+    typer.echo(f"{outcome.kind:<34} {outcome.name:<36} {outcome.result}")

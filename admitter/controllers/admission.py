@@ -1,0 +1,175 @@
+"""From events to admissions: feeds the engine, runs its cycles, writes what its plans say.
+
+Previous step: a store changes (`admitter.controllers.world`). Next step: the admitted Workload's Job
+is started (`admitter.controllers.jobs`).
+"""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from admitter.cluster.errors import ClusterError, NotFoundError
+from admitter.cluster.store import Key
+from admitter.cluster.transport import Transport
+from admitter.controllers import status
+from admitter.controllers.engine_input import engine_workload
+from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.messages import waiting_message
+from admitter.controllers.remainders import Remainders
+from admitter.controllers.views import PodView, WorkloadView, parse_workload
+from admitter.controllers.waiting import WaitingReasons
+from admitter.controllers.world import World, workload_path
+from admitter.engine import model
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission
+
+WRITES_AT_A_TIME: Final = 32
+PAUSE_SECONDS: Final = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+class Admissions:
+    """Decides and writes admissions.
+
+    What the engine admits is reserved in its state before it is written. A write whose outcome is
+    unknown stays reserved until the API server has said what it holds.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        engine: Engine,
+        gate: Gate,
+        reasons: WaitingReasons,
+        transport: Transport,
+        clock: status.Clock,
+    ) -> None:
+        self._world = world
+        self._engine = engine
+        self._gate = gate
+        self._reasons = reasons
+        self._transport = transport
+        self._clock = clock
+        self._remainders = Remainders(world, engine, transport)
+        self._keys: dict[str, Key] = {}
+        self._writing: set[str] = set()
+        self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
+        self._wake = asyncio.Event()
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """A Workload came, changed or went."""
+        if old is not None and new is None:
+            self._keys.pop(old.uid, None)
+            self._reasons.forget(old.key)
+            self._engine.withdraw(old.uid)
+            if old.admission is not None:
+                self._remainders.workload_gone(old)
+            else:
+                self._engine.release(old.uid)
+        elif new is not None:
+            self._evaluate(new)
+        self.wake()
+
+    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        """A labelled pod came, changed or went."""
+        self._remainders.pod_changed(old, new)
+        self.wake()
+
+    def reconsider(self, key: Key) -> None:
+        """Something that decides whether a Workload may compete has changed."""
+        workload = self._world.workloads.get(key)
+        if workload is not None:
+            self._evaluate(workload)
+            self.wake()
+
+    def wake(self) -> None:
+        """Run a cycle if there is anything to decide."""
+        if self._engine.changed:
+            self._wake.set()
+
+    def _evaluate(self, workload: WorkloadView) -> None:
+        """Bring the engine up to date with one Workload."""
+        uid = workload.uid
+        if uid in self._writing:
+            return  # its answer decides
+        if workload.admission is not None:
+            self._engine.withdraw(uid)
+            self._engine.reserve(uid, workload.admission)
+            self._reasons.forget(workload.key)
+            return
+        self._engine.release(uid)
+        if workload.finished:
+            self._engine.withdraw(uid)
+            self._reasons.forget(workload.key)
+            return
+        job = self._world.job_of(workload.key)
+        outcome = self._gate.check(workload, job)
+        if isinstance(outcome, Waiting):
+            self._engine.withdraw(uid)
+            self._reasons.want(workload.key, outcome)
+        else:
+            self._keys[uid] = workload.key
+            self._engine.submit(engine_workload(workload, job, outcome))
+
+    async def run(self) -> None:
+        """Decide whenever something changed, until cancelled.
+
+        1. Events have brought the engine up to date.
+        2. A cycle makes a plan.
+        3. Its admissions are written side by side; its reasons to wait, merged, a little later.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._remainders.queue.run(), name="remainders")
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                plan = self._engine.cycle()
+                for uid, refusal in plan.refusals.items():
+                    self._reasons.want(self._keys[uid], Waiting(refusal.reason, waiting_message(refusal)))
+                for workload, admission in plan.admissions:
+                    self._writing.add(workload.uid)
+                    group.create_task(self._admit(workload, admission), name=f"admit {workload.uid}")
+
+    async def _admit(self, workload: model.Workload, admission: Admission) -> None:
+        key = self._keys.pop(workload.uid)
+        try:
+            async with self._slots:
+                await self._write(key, workload, admission)
+        except ClusterError as error:
+            log.warning("admission not written", namespace=key[0], workload=key[1], error=str(error))
+            await self._settle(key, workload.uid)
+        finally:
+            self._writing.discard(workload.uid)
+            current = self._world.workloads.get(key)
+            if current is None or current.uid != workload.uid:
+                self._engine.release(workload.uid)
+            else:
+                self._evaluate(current)
+            self.wake()
+
+    async def _write(self, key: Key, workload: model.Workload, admission: Admission) -> None:
+        view = self._world.workloads.get(key)
+        if view is None or engine_workload(view, self._world.job_of(key), workload.queue) != workload:
+            return  # it changed after the decision: it competes again as what it is now
+        raw = await self._transport.patch(
+            f"{workload_path(key)}/status", status.admitted(view, admission, self._clock())
+        )
+        admitted = parse_workload(raw)
+        self._world.workloads.apply(admitted)
+        self._reasons.admitted(admitted)
+        log.info("admitted", namespace=key[0], workload=key[1], cluster_queue=admission.queue)
+
+    async def _settle(self, key: Key, uid: str) -> None:
+        """Ask the API server, for as long as it takes, what has become of a write that failed."""
+        while True:
+            try:
+                self._world.workloads.apply(parse_workload(await self._transport.get(workload_path(key))))
+            except NotFoundError:
+                self._world.workloads.delete(key, uid)
+            except ClusterError as error:
+                log.warning("can't read a workload", namespace=key[0], workload=key[1], error=str(error))
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            return

@@ -1,0 +1,191 @@
+"""What administrators define, checked and handed to the engine: flavors and ClusterQueues.
+
+A queue that can't work (a rule broken that the API server did not check, a flavor that is missing)
+is taken out of the engine and shows the reason as its condition `Active`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from admitter.api.base import LabelSelector, Problem, problems
+from admitter.api.cluster_queue import ClusterQueue, ClusterQueueSpec, StopPolicy
+from admitter.api.conditions import ActiveReason
+from admitter.api.resource_flavor import ResourceFlavor
+from admitter.controllers.views import Json, ObjectView
+from admitter.controllers.world import World
+from admitter.engine.amounts import to_amount
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Flavor, Group, Queue, Requirement, Strategy, Taint, Toleration
+
+Defect = tuple[ActiveReason, str]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A ClusterQueue as the controllers use it.
+
+    Attributes:
+        problem: why it admits nothing; None if it works.
+        policy: whether it is stopped, and whether what runs must stop too.
+        namespaces: what a namespace's labels must satisfy; None selects none.
+        flavors: the names it uses.
+    """
+
+    problem: Defect | None
+    policy: StopPolicy = StopPolicy.NONE
+    namespaces: tuple[Requirement, ...] | None = None
+    flavors: frozenset[str] = frozenset()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing new is admitted."""
+        return self.policy is not StopPolicy.NONE
+
+    @property
+    def drains(self) -> bool:
+        """Whether what runs is evicted."""
+        return self.policy is StopPolicy.HOLD_AND_DRAIN
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a namespace with these labels may use the queue."""
+        return self.namespaces is not None and all(r.matches(labels) for r in self.namespaces)
+
+
+_MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"))
+
+
+class Catalog:
+    """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them."""
+
+    def __init__(self, world: World, engine: Engine, changed: Callable[[str], None]) -> None:
+        """Prepare; `flavor_changed` and `queue_changed` are to be called for every object.
+
+        Args:
+            world: where definitions are read.
+            engine: where they go.
+            changed: called with the name of each ClusterQueue whose rules changed.
+        """
+        self._world = world
+        self._engine = engine
+        self._changed = changed
+        self._flavors: dict[str, Flavor] = {}
+        self._flavor_problems: dict[str, Defect] = {}
+        self._queues: dict[str, QueueEntry] = {}
+
+    def queue(self, name: str) -> QueueEntry:
+        """A ClusterQueue's entry; one that does not exist has that problem."""
+        return self._queues.get(name, _MISSING)
+
+    def flavor(self, name: str) -> Flavor | None:
+        """A flavor, if it exists and is valid."""
+        return self._flavors.get(name)
+
+    def flavor_problem(self, name: str) -> Defect | None:
+        """Why a flavor can't be used."""
+        return self._flavor_problems.get(name)
+
+    def flavor_changed(self, name: str) -> None:
+        """A flavor was made, changed or removed."""
+        view = self._world.flavors.get(("", name))
+        flavor = None
+        self._flavor_problems.pop(name, None)
+        if view is not None:
+            found = problems(ResourceFlavor, _raw(view))
+            if found:
+                self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, _sentence(found))
+            else:
+                flavor = _flavor(ResourceFlavor.model_validate(_raw(view)))
+        if flavor == self._flavors.get(name):
+            return
+        if flavor is not None:
+            self._flavors[name] = flavor
+            self._engine.set_flavor(flavor)
+        else:
+            del self._flavors[name]
+        for queue, entry in sorted(self._queues.items()):
+            if name in entry.flavors:
+                self.queue_changed(queue)
+        if flavor is None:
+            self._engine.remove_flavor(name)
+
+    def queue_changed(self, name: str) -> None:
+        """A ClusterQueue was made, changed or removed, or one of its flavors was."""
+        view = self._world.cluster_queues.get(("", name))
+        if view is None:
+            self._queues.pop(name, None)
+            self._engine.remove_queue(name)
+        else:
+            self._queues[name] = entry = self._entry(view)
+            if entry.problem is None:
+                self._engine.set_queue(_queue(name, ClusterQueue.model_validate(_raw(view)).spec))
+            else:
+                self._engine.remove_queue(name)
+        self._changed(name)
+
+    def _entry(self, view: ObjectView) -> QueueEntry:
+        found = problems(ClusterQueue, _raw(view))
+        if found:
+            return QueueEntry((ActiveReason.INVALID_SPEC, _sentence(found)))
+        spec = ClusterQueue.model_validate(_raw(view)).spec
+        names = [(r, f.name) for r, resource in enumerate(spec.resources) for f in resource.flavors]
+        problem = next((p for r, flavor in names if (p := self._flavor_of(r, flavor)) is not None), None)
+        return QueueEntry(
+            problem,
+            spec.stop_policy,
+            _requirements(spec.namespace_selector),
+            frozenset(flavor for _, flavor in names),
+        )
+
+    def _flavor_of(self, resource: int, flavor: str) -> Defect | None:
+        if flavor in self._flavors:
+            return None
+        field = f"spec.resources[{resource}].flavors names {flavor}"
+        if flavor in self._flavor_problems:
+            return ActiveReason.FLAVOR_INVALID, f"{field}: {self._flavor_problems[flavor][1]}"
+        return ActiveReason.FLAVOR_NOT_FOUND, f"{field}: there is no such ResourceFlavor"
+
+
+def _raw(view: ObjectView) -> Json:
+    return {"metadata": {"name": view.name}, "spec": view.spec}
+
+
+def _sentence(found: list[Problem]) -> str:
+    return "; ".join(str(problem) for problem in found)
+
+
+def _flavor(flavor: ResourceFlavor) -> Flavor:
+    return Flavor(
+        flavor.metadata.name,
+        tuple(sorted(flavor.spec.node_labels.items())),
+        tuple(Taint(t.key, t.value or "", t.effect) for t in flavor.spec.node_taints),
+        tuple(
+            Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
+            for t in flavor.spec.tolerations
+        ),
+    )
+
+
+def _queue(name: str, spec: ClusterQueueSpec) -> Queue:
+    quotas = {
+        (flavor.name, resource.name): to_amount(resource.name, flavor.quota.min)
+        for resource in spec.resources
+        for flavor in resource.flavors
+    }
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for resource in spec.resources:
+        flavors = tuple(flavor.name for flavor in resource.flavors)
+        groups.setdefault(flavors, []).append(resource.name)
+    return Queue(
+        name,
+        Strategy(spec.queueing_strategy),
+        tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items()),
+        quotas,
+    )
+
+
+def _requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
+    if selector is None:
+        return None
+    equal = [Requirement(key, "In", (value,)) for key, value in sorted(selector.match_labels.items())]
+    others = [Requirement(e.key, e.operator, tuple(e.values)) for e in selector.match_expressions]
+    return (*equal, *others)

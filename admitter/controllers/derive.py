@@ -1,0 +1,59 @@
+"""What a Job asks for, as the spec of its Workload."""
+
+from admitter.controllers.injection import original_template
+from admitter.controllers.pod_sets import job_count, pod_set
+from admitter.controllers.views import JobView, Json, WorkloadView
+from admitter.controllers.world import World
+
+POD_SET = "main"
+"""The name of a Job's only pod set."""
+
+
+def workload_spec(job: JobView, world: World) -> Json:
+    """The Workload spec that a queued Job asks for now.
+
+    Raises:
+        InvalidQuantityError: a request can't be counted.
+    """
+    assert job.queue is not None
+    spec: Json = {"queueName": job.queue, "podSets": [_pod_set(job, world)]}
+    spec["priority"], name = _priority(job, world)
+    if name:
+        spec["priorityClassName"] = name
+    return spec
+
+
+def covers(workload: WorkloadView, job: JobView, world: World) -> bool:
+    """Whether what was admitted is enough for what the Job asks now.
+
+    The template of a Job that runs can't change, so then only its number of pods counts.
+    """
+    assert workload.admission is not None
+    if job_count(job.spec, job.status) > workload.admission.pod_sets[0].count:
+        return False
+    if not job.suspended:
+        return True
+    asked, admitted = _pod_set(job, world), workload.spec["podSets"][0]
+    return asked | {"count": admitted["count"]} == dict(admitted)
+
+
+def _pod_set(job: JobView, world: World) -> Json:
+    limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
+    return pod_set(
+        POD_SET,
+        original_template(job),
+        job_count(job.spec, job.status),
+        [limits.spec for limits in limit_ranges if limits is not None],
+        {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes},
+    )
+
+
+def _priority(job: JobView, world: World) -> tuple[int, str]:
+    """Value and name of the Job's PriorityClass, or of the one that is the default of all."""
+    name = job.template.get("priorityClassName")
+    if name:
+        chosen = world.priority_classes.get(("", name))
+    else:
+        defaults = [c for c in world.priority_classes if c.body.get("globalDefault")]
+        chosen = min(defaults, key=lambda c: c.body["value"], default=None)
+    return (chosen.body["value"], chosen.name) if chosen is not None else (0, name or "")

@@ -1,0 +1,90 @@
+"""Taking an admission back: Evicted is written, the Job suspended, its pods end, then quota is free.
+
+Quota is released only when nothing can run on it any more: the Job controller says that the Job is
+suspended and has no pods, and a fresh list of its pods confirms it. Job status names no generation,
+so an old answer could say the same: that is why a Job is not suspended before the Job controller
+has acted on its start (design §3, *Eviction on the cluster*).
+"""
+
+import structlog
+
+from admitter.api.conditions import EvictedReason
+from admitter.cluster.transport import Transport
+from admitter.controllers import status
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_pod, parse_workload
+from admitter.controllers.world import World, job_path, pods_path, workload_path
+from admitter.names import WORKLOAD_LABEL
+
+log = structlog.get_logger(__name__)
+
+
+class Eviction:
+    """Evicts Workloads, one step a call."""
+
+    def __init__(self, world: World, catalog: Catalog, transport: Transport, clock: status.Clock) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._transport = transport
+        self._clock = clock
+
+    def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
+        """Why an admitted Workload must stop; None if it may go on."""
+        assert workload.admission is not None
+        if not workload.active:
+            return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
+        local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
+        if local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain":
+            return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped and drained"
+        name = workload.admission.queue
+        if self._catalog.queue(name).drains:
+            return EvictedReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped and drained"
+        return None
+
+    async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
+        """Write down that a Workload must stop; it keeps its quota."""
+        body = status.evicted(workload, reason, message, self._clock())
+        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
+        self._world.workloads.apply(parse_workload(raw))
+        log.info("evicted", namespace=workload.namespace, workload=workload.name, reason=str(reason))
+
+    async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
+        """Do the next step of an eviction that is wanted or under way.
+
+        Args:
+            workload: it may hold nothing, then there is nothing to do.
+            job: its Job; None for a Workload made by hand.
+        """
+        if workload.admission is None:
+            return
+        if not workload.evicting:
+            wanted = self.wanted(workload)
+            if wanted is not None:
+                await self.begin(workload, *wanted)
+        elif job is None:
+            await self._release(workload)
+        elif not job.suspended:
+            if job.resumed:
+                await self._suspend(job)
+        elif job.stopped:
+            await self._release(workload)
+            await self._forget_start(job)
+
+    async def _suspend(self, job: JobView) -> None:
+        body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
+        self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
+
+    async def _release(self, workload: WorkloadView) -> None:
+        query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
+        listed = await self._transport.get(pods_path(workload.namespace), query)
+        if any(parse_pod(raw).live for raw in listed["items"]):
+            return  # the end of the last pod brings us here again
+        body = status.released(workload, self._clock())
+        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
+        self._world.workloads.apply(parse_workload(raw))
+
+    async def _forget_start(self, job: JobView) -> None:
+        """Make the template mutable again: before Kubernetes 1.36 it is not while `startTime` is set."""
+        if job.status["startTime"] is not None:
+            raw = await self._transport.patch(f"{job_path(job.key)}/status", {"status": {"startTime": None}})
+            self._world.jobs.apply(parse_job(raw))

@@ -1,0 +1,87 @@
+"""What must hold before a Workload may compete for quota at all.
+
+Previous step: a Workload appears or anything it depends on changes. Next step: the engine
+(`admitter.engine.cycle`), which decides among those that pass.
+"""
+
+from dataclasses import dataclass
+
+from admitter.api.conditions import WaitingReason
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.pod_sets import claims
+from admitter.controllers.views import JobView, ObjectView, WorkloadView
+from admitter.controllers.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a workload waits: one CamelCase word, and a sentence."""
+
+    reason: str
+    message: str
+
+
+class Gate:
+    """Finds the ClusterQueue of a Workload, or the reason that it can't have one now."""
+
+    def __init__(self, world: World, catalog: Catalog) -> None:
+        self._world = world
+        self._catalog = catalog
+
+    def check(self, workload: WorkloadView, job: JobView | None) -> str | Waiting:
+        """The ClusterQueue to compete in, or why not.
+
+        Args:
+            workload: one that holds no quota and is not finished.
+            job: its Job; None for a Workload made by hand.
+        """
+        if not workload.active:
+            return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
+        if job is not None:
+            waiting = self._job(job)
+            if waiting is not None:
+                return waiting
+        return self._queue(workload)
+
+    def _job(self, job: JobView) -> Waiting | None:
+        if claims(job.template):
+            return Waiting(
+                WaitingReason.RESOURCE_CLAIMS, "its pods use resource claims, which no quota counts"
+            )
+        name = job.template.get("priorityClassName")
+        if name and self._world.priority_classes.get(("", name)) is None:
+            return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
+        if job.deleting:
+            return Waiting(WaitingReason.INACTIVE, "its Job is being deleted")
+        if not job.suspended or not job.idle:
+            return Waiting(WaitingReason.JOB_STILL_RUNNING, "pods of an earlier start of its Job still run")
+        return None
+
+    def _queue(self, workload: WorkloadView) -> str | Waiting:
+        name = workload.queue
+        local_queue = self._world.local_queues.get((workload.namespace, name))
+        if local_queue is None:
+            where = f"namespace {workload.namespace}"
+            return Waiting(WaitingReason.QUEUE_NOT_FOUND, f"there is no LocalQueue {name} in {where}")
+        if local_queue.spec.get("stopPolicy", "None") != "None":
+            return Waiting(WaitingReason.QUEUE_STOPPED, f"LocalQueue {name} is stopped")
+        return self._cluster_queue(workload.namespace, local_queue)
+
+    def _cluster_queue(self, namespace: str, local_queue: ObjectView) -> str | Waiting:
+        name = str(local_queue.spec["clusterQueue"])
+        cluster_queue = self._world.cluster_queues.get(("", name))
+        if cluster_queue is None:
+            words = f"LocalQueue {local_queue.name} names ClusterQueue {name}, which does not exist"
+            return Waiting(WaitingReason.CLUSTER_QUEUE_NOT_FOUND, words)
+        entry = self._catalog.queue(name)
+        if entry.problem is not None:
+            return Waiting(WaitingReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
+        if entry.stopped:
+            return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped")
+        view = self._world.namespaces.get(("", namespace))
+        if view is None or view.terminating:
+            return Waiting(WaitingReason.NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted")
+        if not entry.selects(view.labels):
+            words = f"ClusterQueue {name} does not select namespace {namespace} by its labels"
+            return Waiting(WaitingReason.NAMESPACE_NOT_SELECTED, words)
+        return name

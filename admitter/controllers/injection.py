@@ -1,0 +1,103 @@
+"""What an admission puts into a Job's pod template, and how the next one takes it out again.
+
+The Job remembers in an annotation what was put in. So the pods of a Job that is admitted a second
+time, to another flavor, carry nothing of the first, and what the user wrote is never touched.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from admitter.controllers.views import JobView, Json, WorkloadView
+from admitter.engine.model import Admission, Flavor, Toleration
+from admitter.names import (
+    CLUSTER_QUEUE_LABEL,
+    FLAVORS_ANNOTATION,
+    INJECTED_ANNOTATION,
+    WORKLOAD_LABEL,
+)
+
+
+def original_template(job: JobView) -> Json:
+    """The pod template's spec as its user wrote it, without what the last admission put in."""
+    injected = _injected(job)
+    if not injected:
+        return job.template
+    template = dict(job.template)
+    selector = {
+        key: value
+        for key, value in (template.get("nodeSelector") or {}).items()
+        if injected["nodeSelector"].get(key) != value
+    }
+    tolerations = [t for t in template.get("tolerations") or () if t not in injected["tolerations"]]
+    template["nodeSelector"], template["tolerations"] = selector, tolerations
+    return template
+
+
+def start_patch(
+    job: JobView, workload: WorkloadView, admission: Admission, flavors: Mapping[str, Flavor]
+) -> Json:
+    """The merge patch that unsuspends a Job on the flavors it was admitted to.
+
+    It names the resource version that the Workload was compared with: a Job that changed since is
+    not started on what it asked for before.
+
+    Args:
+        job: the suspended Job.
+        workload: its Workload.
+        admission: the reservation of the Workload, whose only pod set is the Job's.
+        flavors: every flavor of the admission, by name.
+    """
+    original = original_template(job)
+    assignment = admission.pod_sets[0]
+    chosen = [flavors[name] for name in dict.fromkeys(flavor for _, flavor in assignment.flavors)]
+    own_selector, own_tolerations = original.get("nodeSelector") or {}, original.get("tolerations") or []
+    added_labels = {k: v for flavor in chosen for k, v in flavor.labels if k not in own_selector}
+    added_tolerations = [t for t in _tolerations(chosen) if t not in own_tolerations]
+    taken_out = {key: None for key in job.template.get("nodeSelector") or {} if key not in own_selector}
+    injected = {"nodeSelector": added_labels, "tolerations": added_tolerations}
+    spec: Json = {"nodeSelector": {**taken_out, **added_labels}}
+    tolerations = [*own_tolerations, *added_tolerations]
+    if tolerations != (job.template.get("tolerations") or []):
+        spec["tolerations"] = tolerations
+    metadata = {
+        "labels": {WORKLOAD_LABEL: workload.name, CLUSTER_QUEUE_LABEL: admission.queue},
+        "annotations": {FLAVORS_ANNOTATION: _json(dict(assignment.flavors))},
+    }
+    return {
+        "metadata": {
+            "resourceVersion": str(job.version),
+            "annotations": {INJECTED_ANNOTATION: _json(injected)},
+        },
+        "spec": {"suspend": False, "template": {"metadata": metadata, "spec": spec}},
+    }
+
+
+def _injected(job: JobView) -> dict[str, Any] | None:
+    """The record of the last injection; one that somebody has spoilt counts as none."""
+    try:
+        record = orjson.loads(job.injected) if job.injected else None
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(record, dict) or not isinstance(record.get("nodeSelector"), dict):
+        return None
+    return record if isinstance(record.get("tolerations"), list) else None
+
+
+def _tolerations(flavors: Iterable[Flavor]) -> list[Json]:
+    return [_toleration(toleration) for flavor in flavors for toleration in flavor.tolerations]
+
+
+def _toleration(toleration: Toleration) -> Json:
+    fields = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

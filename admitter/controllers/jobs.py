@@ -1,0 +1,182 @@
+"""One Job and its Workload, brought together: take the Workload's key, read the world, converge.
+
+Previous step: a Job or Workload changed, or an admission was written (`admitter.controllers.admission`).
+A Job that may start is unsuspended here; one that must stop is handed to `admitter.controllers.eviction`.
+"""
+
+from typing import Final
+
+import structlog
+
+from admitter.api.conditions import EvictedReason, FinishedReason, WaitingReason
+from admitter.cluster.errors import ConflictError, NotFoundError
+from admitter.cluster.store import Key
+from admitter.cluster.transport import Json, Transport
+from admitter.cluster.workqueue import WorkQueue
+from admitter.controllers import status
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.derive import covers, workload_spec
+from admitter.controllers.events import Events, Subject
+from admitter.controllers.eviction import Eviction
+from admitter.controllers.injection import start_patch
+from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_workload
+from admitter.controllers.world import OWN, World, job_path, workload_name, workload_path
+from admitter.engine.amounts import InvalidQuantityError
+from admitter.names import API_VERSION
+
+WORKERS: Final = 16
+PAUSE_SECONDS: Final = 0.5
+
+log = structlog.get_logger(__name__)
+
+
+class Jobs:
+    """Keeps Jobs and Workloads in step."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        events: Events,
+        transport: Transport,
+        clock: status.Clock,
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._events = events
+        self._transport = transport
+        self._clock = clock
+        self._eviction = Eviction(world, catalog, transport, clock)
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
+
+    async def converge(self, key: Key) -> None:
+        """Do the next thing that brings a Job and the Workload of this key in step."""
+        workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        if job is None and workload is not None:
+            await self._without_job(workload)
+        elif job is not None and workload is None:
+            await self._without_workload(job)
+        elif job is not None and workload is not None:
+            if workload.job is None or workload.job[1] != job.uid:
+                self._tell(job, WaitingReason.WORKLOAD_TAKEN, f"Workload {workload.name} is not its own")
+            else:
+                await self._both(job, workload)
+
+    async def _without_job(self, workload: WorkloadView) -> None:
+        if workload.job is not None:
+            await self._delete(workload)
+        elif not workload.finished:
+            await self._eviction.converge(workload, None)
+
+    async def _without_workload(self, job: JobView) -> None:
+        """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
+        if job.queue is None or job.finished or job.deleting:
+            return
+        if not job.suspended:
+            job = await self._suspend(job)
+        try:
+            spec = workload_spec(job, self._world)
+        except InvalidQuantityError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+            return
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": "Workload",
+            "metadata": {
+                "name": workload_name(job),
+                "namespace": job.namespace,
+                "ownerReferences": [
+                    {
+                        "apiVersion": "batch/v1",
+                        "kind": "Job",
+                        "name": job.name,
+                        "uid": job.uid,
+                        "controller": True,
+                    }
+                ],
+            },
+            "spec": spec,
+        }
+        raw = await self._transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
+        self._world.workloads.apply(parse_workload(raw))
+
+    async def _both(self, job: JobView, workload: WorkloadView) -> None:
+        if workload.finished:
+            return
+        if job.finished:
+            await self._finish(job, workload)
+        elif workload.admission is None:
+            await self._waiting(job, workload)
+        elif workload.evicting or self._eviction.wanted(workload) is not None:
+            await self._eviction.converge(workload, job)
+        else:
+            await self._admitted(job, workload)
+
+    async def _waiting(self, job: JobView, workload: WorkloadView) -> None:
+        """Nothing of the Job may run, and its Workload asks for what the Job asks now."""
+        if job.queue is None:
+            await self._delete(workload)
+            return
+        if not job.suspended:
+            await self._suspend(job)
+            return
+        try:
+            spec = workload_spec(job, self._world)
+        except InvalidQuantityError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+            return
+        changes: Json = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
+        if changes:
+            body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": changes}
+            raw = await self._transport.patch(workload_path(workload.key), body)
+            self._world.workloads.apply(parse_workload(raw))
+
+    async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
+        """The Job runs on what was admitted, and on nothing else."""
+        if not covers(workload, job, self._world):
+            words = "its Job asks for more, or for something else, than was admitted"
+            await self._eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
+        elif job.suspended and not job.deleting:
+            await self._start(job, workload)
+
+    async def _start(self, job: JobView, workload: WorkloadView) -> None:
+        assert workload.admission is not None
+        names = {flavor for pod_set in workload.admission.pod_sets for _, flavor in pod_set.flavors}
+        flavors = {name: flavor for name in names if (flavor := self._catalog.flavor(name)) is not None}
+        if len(flavors) < len(names):
+            gone = ", ".join(sorted(names - set(flavors)))
+            await self._eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
+            return
+        body = start_patch(job, workload, workload.admission, flavors)
+        self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
+        log.info("started", namespace=job.namespace, job=job.name)
+
+    async def _finish(self, job: JobView, workload: WorkloadView) -> None:
+        succeeded = job.finished == "Complete"
+        reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
+        body = status.finished(workload, reason, job.finish_message, self._clock())
+        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
+        self._world.workloads.apply(parse_workload(raw))
+        log.info("finished", namespace=job.namespace, job=job.name, reason=str(reason))
+
+    async def _suspend(self, job: JobView) -> JobView:
+        """Stop a queued Job that runs without admission."""
+        body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
+        suspended = parse_job(await self._transport.patch(job_path(job.key), body))
+        self._world.jobs.apply(suspended)
+        self._tell(job, "Suspended", "suspended until it is admitted: it was set running without admission")
+        log.info("suspended", namespace=job.namespace, job=job.name)
+        return suspended
+
+    async def _delete(self, workload: WorkloadView) -> None:
+        """Delete a Workload whose Job is gone or no longer queued."""
+        try:
+            await self._transport.delete(
+                workload_path(workload.key),
+                {"preconditions": {"uid": workload.uid}, "propagationPolicy": "Background"},
+            )
+        except (ConflictError, NotFoundError):
+            return  # gone already, or another one of that name
+
+    def _tell(self, job: JobView, reason: str, message: str) -> None:
+        self._events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)

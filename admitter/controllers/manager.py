@@ -1,0 +1,169 @@
+"""The controller, put together: who listens to what.
+
+One Job's way: `views` → `jobs` (its Workload) → `gate` → `admission` (engine, status) → `jobs` (its start).
+"""
+
+import asyncio
+from random import Random
+
+import structlog
+
+from admitter.cluster.errors import ClusterError, NotFoundError
+from admitter.cluster.store import Key, Listener, Store, V
+from admitter.cluster.transport import Transport
+from admitter.controllers.admission import Admissions
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.events import Events
+from admitter.controllers.gate import Gate
+from admitter.controllers.jobs import Jobs
+from admitter.controllers.queues import Queues
+from admitter.controllers.status import Clock
+from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
+from admitter.controllers.waiting import WaitingReasons
+from admitter.controllers.world import World, workload_name
+from admitter.engine.cycle import Engine
+from admitter.names import SUSPEND_POLICY
+
+log = structlog.get_logger(__name__)
+
+
+class Manager:
+    """Runs all controllers on one API server."""
+
+    def __init__(self, transport: Transport, clock: Clock, random: Random) -> None:
+        self._transport = transport
+        self._world = World(transport, random)
+        engine = Engine()
+        self._catalog = Catalog(self._world, engine, self._cluster_queue_rules_changed)
+        self._events = Events(transport, clock)
+        self._reasons = WaitingReasons(self._world, self._events, transport, clock)
+        gate = Gate(self._world, self._catalog)
+        self._admissions = Admissions(self._world, engine, gate, self._reasons, transport, clock)
+        self._jobs = Jobs(self._world, self._catalog, self._events, transport, clock)
+        self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
+        self.ready = asyncio.Event()
+
+    async def run(self) -> None:
+        """Control until cancelled.
+
+        1. The stores are filled.
+        2. What is known is fed in, quota that is held before anything is decided.
+        3. Changes are followed, and decisions written.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._world.run(), name="world")
+            await self._world.wait_synced()
+            await self._say_what_guards()
+            self._feed()
+            group.create_task(self._admissions.run(), name="admissions")
+            group.create_task(self._jobs.queue.run(), name="jobs")
+            group.create_task(self._reasons.run(), name="reasons")
+            group.create_task(self._events.run(), name="events")
+            group.create_task(self._queues.run(), name="queues")
+            self.ready.set()
+            log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
+
+    def _feed(self) -> None:
+        """Listen, and take in what is there already; nothing is decided before the end of this call."""
+        world = self._world
+        _follow(world.flavors, self._flavor_changed)
+        _follow(world.cluster_queues, self._cluster_queue_changed)
+        _follow(world.workloads, self._workload_changed)
+        _follow(world.pods, self._pod_changed)
+        _follow(world.local_queues, self._local_queue_changed)
+        _follow(world.jobs, self._job_changed)
+        world.namespaces.listen(self._namespace_changed)
+        world.limit_ranges.listen(self._limit_range_changed)
+        world.priority_classes.listen(self._class_changed)
+        world.runtime_classes.listen(self._class_changed)
+
+    def _flavor_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        name = _either(old, new).name
+        self._catalog.flavor_changed(name)
+        self._queues.touch("resourceflavors", ("", name))
+
+    def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is None or new is None or old.spec != new.spec:
+            self._catalog.queue_changed(_either(old, new).name)
+
+    def _cluster_queue_rules_changed(self, name: str) -> None:
+        self._queues.touch("clusterqueues", ("", name))
+        for key in self._world.local_queues_by_cluster_queue.get(name):
+            self._queues.touch("localqueues", key)
+        self._reconsider(self._world.workloads_in(name))
+
+    def _local_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is not None and new is not None and old.spec == new.spec:
+            return
+        view = _either(old, new)
+        self._queues.touch("localqueues", view.key)
+        for queue in (old, new):
+            if queue is not None:
+                self._queues.usage_changed(queue.spec["clusterQueue"])
+        self._reconsider(self._world.workloads_by_queue.get(view.key))
+
+    def _workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        self._queues.workload_changed(old, new)
+        self._admissions.workload_changed(old, new)
+        self._jobs.queue.add(_either(old, new).key)
+
+    def _job_changed(self, old: JobView | None, new: JobView | None) -> None:
+        job = _either(old, new)
+        key = (job.namespace, workload_name(job))
+        self._admissions.reconsider(key)
+        self._jobs.queue.add(key)
+
+    def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        pod = _either(old, new)
+        self._admissions.pod_changed(old, new)
+        self._queues.usage_changed(pod.usage.queue)
+        if new is None or not new.live:
+            self._jobs.queue.add((pod.namespace, pod.workload))
+
+    def _namespace_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
+            self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
+
+    def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):
+            self._derive_again(key)
+
+    def _class_changed(self, _old: ObjectView | None, _new: ObjectView | None) -> None:
+        for job in self._world.jobs:
+            self._derive_again(job.key)
+
+    def _derive_again(self, key: Key) -> None:
+        job = self._world.jobs.get(key)
+        if job is not None and not job.finished:
+            self._job_changed(None, job)
+
+    def _reconsider(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._admissions.reconsider(key)
+            self._jobs.queue.add(key)
+        self._admissions.wake()
+
+    async def _say_what_guards(self) -> None:
+        """Say so if the API server has no policy that suspends queued Jobs at creation."""
+        path = f"/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/{SUSPEND_POLICY}"
+        try:
+            await self._transport.get(path)
+        except NotFoundError:
+            log.warning(
+                "the API server has no policy that suspends queued Jobs at creation: the controller "
+                "alone guards, and suspends a moment later what was created running"
+            )
+        except ClusterError as error:
+            log.warning("can't tell whether the policies are installed", error=str(error))
+
+
+def _follow(store: Store[V], listener: Listener[V]) -> None:
+    for view in store:
+        listener(None, view)
+    store.listen(listener)
+
+
+def _either(old: V | None, new: V | None) -> V:
+    view = new if new is not None else old
+    assert view is not None, "a change has a before or an after"
+    return view

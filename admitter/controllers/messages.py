@@ -1,0 +1,50 @@
+"""Sentences for users: why a workload waits. Made from the engine's data, and nowhere else."""
+
+from admitter.engine.amounts import to_quantity
+from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
+
+
+def waiting_message(refusal: Refusal) -> str:
+    """One sentence on what stopped a workload, naming queue, resource and flavors."""
+    queue = f"ClusterQueue {refusal.queue}"
+    match refusal.reason:
+        case Reason.BEHIND_HEAD:
+            return f"waits behind an older or more important workload: {queue} is StrictFIFO"
+        case Reason.RESOURCE_NOT_COVERED:
+            return f"asks for {_listed(refusal.resources)}, which {queue} does not cover"
+        case Reason.NOTHING_REQUESTED:
+            return f"requests none of what {queue} covers: {_listed(refusal.resources)}"
+    subject = f"pod set {refusal.pod_set} asks for {_asked(refusal)}"
+    tried = "; ".join(_flavor_sentence(flavor) for flavor in refusal.flavors)
+    match refusal.reason:
+        case Reason.NO_MATCHING_FLAVOR:
+            return f"{subject}, but no flavor of {queue} suits it: {tried}"
+        case Reason.NEVER_FITS:
+            return f"{subject}, more than {queue} will ever have: {tried}"
+    return f"{subject}, and {queue} has not enough of it free: {tried}"
+
+
+def _asked(refusal: Refusal) -> str:
+    amounts = {flavor.resource: flavor.asked for flavor in refusal.flavors if flavor.resource}
+    return _listed(
+        tuple(_amount(name, amounts[name]) if name in amounts else name for name in refusal.resources)
+    )
+
+
+def _flavor_sentence(refused: FlavorRefusal) -> str:
+    match refused.rule:
+        case Rule.TAINT:
+            return f"the taint {refused.detail} of {refused.flavor} is not tolerated"
+        case Rule.LABELS:
+            return f"{refused.flavor} does not match {refused.detail}"
+        case Rule.LIMIT:
+            return f"{refused.flavor} has only {_amount(refused.resource, refused.quota)} in all"
+    return f"{refused.flavor} has {_amount(refused.resource, refused.quota)}, in use"
+
+
+def _amount(resource: str, amount: int) -> str:
+    return f"{to_quantity(resource, amount)} {resource}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing"

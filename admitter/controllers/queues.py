@@ -1,0 +1,163 @@
+"""The status of queues and flavors: whether they work, what waits and what is used; at most once a second."""
+
+import asyncio
+from collections import Counter
+from typing import Any, Final
+
+import structlog
+
+from admitter.api.conditions import ActiveReason
+from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError
+from admitter.cluster.store import Key, Store
+from admitter.cluster.transport import Transport
+from admitter.controllers import status
+from admitter.controllers.catalog import Catalog, Defect
+from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object
+from admitter.controllers.world import OWN, World
+from admitter.engine.amounts import to_quantity
+from admitter.engine.quota import Ledger
+
+PAUSE_SECONDS: Final = 1.0
+
+log = structlog.get_logger(__name__)
+
+Target = tuple[str, Key]
+"""Plural of a kind, and the key of an object of it."""
+
+
+class Queues:
+    """Counts workloads by queue, and writes the status of what changed."""
+
+    def __init__(
+        self, world: World, catalog: Catalog, ledger: Ledger, transport: Transport, clock: status.Clock
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._ledger = ledger
+        self._transport = transport
+        self._clock = clock
+        self._pending: Counter[Key] = Counter()
+        self._admitted: Counter[Key] = Counter()
+        self._admitted_by: Counter[str] = Counter()
+        self._changed: set[Target] = set()
+        self._ready = asyncio.Event()
+        self._stores: dict[str, Store[ObjectView]] = {
+            "clusterqueues": world.cluster_queues,
+            "localqueues": world.local_queues,
+            "resourceflavors": world.flavors,
+        }
+
+    def touch(self, plural: str, key: Key) -> None:
+        """The status of an object may have to change."""
+        self._changed.add((plural, key))
+        self._ready.set()
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """Count a Workload where it waits or is admitted."""
+        for view, sign in ((old, -1), (new, 1)):
+            if view is None or view.finished:
+                continue
+            queue = (view.namespace, view.queue)
+            if view.admission is None:
+                self._pending[queue] += sign
+            else:
+                self._admitted[queue] += sign
+                self._admitted_by[view.admission.queue] += sign
+        for view in (old, new):
+            if view is not None:
+                self._touch_queues_of(view)
+
+    def usage_changed(self, cluster_queue: str) -> None:
+        """A ClusterQueue's use changed without a Workload changing."""
+        self.touch("clusterqueues", ("", cluster_queue))
+
+    def _touch_queues_of(self, workload: WorkloadView) -> None:
+        queue = (workload.namespace, workload.queue)
+        self.touch("localqueues", queue)
+        local_queue = self._world.local_queues.get(queue)
+        if local_queue is not None:
+            self.usage_changed(local_queue.spec["clusterQueue"])
+        if workload.admission is not None:
+            self.usage_changed(workload.admission.queue)
+
+    async def run(self) -> None:
+        """Write statuses until cancelled."""
+        while True:
+            await self._ready.wait()
+            await asyncio.sleep(PAUSE_SECONDS)
+            self._ready.clear()
+            changed, self._changed = sorted(self._changed), set()
+            for plural, key in changed:
+                await self._write(plural, key)
+
+    async def _write(self, plural: str, key: Key) -> None:
+        store = self._stores[plural]
+        view = store.get(key)
+        if view is None:
+            return
+        wanted = self._status(plural, view)
+        if all(view.status.get(name) == value for name, value in wanted.items()):
+            return
+        namespace = f"/namespaces/{key[0]}" if key[0] else ""
+        path = f"{OWN}{namespace}/{plural}/{key[1]}/status"
+        body = {"metadata": {"resourceVersion": str(view.version)}, "status": wanted}
+        try:
+            store.apply(parse_object(await self._transport.patch(path, body)))
+        except (ConflictError, NotFoundError):
+            self.touch(plural, key)  # an edit is on its way here
+        except ClusterError as error:
+            log.warning("status not written", kind=plural, name=key[1], error=str(error))
+            self.touch(plural, key)
+
+    def _status(self, plural: str, view: ObjectView) -> Json:
+        match plural:
+            case "clusterqueues":
+                return self._cluster_queue(view)
+            case "localqueues":
+                return self._local_queue(view)
+        return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
+
+    def _cluster_queue(self, view: ObjectView) -> Json:
+        entry = self._catalog.queue(view.name)
+        problem = entry.problem
+        if problem is None and entry.stopped:
+            problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
+        pending = sum(self._pending[q] for q in self._world.local_queues_by_cluster_queue.get(view.name))
+        return {
+            "conditions": self._active(view, problem),
+            "pendingWorkloads": pending,
+            "admittedWorkloads": self._admitted_by[view.name],
+            "flavors": self._usage(view),
+        }
+
+    def _local_queue(self, view: ObjectView) -> Json:
+        name = view.spec["clusterQueue"]
+        entry = self._catalog.queue(name)
+        problem: Defect | None = None
+        if view.spec.get("stopPolicy", "None") != "None":
+            problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
+        elif self._world.cluster_queues.get(("", name)) is None:
+            problem = (ActiveReason.CLUSTER_QUEUE_NOT_FOUND, f"ClusterQueue {name} does not exist")
+        elif entry.problem is not None:
+            problem = (ActiveReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
+        elif entry.stopped:
+            problem = (ActiveReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name} is stopped")
+        return {
+            "conditions": self._active(view, problem),
+            "pendingWorkloads": self._pending[view.key],
+            "admittedWorkloads": self._admitted[view.key],
+        }
+
+    def _active(self, view: ObjectView, problem: Defect | None) -> list[Json]:
+        conditions: list[Any] = view.status.get("conditions") or []
+        return status.active(view.generation, conditions, problem, self._clock())
+
+    def _usage(self, view: ObjectView) -> list[Json]:
+        """Use by flavor, in the order of the spec."""
+        used = self._ledger.used(view.name)
+        flavors: dict[str, list[Json]] = {}
+        for resource in view.spec.get("resources") or ():
+            for flavor in resource["flavors"]:
+                amount = to_quantity(resource["name"], used.get((flavor["name"], resource["name"]), 0))
+                flavors.setdefault(flavor["name"], []).append({"name": resource["name"], "used": amount})
+        return [{"name": name, "resources": resources} for name, resources in flavors.items()]

@@ -1,0 +1,56 @@
+"""Pods that outlive their Workload's admission still use quota until they are gone.
+
+A Job may be deleted, or its Workload by hand, while its pods take their time to end. The labels and
+the annotation injected at admission say what such a pod uses, also after a restart.
+"""
+
+from admitter.cluster.transport import Transport
+from admitter.cluster.workqueue import WorkQueue
+from admitter.controllers.views import PodView, WorkloadView, parse_pod
+from admitter.controllers.world import World, pods_path
+from admitter.engine.cycle import Engine
+from admitter.names import WORKLOAD_LABEL
+
+Gone = tuple[str, str, str]
+"""Namespace, name and UID of a Workload that went while it held quota."""
+
+
+class Remainders:
+    """Counts labelled pods whose Workload holds nothing."""
+
+    def __init__(self, world: World, engine: Engine, transport: Transport) -> None:
+        self._world = world
+        self._engine = engine
+        self._transport = transport
+        self.queue: WorkQueue[Gone] = WorkQueue(self._settle, workers=4)
+
+    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        """A labelled pod came, changed or went."""
+        if new is not None and new.live and not self._covered(new):
+            self._engine.reserve(new.uid, new.usage)
+        elif old is not None:
+            self._engine.release(old.uid)
+
+    def workload_gone(self, workload: WorkloadView) -> None:
+        """A Workload that held quota is deleted: all of it stays reserved until its pods are counted."""
+        assert workload.admission is not None
+        self._engine.reserve(workload.uid, workload.admission)
+        self.queue.add((workload.namespace, workload.name, workload.uid))
+
+    async def _settle(self, gone: Gone) -> None:
+        """Replace what the Workload held by what its pods still use.
+
+        The pods are read from the API server, since the store may not have the newest ones yet.
+        """
+        namespace, name, uid = gone
+        query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
+        listed = await self._transport.get(pods_path(namespace), query)
+        for raw in listed["items"]:
+            self._world.pods.apply(parse_pod(raw))
+        for pod in self._world.pods_of((namespace, name)):
+            self.pod_changed(None, pod)
+        self._engine.release(uid)
+
+    def _covered(self, pod: PodView) -> bool:
+        workload = self._world.workloads.get((pod.namespace, pod.workload))
+        return workload is not None and workload.admission is not None

@@ -1,0 +1,129 @@
+"""The status of Workloads: every patch that the controller writes to one.
+
+A Workload's conditions belong to the controller alone, so a patch carries them all; it names the
+resource version that was decided on, so that nothing newer is overwritten.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from admitter.api.conditions import ActiveReason, ConditionType, EvictedReason, FinishedReason, WorkloadState
+from admitter.controllers.views import Json, WorkloadView
+from admitter.engine.amounts import to_quantity
+from admitter.engine.model import Admission
+
+Clock = Callable[[], datetime]
+"""The current time, in UTC."""
+
+
+def timestamp(now: datetime) -> str:
+    """A time as the API writes it."""
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def merged(conditions: list[Json], *changes: Json) -> list[Json]:
+    """Conditions with some replaced; the time of transition stays where the status does."""
+    result = {condition["type"]: condition for condition in conditions}
+    for change in changes:
+        before = result.get(change["type"])
+        if before is not None and before["status"] == change["status"]:
+            change["lastTransitionTime"] = before["lastTransitionTime"]
+        result[change["type"]] = change
+    return list(result.values())
+
+
+def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) -> Json:
+    """A condition."""
+    return {
+        "type": kind,
+        "status": "True" if holds else "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp(now),
+    }
+
+
+def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Json:
+    """The Workload may start: it holds its quota from here on."""
+    words = f"admitted by ClusterQueue {admission.queue}: {_flavors_in_words(admission)}"
+    changes = [
+        condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
+        condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
+    ]
+    if workload.is_true(ConditionType.EVICTED):
+        changes.append(condition(ConditionType.EVICTED, False, ConditionType.ADMITTED, "admitted again", now))
+    return _patch(workload, changes, state=WorkloadState.ADMITTED, admission=_admission_json(admission))
+
+
+def waiting(workload: WorkloadView, reason: str, message: str, now: datetime) -> Json:
+    """The Workload waits, and why."""
+    change = condition(ConditionType.QUOTA_RESERVED, False, reason, message, now)
+    return _patch(workload, [change], state=WorkloadState.PENDING, reason=reason, message=message)
+
+
+def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: datetime) -> Json:
+    """The Workload must stop; it keeps its quota until its pods are gone."""
+    changes = [
+        condition(ConditionType.EVICTED, True, reason, message, now),
+        condition(ConditionType.ADMITTED, False, reason, message, now),
+    ]
+    return _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
+
+
+def released(workload: WorkloadView, now: datetime) -> Json:
+    """The evicted Workload's pods are gone: its quota is free, and it waits again."""
+    eviction = workload.condition(ConditionType.EVICTED)
+    reason, message = eviction["reason"], eviction["message"]
+    changes = [
+        condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
+        condition(ConditionType.ADMITTED, False, reason, message, now),
+    ]
+    return _patch(
+        workload, changes, state=WorkloadState.PENDING, reason=reason, message=message, admission=None
+    )
+
+
+def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
+    """The Workload's Job is over; what it held is free."""
+    change = condition(ConditionType.FINISHED, True, reason, message, now)
+    return _patch(workload, [change], state=WorkloadState.FINISHED)
+
+
+def active(
+    generation: int, conditions: list[Json], problem: tuple[ActiveReason, str] | None, now: datetime
+) -> list[Json]:
+    """The conditions of a queue or flavor: usable, or why not."""
+    reason, message = problem or (ActiveReason.READY, "can admit workloads")
+    change = condition(ConditionType.ACTIVE, problem is None, reason, message, now)
+    change["observedGeneration"] = generation
+    return merged(conditions, change)
+
+
+def _patch(workload: WorkloadView, changes: list[Json], **fields: object) -> Json:
+    status: Json = {"reason": None, "message": None, **fields}
+    status["conditions"] = merged(workload.status.get("conditions") or [], *changes)
+    return {"metadata": {"resourceVersion": str(workload.version)}, "status": status}
+
+
+def _admission_json(admission: Admission) -> Json:
+    return {
+        "clusterQueue": admission.queue,
+        "podSets": [
+            {
+                "name": pod_set.name,
+                "count": pod_set.count,
+                "flavors": dict(pod_set.flavors),
+                "usage": {resource: to_quantity(resource, amount) for resource, amount in pod_set.usage},
+            }
+            for pod_set in admission.pod_sets
+        ],
+    }
+
+
+def _flavors_in_words(admission: Admission) -> str:
+    words = [
+        f"{to_quantity(resource, amount)} {resource} of {dict(pod_set.flavors)[resource]}"
+        for pod_set in admission.pod_sets
+        for resource, amount in pod_set.usage
+    ]
+    return ", ".join(words) or "it asks for nothing"

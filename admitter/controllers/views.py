@@ -1,0 +1,338 @@
+"""The fields of Kubernetes objects that Admitter uses, parsed once per version of the object.
+
+Everything else is dropped here, so that the stores stay small.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from admitter.cluster.store import Key
+from admitter.controllers.pod_requests import pod_requests
+from admitter.engine.amounts import to_amount
+from admitter.engine.model import Admission, Assignment
+from admitter.names import (
+    CLUSTER_QUEUE_LABEL,
+    FLAVORS_ANNOTATION,
+    INJECTED_ANNOTATION,
+    QUEUE_LABEL,
+    WORKLOAD_LABEL,
+)
+
+Json = dict[str, Any]
+
+
+def seconds(timestamp: str) -> float:
+    """An API timestamp as seconds since the epoch."""
+    return datetime.fromisoformat(timestamp).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What every object has."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: int
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return (self.namespace, self.name)
+
+
+def _meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
+    return (
+        metadata.get("namespace", ""),
+        metadata["name"],
+        metadata["uid"],
+        int(metadata["resourceVersion"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectView(Meta):
+    """An object that is read rarely: its labels, spec and status as they are.
+
+    Attributes:
+        terminating: whether its deletion has begun.
+        body: for kinds without spec (PriorityClass, RuntimeClass), the fields at the top.
+    """
+
+    labels: Mapping[str, str]
+    generation: int
+    terminating: bool
+    spec: Json
+    status: Json
+    body: Json
+
+
+def parse_object(raw: Json) -> ObjectView:
+    """A view of any object."""
+    metadata = raw["metadata"]
+    return ObjectView(
+        *_meta(metadata),
+        labels=metadata.get("labels") or {},
+        generation=metadata.get("generation", 0),
+        terminating="deletionTimestamp" in metadata,
+        spec=raw.get("spec") or {},
+        status=raw.get("status") or {},
+        body={k: v for k, v in raw.items() if k in {"value", "globalDefault", "overhead"}},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JobView(Meta):
+    """A batch/v1 Job.
+
+    Attributes:
+        created: seconds since the epoch.
+        deleting: whether its deletion has begun.
+        queue: the LocalQueue named by its label; None without one: not Admitter's business.
+        injected: the record of what the last admission put into its template, as JSON.
+        spec: `suspend`, `parallelism`, `completions` and the fields of the pod template that decide
+            what its pods use and where they may run.
+        template_metadata: labels and annotations of the pod template.
+        status: the counters, `startTime` and the conditions by type.
+    """
+
+    created: float
+    deleting: bool
+    queue: str | None
+    injected: str
+    spec: Json
+    template_metadata: Json
+    status: Json
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it is asked to have no pods."""
+        return bool(self.spec["suspend"])
+
+    @property
+    def template(self) -> Json:
+        """The kept fields of the pod template's spec."""
+        template: Json = self.spec["template"]
+        return template
+
+    @property
+    def finished(self) -> str | None:
+        """`Complete` or `Failed` once no pod of it runs any more."""
+        return next((kind for kind in ("Complete", "Failed") if self._condition(kind) == "True"), None)
+
+    @property
+    def finish_message(self) -> str:
+        """What the Job controller said when it finished."""
+        condition = self.status["conditions"].get(self.finished or "", {})
+        return str(condition.get("message", ""))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the Job controller says that it is suspended and that none of its pods is left.
+
+        Job status names no generation, so by itself this may be an old answer: see `resumed`.
+        """
+        return self._condition("Suspended") == "True" and self.idle
+
+    @property
+    def idle(self) -> bool:
+        """Whether the Job controller counts no active and no terminating pod."""
+        return not self.status["active"] and not self.status["terminating"]
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the Job controller has acted on the end of the suspension.
+
+        Only after that does a later `stopped` prove that it has seen the next suspension.
+        """
+        started = self.status["startTime"] is not None or self._condition("Suspended") == "False"
+        return started and self._condition("Suspended") != "True"
+
+    def _condition(self, kind: str) -> str:
+        return str(self.status["conditions"].get(kind, {}).get("status", ""))
+
+
+_TEMPLATE_FIELDS = (
+    "resources",
+    "overhead",
+    "nodeSelector",
+    "tolerations",
+    "runtimeClassName",
+    "priorityClassName",
+    "resourceClaims",
+)
+
+
+def _kept_containers(containers: list[Json] | None) -> list[Json]:
+    return [
+        {k: v for k, v in container.items() if k in {"resources", "restartPolicy"}}
+        for container in containers or ()
+    ]
+
+
+def _kept_template(spec: Json) -> Json:
+    kept = {field: spec[field] for field in _TEMPLATE_FIELDS if spec.get(field)}
+    kept["containers"] = _kept_containers(spec.get("containers"))
+    if spec.get("initContainers"):
+        kept["initContainers"] = _kept_containers(spec["initContainers"])
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    if required:
+        kept["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return kept
+
+
+def parse_job(raw: Json) -> JobView:
+    """A view of a Job."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+    queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
+    template = spec["template"]
+    template_metadata = template.get("metadata") or {}
+    return JobView(
+        *_meta(metadata),
+        created=seconds(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        queue=queue,
+        injected=(metadata.get("annotations") or {}).get(INJECTED_ANNOTATION, ""),
+        spec={
+            "suspend": spec.get("suspend", False),
+            "parallelism": spec.get("parallelism", 1),
+            "completions": spec.get("completions"),
+            "template": _kept_template(template["spec"]),
+        },
+        template_metadata={k: v for k, v in template_metadata.items() if k in {"labels", "annotations"}},
+        status={
+            "active": status.get("active", 0),
+            "terminating": status.get("terminating", 0),
+            "succeeded": status.get("succeeded", 0),
+            "startTime": status.get("startTime"),
+            "conditions": {condition["type"]: condition for condition in status.get("conditions") or ()},
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadView(Meta):
+    """A Workload.
+
+    Attributes:
+        created: seconds since the epoch.
+        job: name and UID of the Job that owns it; None for one made by hand.
+        spec: as it is.
+        admission: the quota it holds; None if it waits, and once it has finished.
+        status: as it is.
+    """
+
+    created: float
+    job: tuple[str, str] | None
+    spec: Json
+    admission: Admission | None
+    status: Json
+
+    @property
+    def queue(self) -> str:
+        """The name of its LocalQueue."""
+        return str(self.spec["queueName"])
+
+    @property
+    def active(self) -> bool:
+        """Whether its user lets it be admitted."""
+        return bool(self.spec.get("active", True))
+
+    @property
+    def finished(self) -> bool:
+        """Whether its work is over; it holds nothing then."""
+        return self.is_true("Finished")
+
+    @property
+    def evicting(self) -> bool:
+        """Whether it must give back the quota that it still holds."""
+        return self.admission is not None and self.is_true("Evicted")
+
+    def condition(self, kind: str) -> Json:
+        """A condition; empty if it has none of that type."""
+        conditions = self.status.get("conditions") or ()
+        return next((condition for condition in conditions if condition["type"] == kind), {})
+
+    def is_true(self, kind: str) -> bool:
+        """Whether a condition holds."""
+        return self.condition(kind).get("status") == "True"
+
+
+def parse_workload(raw: Json) -> WorkloadView:
+    """A view of a Workload."""
+    metadata, status = raw["metadata"], raw.get("status") or {}
+    owners = [o for o in metadata.get("ownerReferences") or () if o["kind"] == "Job" and o.get("controller")]
+    finished = any(c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions") or ())
+    admission = None if finished else status.get("admission")
+    return WorkloadView(
+        *_meta(metadata),
+        created=seconds(metadata["creationTimestamp"]),
+        job=(owners[0]["name"], owners[0]["uid"]) if owners else None,
+        spec=raw["spec"],
+        admission=_admission(admission) if admission else None,
+        status=status,
+    )
+
+
+def _admission(raw: Json) -> Admission:
+    return Admission(
+        raw["clusterQueue"],
+        tuple(
+            Assignment(
+                pod_set["name"],
+                pod_set["count"],
+                tuple((pod_set.get("flavors") or {}).items()),
+                tuple((r, to_amount(r, quantity)) for r, quantity in (pod_set.get("usage") or {}).items()),
+            )
+            for pod_set in raw["podSets"]
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PodView(Meta):
+    """A pod that an admission has labelled.
+
+    Attributes:
+        workload: name of the Workload whose quota it uses.
+        live: whether it still uses it: neither succeeded nor failed, and not gone.
+        usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
+    """
+
+    workload: str
+    live: bool
+    usage: Admission
+
+
+def parse_pod(raw: Json) -> PodView:
+    """A view of a labelled pod."""
+    metadata = raw["metadata"]
+    flavors = _flavors((metadata.get("annotations") or {}).get(FLAVORS_ANNOTATION, ""))
+    usage = tuple(
+        (resource, amount) for resource, amount in pod_requests(raw["spec"]).items() if resource in flavors
+    )
+    name = metadata["name"]
+    labels = metadata["labels"]
+    return PodView(
+        *_meta(metadata),
+        workload=labels[WORKLOAD_LABEL],
+        live=(raw.get("status") or {}).get("phase") not in {"Succeeded", "Failed"},
+        usage=Admission(
+            labels.get(CLUSTER_QUEUE_LABEL, ""), (Assignment(name, 1, tuple(flavors.items()), usage),)
+        ),
+    )
+
+
+def _flavors(text: str) -> dict[str, str]:
+    """Resource to flavor; an annotation that somebody has spoilt names none."""
+    try:
+        parsed = orjson.loads(text) if text else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return {str(k): str(v) for k, v in parsed.items()} if isinstance(parsed, dict) else {}

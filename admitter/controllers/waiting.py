@@ -1,0 +1,100 @@
+"""Why each Workload waits, written when it changes and at most once a second.
+
+Most reasons never get written: the Workload is admitted before its turn to be told comes.
+"""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from admitter.cluster.errors import ApiError, ClusterError, ConflictError, NotFoundError
+from admitter.cluster.store import Key
+from admitter.cluster.transport import Transport
+from admitter.controllers import status
+from admitter.controllers.events import Events, Subject
+from admitter.controllers.gate import Waiting
+from admitter.controllers.views import WorkloadView, parse_workload
+from admitter.controllers.world import World, workload_path
+from admitter.names import API_VERSION
+
+PAUSE_SECONDS: Final = 1.0
+WRITES_AT_A_TIME: Final = 8
+
+log = structlog.get_logger(__name__)
+
+
+class WaitingReasons:
+    """Collects reasons and writes those that are news."""
+
+    def __init__(self, world: World, events: Events, transport: Transport, clock: status.Clock) -> None:
+        self._world = world
+        self._events = events
+        self._transport = transport
+        self._clock = clock
+        self._wanted: dict[Key, Waiting] = {}
+        self._ready = asyncio.Event()
+
+    def want(self, key: Key, waiting: Waiting) -> None:
+        """A Workload waits for this reason from now on."""
+        self._wanted[key] = waiting
+        self._ready.set()
+
+    def forget(self, key: Key) -> None:
+        """A Workload waits no longer."""
+        self._wanted.pop(key, None)
+
+    def admitted(self, workload: WorkloadView) -> None:
+        """Tell the user that a Workload has been admitted."""
+        self._events.record(
+            subject(workload), "Admitted", str(workload.condition("Admitted").get("message", ""))
+        )
+
+    async def run(self) -> None:
+        """Write reasons until cancelled."""
+        while True:
+            await self._ready.wait()
+            await asyncio.sleep(PAUSE_SECONDS)
+            self._ready.clear()
+            keys = list(self._wanted)
+            workers = [self._work(keys) for _ in range(min(WRITES_AT_A_TIME, len(keys)))]
+            await asyncio.gather(*workers)
+
+    async def _work(self, keys: list[Key]) -> None:
+        while keys:
+            key = keys.pop()
+            waiting = self._wanted.get(key)
+            if waiting is not None and not await self._write(key, waiting):
+                self._ready.set()  # again in the next round
+            elif self._wanted.get(key) == waiting:
+                self._wanted.pop(key, None)
+
+    async def _write(self, key: Key, waiting: Waiting) -> bool:
+        """Write a reason if it is news; False: try again."""
+        workload = self._world.workloads.get(key)
+        if workload is None or workload.admission is not None or workload.finished:
+            return True
+        told = workload.condition("QuotaReserved")
+        if (told.get("reason"), told.get("message")) == (waiting.reason, waiting.message):
+            return True
+        try:
+            raw = await self._transport.patch(
+                f"{workload_path(key)}/status",
+                status.waiting(workload, waiting.reason, waiting.message, self._clock()),
+            )
+        except (ConflictError, NotFoundError):
+            return False  # it changed meanwhile: the newer one is on its way here
+        except ClusterError as error:
+            log.warning("reason not written", namespace=key[0], workload=key[1], error=str(error))
+            return isinstance(error, ApiError) and error.status < 500  # asking again would change nothing
+        self._world.workloads.apply(parse_workload(raw))
+        self._events.record(subject(workload), waiting.reason, waiting.message)
+        return True
+
+
+def subject(workload: WorkloadView) -> Subject:
+    """What an event on a Workload is attached to: its Job, if it has one."""
+    if workload.job is not None:
+        name, uid = workload.job
+        return Subject("batch/v1", "Job", workload.namespace, name, uid)
+    return Subject(API_VERSION, "Workload", workload.namespace, workload.name, workload.uid)

@@ -1,0 +1,112 @@
+"""Everything the controllers read: one informer a kind, and the indexes over them."""
+
+import asyncio
+from collections.abc import Callable
+from hashlib import sha256
+from random import Random
+from typing import Any, Final
+
+from admitter.cluster.informer import Informer
+from admitter.cluster.store import Index, Key, Store, V
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers.views import (
+    JobView,
+    PodView,
+    WorkloadView,
+    parse_job,
+    parse_object,
+    parse_pod,
+    parse_workload,
+)
+from admitter.names import API_VERSION, WORKLOAD_LABEL
+
+OWN: Final = f"/apis/{API_VERSION}"
+LONGEST_LABEL_VALUE: Final = 63
+
+
+def workload_name(job: JobView) -> str:
+    """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label."""
+    digest = sha256(job.uid.encode()).hexdigest()[:5]
+    room = LONGEST_LABEL_VALUE - len("job--") - len(digest)
+    return f"job-{job.name[:room].rstrip('-.')}-{digest}"
+
+
+class World:
+    """The newest known state of the cluster."""
+
+    def __init__(self, transport: Transport, random: Random) -> None:
+        self._transport = transport
+        self._random = random
+        self._informers: list[Informer[Any]] = []
+        self.jobs: Store[JobView] = self._watch("/apis/batch/v1/jobs", parse_job)
+        self.workloads: Store[WorkloadView] = self._watch(f"{OWN}/workloads", parse_workload)
+        self.pods: Store[PodView] = self._watch("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
+        self.cluster_queues = self._watch(f"{OWN}/clusterqueues", parse_object)
+        self.local_queues = self._watch(f"{OWN}/localqueues", parse_object)
+        self.flavors = self._watch(f"{OWN}/resourceflavors", parse_object)
+        self.namespaces = self._watch("/api/v1/namespaces", parse_object)
+        self.limit_ranges = self._watch("/api/v1/limitranges", parse_object)
+        self.priority_classes = self._watch("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
+        self.runtime_classes = self._watch("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
+
+        self._jobs_by_workload = Index(self.jobs, lambda job: (job.namespace, workload_name(job)))
+        self.jobs_by_namespace = Index(self.jobs, lambda job: job.namespace)
+        self.workloads_by_queue = Index(self.workloads, lambda w: (w.namespace, w.queue))
+        self.workloads_by_namespace = Index(self.workloads, lambda w: w.namespace)
+        self.workloads_by_cluster_queue = Index(
+            self.workloads, lambda w: w.admission.queue if w.admission else None
+        )
+        self.local_queues_by_cluster_queue = Index(self.local_queues, lambda q: q.spec.get("clusterQueue"))
+        self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
+        self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
+
+    def _watch(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
+        informer = Informer(self._transport, path, parse, selector=selector, random=self._random)
+        self._informers.append(informer)
+        return informer.store
+
+    async def run(self) -> None:
+        """Keep the stores current until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for informer in self._informers:
+                group.create_task(informer.run(), name=f"informer {informer.path}")
+
+    async def wait_synced(self) -> None:
+        """Wait until every store has been filled."""
+        for informer in self._informers:
+            await informer.synced.wait()
+
+    def job_of(self, key: Key) -> JobView | None:
+        """The Job whose Workload has this key, whether or not the Workload exists."""
+        keys = self._jobs_by_workload.get(key)
+        return self.jobs.get(keys[0]) if keys else None
+
+    def pods_of(self, workload: Key) -> list[PodView]:
+        """The labelled pods of a Workload."""
+        return [
+            pod for key in self._pods_by_workload.get(workload) if (pod := self.pods.get(key)) is not None
+        ]
+
+    def workloads_in(self, cluster_queue: str) -> list[Key]:
+        """The Workloads that wait for a ClusterQueue, or hold its quota."""
+        waiting = {
+            key
+            for queue in self.local_queues_by_cluster_queue.get(cluster_queue)
+            for key in self.workloads_by_queue.get(queue)
+        }
+        return sorted(waiting.union(self.workloads_by_cluster_queue.get(cluster_queue)))
+
+
+def workload_path(key: Key) -> str:
+    """The URL path of a Workload."""
+    return f"{OWN}/namespaces/{key[0]}/workloads/{key[1]}"
+
+
+def job_path(key: Key) -> str:
+    """The URL path of a Job."""
+    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{key[1]}"
+
+
+def pods_path(namespace: str) -> str:
+    """The URL path of a namespace's pods."""
+    return f"/api/v1/namespaces/{namespace}/pods"

@@ -1,0 +1,1 @@
+"""Applies Admitter's definitions, permissions and policies to a cluster, and removes them."""

@@ -1,0 +1,152 @@
+"""Server-side apply of the bundle, and its removal."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from admitter.cluster.errors import ClusterError, NotFoundError
+from admitter.cluster.transport import Json, Transport
+from admitter.install.bundle import manifests
+from admitter.names import API_VERSION
+
+_PLURALS: Final = {
+    "CustomResourceDefinition": "customresourcedefinitions",
+    "Namespace": "namespaces",
+    "ServiceAccount": "serviceaccounts",
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "Deployment": "deployments",
+}
+_MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
+WAIT_SECONDS: Final = 60
+LOOK_SECONDS: Final = 0.2
+
+
+class InstallError(ClusterError):
+    """The cluster did not take what was applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one object: its kind, its name, and a word or a sentence."""
+
+    kind: str
+    name: str
+    result: str
+
+
+def object_path(manifest: Json) -> str:
+    """The URL path of an object of the bundle."""
+    version, metadata = manifest["apiVersion"], manifest["metadata"]
+    root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
+    namespace = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+    return f"{root}{namespace}/{_PLURALS[manifest['kind']]}/{metadata['name']}"
+
+
+async def install(
+    transport: Transport, *, deployment: bool, report: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
+    """Apply the bundle, and wait until the cluster works with it.
+
+    Args:
+        transport: as an administrator.
+        deployment: whether the controller is to run in the cluster.
+        report: called with each outcome as it comes.
+
+    Raises:
+        ClusterError: the cluster refuses an object, or does not take it up within a minute.
+    """
+    outcomes = []
+    for manifest in manifests(deployment=deployment):
+        outcome = Outcome(manifest["kind"], manifest["metadata"]["name"], await _apply(transport, manifest))
+        outcomes.append(outcome)
+        report(outcome)
+    for manifest in manifests(deployment=deployment):
+        if manifest["kind"] in _READY:
+            await _wait(transport, manifest)
+    return outcomes
+
+
+async def _apply(transport: Transport, manifest: Json) -> str:
+    path = object_path(manifest)
+    try:
+        before = await transport.get(path)
+    except NotFoundError:
+        before = {}
+    try:
+        after = await transport.apply(path, manifest)
+    except NotFoundError:
+        if manifest["kind"] in _MAY_BE_UNKNOWN:
+            return (
+                "left out: this server does not know the kind, so the controller alone suspends queued Jobs"
+            )
+        raise
+    except ClusterError as error:
+        raise InstallError(f"{manifest['kind']} {manifest['metadata']['name']}: {error}") from error
+    if not before:
+        return "created"
+    same = before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
+    return "unchanged" if same else "configured"
+
+
+def _established(status: Json) -> bool:
+    conditions: list[Any] = status.get("conditions") or []
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+def _type_checked(status: Json) -> bool:
+    warnings = (status.get("typeChecking") or {}).get("expressionWarnings")
+    if warnings:
+        raise InstallError("; ".join(f"{w['fieldRef']}: {w['warning']}" for w in warnings))
+    return "observedGeneration" in status
+
+
+_READY: Final[dict[str, Callable[[Json], bool]]] = {
+    "CustomResourceDefinition": _established,
+    "ValidatingAdmissionPolicy": _type_checked,
+}
+
+
+async def _wait(transport: Transport, manifest: Json) -> None:
+    name = f"{manifest['kind']} {manifest['metadata']['name']}"
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while True:
+                found = await transport.get(object_path(manifest))
+                if _READY[manifest["kind"]](found.get("status") or {}):
+                    return
+                await asyncio.sleep(LOOK_SECONDS)
+    except TimeoutError as error:
+        raise InstallError(f"{name} is not taken up after {WAIT_SECONDS} s") from error
+
+
+async def counted(transport: Transport) -> dict[str, int]:
+    """How many objects of each of Admitter's kinds there are."""
+    counts = {}
+    for plural in ("resourceflavors", "clusterqueues", "localqueues", "workloads"):
+        try:
+            listed = await transport.get(f"/apis/{API_VERSION}/{plural}", {"limit": "1"})
+        except NotFoundError:
+            continue
+        rest = listed["metadata"].get("remainingItemCount", 0)
+        counts[plural] = len(listed["items"]) + rest
+    return counts
+
+
+async def uninstall(transport: Transport, report: Callable[[Outcome], None] = lambda _: None) -> None:
+    """Delete the bundle, controller and policies first, definitions last.
+
+    Raises:
+        ClusterError: the cluster refuses.
+    """
+    for manifest in reversed(list(manifests(deployment=True))):
+        try:
+            await transport.delete(object_path(manifest), {"propagationPolicy": "Background"})
+        except NotFoundError:
+            continue
+        report(Outcome(manifest["kind"], manifest["metadata"]["name"], "deleted"))

@@ -1,0 +1,29 @@
+"""The manifests that come with the package."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from admitter.cluster.transport import Json
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def bundled(name: str) -> Path:
+    """A folder of the bundle, `crds` or `manifests`: in an installed package, or in a checkout."""
+    installed = _PACKAGE / "bundle" / name
+    return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def manifests(*, deployment: bool) -> Iterator[Json]:
+    """Everything to apply, in order.
+
+    Args:
+        deployment: whether the controller is to run in the cluster.
+    """
+    for folder in ("crds", "manifests"):
+        for path in sorted(bundled(folder).glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text()):
+                if deployment or document["kind"] != "Deployment":
+                    yield document

@@ -1,0 +1,103 @@
+"""An informer is right again after whatever happens to its watch."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import pytest
+
+from admitter.cluster import informer as informer_module
+from admitter.cluster.informer import Informer
+from admitter.controllers.views import ObjectView, parse_object
+from tests.io.faulty_server import FaultyServer, bookmark, connected, event, thing
+
+
+def page(version: int, *items: dict[str, Any], more: str = "") -> tuple[int, dict[str, str], Any]:
+    return 200, {}, {"metadata": {"resourceVersion": str(version), "continue": more}, "items": list(items)}
+
+
+@asynccontextmanager
+async def informed(server: FaultyServer) -> AsyncIterator[Informer[ObjectView]]:
+    async with connected(server) as transport:
+        informer = Informer(transport, "/things", parse_object, random=Random(1))
+        running = asyncio.create_task(informer.run())
+        try:
+            yield informer
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def names(informer: Informer[ObjectView], *expected: str) -> None:
+    """Wait until the store has just these objects."""
+    changed = asyncio.Event()
+    informer.store.listen(lambda _old, _new: changed.set())
+    async with asyncio.timeout(10):
+        while sorted(view.name for view in informer.store) != sorted(expected):
+            changed.clear()
+            await changed.wait()
+
+
+async def test_pages_are_joined_and_the_watch_goes_on_from_the_list() -> None:
+    server = FaultyServer(
+        calls=deque([page(7, thing("a", 3), more="next"), page(7, thing("b", 5))]),
+        watches=deque([[event("ADDED", thing("c", 8)), event("DELETED", thing("a", 9)), None]]),
+    )
+    async with informed(server) as informer:
+        await names(informer, "b", "c")
+    lists, watch = server.seen[:2], server.seen[2][1]
+    assert [query.get("continue") for _, query in lists] == [None, "next"]
+    assert watch["resourceVersion"] == "7"
+    assert watch["allowWatchBookmarks"] == "true"
+
+
+async def test_a_watch_that_ends_is_resumed_where_its_last_bookmark_was() -> None:
+    server = FaultyServer(
+        calls=deque([page(7)]),
+        watches=deque([[bookmark(40)], [event("ADDED", thing("late", 41)), None]]),
+    )
+    async with informed(server) as informer:
+        await names(informer, "late")
+    watches = [query["resourceVersion"] for _, query in server.seen if "watch" in query]
+    assert watches == ["7", "40"]
+
+
+async def test_history_that_is_gone_is_listed_again() -> None:
+    gone = event("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
+    server = FaultyServer(
+        calls=deque([page(7, thing("old", 3)), page(90, thing("new", 80))]),
+        watches=deque([[gone], [None]]),
+    )
+    async with informed(server) as informer:
+        await names(informer, "new")
+
+
+async def test_a_cut_off_event_is_read_again() -> None:
+    server = FaultyServer(
+        calls=deque([page(7)]),
+        watches=deque([[b'{"type": "ADDED", "obj\n'], [event("ADDED", thing("whole", 8)), None]]),
+    )
+    async with informed(server) as informer:
+        await names(informer, "whole")
+
+
+async def test_a_silent_watch_is_taken_for_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer_module, "SILENCE_SECONDS", 0.05)
+    server = FaultyServer(
+        calls=deque([page(7)]), watches=deque([[None], [event("ADDED", thing("after", 8)), None]])
+    )
+    async with informed(server) as informer:
+        await names(informer, "after")
+
+
+async def test_an_object_that_cannot_be_read_harms_no_other() -> None:
+    poisoned = thing("poisoned", 8, resourceVersion="not a number")
+    server = FaultyServer(
+        calls=deque([page(7, poisoned, thing("first", 5))]),
+        watches=deque([[event("ADDED", poisoned), event("ADDED", thing("second", 9)), None]]),
+    )
+    async with informed(server) as informer:
+        await names(informer, "first", "second")

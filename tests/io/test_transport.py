@@ -1,0 +1,69 @@
+"""Single calls are repeated when that can help, and only then."""
+
+from collections import deque
+from typing import Any
+
+import pytest
+
+from admitter.cluster.errors import ApiError, ConflictError, NotFoundError, UnreachableError
+from tests.io.faulty_server import FaultyServer, connected
+
+OK: tuple[int, dict[str, str], Any] = (200, {}, {"kind": "Thing"})
+
+
+def refusal(status: int, reason: str, **headers: str) -> tuple[int, dict[str, str], Any]:
+    return status, headers, {"kind": "Status", "reason": reason, "message": f"it said {reason}"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        refusal(429, "TooManyRequests", **{"Retry-After": "0"}),
+        refusal(500, "InternalError"),
+        refusal(503, "ServiceUnavailable"),
+        (0, {}, b""),
+        (200, {}, b'{"kind": "Th'),
+    ],
+    ids=["throttled", "failed", "unavailable", "connection lost", "cut off"],
+)
+async def test_a_call_is_repeated_after(fault: tuple[int, dict[str, str], Any]) -> None:
+    server = FaultyServer(calls=deque([fault, OK]))
+    async with connected(server) as transport:
+        assert await transport.get("/thing") == {"kind": "Thing"}
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (refusal(409, "Conflict"), ConflictError),
+        (refusal(404, "NotFound"), NotFoundError),
+        (refusal(422, "Invalid"), ApiError),
+        (refusal(403, "Forbidden"), ApiError),
+    ],
+)
+async def test_a_call_is_not_repeated_after(
+    answer: tuple[int, dict[str, str], Any], expected: type[ApiError]
+) -> None:
+    server = FaultyServer(calls=deque([answer]))
+    async with connected(server) as transport:
+        with pytest.raises(expected, match="it said") as caught:
+            await transport.patch("/thing", {})
+    assert caught.value.reason == answer[2]["reason"]
+    assert len(server.seen) == 1
+
+
+async def test_a_name_that_is_taken_is_told_from_a_conflict() -> None:
+    server = FaultyServer(calls=deque([refusal(409, "AlreadyExists")]))
+    async with connected(server) as transport:
+        with pytest.raises(ConflictError) as caught:
+            await transport.create("/things", {})
+    assert caught.value.already_exists
+
+
+async def test_a_server_that_never_answers_is_given_up_with_its_name() -> None:
+    server = FaultyServer(calls=deque([(0, {}, b"")]))
+    async with connected(server) as transport:
+        with pytest.raises(UnreachableError, match=transport.host):
+            await transport.get("/thing")
+    assert len(server.seen) >= 5
