@@ -6,7 +6,7 @@ import ssl
 from typing import Any
 
 from admitter.sandbox.component_commands import Layout
-from admitter.sandbox.errors import NodesError, StartError
+from admitter.sandbox.errors import StartError
 from admitter.sandbox.nodes import Manifest
 from admitter.sandbox.ports import LOCALHOST
 
@@ -36,12 +36,12 @@ class Api:
         """Register a node.
 
         Raises:
-            NodesError: with the server's reason to refuse it.
+            StartError: with the server's reason to refuse it.
         """
         status, body = self._request("POST", "/api/v1/nodes", manifest)
         if status != 201:
             reason = json.loads(body).get("message", f"the API server answered {status}")
-            raise NodesError(f"Node {manifest['metadata']['name']}: {reason}")
+            raise StartError(f"Node {manifest['metadata']['name']}: {reason}")
 
     def unready_nodes(self) -> list[str]:
         """The names of the nodes that take no pods yet."""

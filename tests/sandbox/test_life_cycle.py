@@ -1,0 +1,197 @@
+"""The control plane comes up whole and leaves nothing behind, however it ends."""
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPSConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from rich.console import Console
+
+from admitter.sandbox.build import ensure_programs
+from admitter.sandbox.cluster import KubectlError
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.errors import StartError
+from admitter.sandbox.state import Phase, State
+from tests.sandbox.helpers import eventually, processes_in, start_command, write_program
+
+pytestmark = pytest.mark.cluster
+
+COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]
+OWNER = """
+import os, sys
+from pathlib import Path
+from admitter.sandbox.control_plane import ControlPlane
+ControlPlane.start(Path(sys.argv[1]), nodes=None, owner=os.getpid())
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where `admitter sandbox` has its default sandbox if the state of programs is in `tmp_path`."""
+    place = tmp_path / "admitter" / "sandbox" / "default"
+    yield place
+    ControlPlane.stop_in(place)
+
+
+def state_of(folder: Path) -> State:
+    state = State.load(folder)
+    assert state
+    return state
+
+
+def test_commands_start_show_and_stop_it(tmp_path: Path, folder: Path) -> None:
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+
+    def run(*arguments: str) -> tuple[int, str]:
+        process = start_command(environment, *arguments)
+        output, errors = process.communicate()
+        return process.returncode, output + errors
+
+    assert run("status") == (1, "Error: sandbox default is not running\n")
+    code, said = run("up", "--no-nodes")
+    assert (code, "Sandbox default is up" in said) == (0, True)
+    assert set(COMPONENTS) < set(processes_in(folder))
+    assert run("up")[1].startswith("Sandbox default is running already")
+    code, said = run("status")
+    assert code == 0
+    assert all(name in said for name in COMPONENTS)
+
+    shell = f"{run('env')[1]} kubectl auth whoami --output=jsonpath={{.status.userInfo.username}}"
+    answer = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert answer.stdout == "admitter-sandbox-admin"
+
+    assert run("down") == (0, "Sandbox default is stopped.\n")
+    assert processes_in(folder) == []
+    assert {path.name for path in folder.iterdir()} <= {"logs", "supervisor.log", ".lock", ".lock.holder"}
+    assert run("down") == (0, "Sandbox default is not running.\n")
+
+
+def test_two_that_start_at_once_get_the_same_one(folder: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        starts = [pool.submit(ControlPlane.start, folder, nodes=None) for _ in range(2)]
+        planes = [start.result() for start in starts]
+    assert sorted(plane.started for plane in planes) == [False, True]
+    assert planes[0].kubeconfig == planes[1].kubeconfig
+    planes[0].stop()
+    assert processes_in(folder) == []
+
+
+def test_it_ends_with_its_owner_even_a_killed_one(folder: Path) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with owner:
+        assert owner.stdout
+        assert owner.stdout.readline() == "up\n"
+        assert len(processes_in(folder)) == len(COMPONENTS) + 1
+        owner.kill()
+    eventually(lambda: processes_in(folder) == [], "all of it is gone")
+    assert State.load(folder) is None
+
+
+def test_its_components_end_with_a_killed_supervisor(folder: Path) -> None:
+    plane = ControlPlane.start(folder, nodes=None)
+    os.kill(state_of(folder).supervisor.pid, signal.SIGKILL)
+    eventually(lambda: processes_in(folder) == [], "all of it is gone")
+    assert ControlPlane.find(folder) is None
+    plane.stop()
+
+
+def test_when_a_component_dies_the_rest_goes_and_the_reason_stays(folder: Path) -> None:
+    plane = ControlPlane.start(folder, nodes=None)
+    os.kill(state_of(folder).components["etcd"].pid, signal.SIGKILL)
+    eventually(lambda: processes_in(folder) == [], "all of it is gone")
+    state = state_of(folder)
+    assert state.phase is Phase.FAILED
+    assert state.message.startswith("etcd was killed by signal 9; ")
+    assert str(folder / "logs" / "etcd.log") in state.message
+    plane.stop()
+
+
+@pytest.mark.parametrize("component", ["kube-apiserver", "kwok"])
+def test_ctrl_c_leaves_nothing_however_far_the_start_is(tmp_path: Path, folder: Path, component: str) -> None:
+    process = start_command({"XDG_STATE_HOME": str(tmp_path)}, "up")
+
+    def component_runs() -> bool:
+        state = State.load(folder)
+        return state is not None and component in state.components
+
+    eventually(component_runs, f"{component} has been started")
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode != 0
+    assert processes_in(folder) == []
+    assert State.load(folder) is None
+
+
+def test_a_port_that_another_process_takes_first_is_no_failure(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    etcd = ensure_programs(Console(stderr=True))["etcd"]
+    marker = tmp_path / "tried"
+    taken = f"test -e {marker} || {{ touch {marker}; echo 'bind: address already in use'; exit 1; }}"
+    write_program(tmp_path / "assets" / "etcd", f'{taken}\nexec {etcd} "$@"')
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
+    with ControlPlane.start(folder, nodes=None) as plane:
+        assert marker.exists()
+        assert plane.read("namespace", "default")
+    assert processes_in(folder) == []
+
+
+def test_a_node_that_the_server_refuses_is_named(tmp_path: Path, folder: Path) -> None:
+    nodes = tmp_path / "nodes.yaml"
+    nodes.write_text('{apiVersion: v1, kind: Node, metadata: {name: wrong, labels: {zone: "a b"}}}')
+    with pytest.raises(StartError, match=r"Node wrong: .*metadata.labels: Invalid value"):
+        ControlPlane.start(folder, nodes=nodes)
+    assert processes_in(folder) == []
+
+
+def test_nobody_gets_in_without_an_identity(sandbox: ControlPlane) -> None:
+    server = state_of(sandbox.folder).server
+    trusting = ssl.create_default_context(cafile=sandbox.folder / "pki" / "ca.crt")
+    with closing(HTTPSConnection(urlsplit(server).netloc, context=trusting)) as connection:
+        connection.request("GET", "/version")
+        assert connection.getresponse().status == 401
+
+
+def test_a_service_account_acts_under_its_own_name_and_with_its_own_rights(
+    sandbox: ControlPlane, tmp_path: Path
+) -> None:
+    path = sandbox.service_account_kubeconfig("default", "default", tmp_path / "kubeconfig")
+    assert path.stat().st_mode & 0o077 == 0
+    account = ControlPlane(kubectl=sandbox.kubectl, kubeconfig=path, folder=sandbox.folder, started=False)
+    user = json.loads(account.run_kubectl("auth", "whoami", "--output=json"))["status"]["userInfo"]
+    assert user["username"] == "system:serviceaccount:default:default"
+    with pytest.raises(KubectlError, match="cannot list resource"):
+        account.read("nodes")
+    with pytest.raises(KubectlError, match='"nobody" not found'):
+        sandbox.service_account_kubeconfig("default", "nobody", tmp_path / "other")
+
+
+def test_the_default_nodes_are_there_with_labels_taints_and_gpus(sandbox: ControlPlane) -> None:
+    nodes = {node["metadata"]["name"]: node for node in sandbox.read("nodes")["items"]}
+    kinds = {name: node["metadata"]["labels"]["instance-type"] for name, node in nodes.items()}
+    assert kinds == {
+        "spot-0": "spot",
+        "spot-1": "spot",
+        "on-demand-0": "on-demand",
+        "on-demand-1": "on-demand",
+        "gpu-vendor1-0": "spot",
+        "gpu-vendor2-0": "on-demand",
+    }
+    for name, node in nodes.items():
+        spot = [{"key": "spot", "value": "true", "effect": "NoSchedule"}]
+        assert node["spec"].get("taints", []) == (spot if kinds[name] == "spot" else [])
+        assert node["status"]["allocatable"].get("nvidia.com/gpu") == ("8" if "gpu" in name else None)
+    assert sandbox.simulated
