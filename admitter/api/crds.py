@@ -111,8 +111,9 @@ def _structural(schema: Schema, definitions: Schema) -> Schema:
     if "properties" in schema:
         result["properties"] = {k: _structural(v, definitions) for k, v in schema["properties"].items()}
         result |= {"required": schema["required"]} if "required" in schema else {}
-    if isinstance(schema.get("additionalProperties"), dict):
-        result["additionalProperties"] = _structural(schema["additionalProperties"], definitions)
+    if "patternProperties" in schema:  # a map; a CustomResourceDefinition can't say what its keys look like
+        (values,) = schema["patternProperties"].values()
+        result["additionalProperties"] = _structural(values, definitions)
     if "items" in schema:
         result["items"] = _structural(schema["items"], definitions)
     default = result.get("default")
