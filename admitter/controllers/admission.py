@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from admitter.api.conditions import WaitingReason
 from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
@@ -17,10 +18,11 @@ from admitter.controllers.engine_input import engine_workload
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.messages import waiting_message
 from admitter.controllers.remainders import Remainders
-from admitter.controllers.views import PodView, WorkloadView, parse_workload
+from admitter.controllers.views import JobView, PodView, WorkloadView, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine import model
+from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission
 
@@ -110,8 +112,18 @@ class Admissions:
             self._engine.withdraw(uid)
             self._reasons.want(workload.key, outcome)
         else:
-            self._keys[uid] = workload.key
-            self._engine.submit(engine_workload(workload, job, outcome))
+            self._compete(workload, job, outcome)
+
+    def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
+        try:
+            competing = engine_workload(workload, job, queue)
+        except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
+            self._engine.withdraw(workload.uid)
+            words = f"its requests can't be counted: {error}"
+            self._reasons.want(workload.key, Waiting(WaitingReason.INVALID_REQUESTS, words))
+            return
+        self._keys[workload.uid] = workload.key
+        self._engine.submit(competing)
 
     async def run(self) -> None:
         """Decide whenever something changed, until cancelled.

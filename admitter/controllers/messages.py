@@ -14,21 +14,15 @@ def waiting_message(refusal: Refusal) -> str:
             return f"asks for {_listed(refusal.resources)}, which {queue} does not cover"
         case Reason.NOTHING_REQUESTED:
             return f"requests none of what {queue} covers: {_listed(refusal.resources)}"
-    subject = f"pod set {refusal.pod_set} asks for {_asked(refusal)}"
+    asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
+    subject = f"pod set {refusal.pod_set} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
     tried = "; ".join(_flavor_sentence(flavor) for flavor in refusal.flavors)
     match refusal.reason:
         case Reason.NO_MATCHING_FLAVOR:
-            return f"{subject}, but no flavor of {queue} suits it: {tried}"
+            return f"{subject}, and no flavor of {queue} suits it: {tried}"
         case Reason.NEVER_FITS:
-            return f"{subject}, more than {queue} will ever have: {tried}"
-    return f"{subject}, and {queue} has not enough of it free: {tried}"
-
-
-def _asked(refusal: Refusal) -> str:
-    amounts = {flavor.resource: flavor.asked for flavor in refusal.flavors if flavor.resource}
-    return _listed(
-        tuple(_amount(name, amounts[name]) if name in amounts else name for name in refusal.resources)
-    )
+            return f"{subject}, which {queue} can never give: {tried}"
+    return f"{subject} from {queue}: {tried}"
 
 
 def _flavor_sentence(refused: FlavorRefusal) -> str:
@@ -39,7 +33,7 @@ def _flavor_sentence(refused: FlavorRefusal) -> str:
             return f"{refused.flavor} does not match {refused.detail}"
         case Rule.LIMIT:
             return f"{refused.flavor} has only {_amount(refused.resource, refused.quota)} in all"
-    return f"{refused.flavor} has {_amount(refused.resource, refused.quota)}, in use"
+    return f"too much of the {_amount(refused.resource, refused.quota)} of {refused.flavor} is in use"
 
 
 def _amount(resource: str, amount: int) -> str:

@@ -36,15 +36,13 @@ class FlavorRefusal:
         flavor: its name.
         rule: which rule refused it.
         resource: the resource that is short; empty for taints and labels.
-        asked: the amount asked of it within this decision.
-        quota: the amount that the queue has of it at most.
+        quota: the amount of it that the queue has.
         detail: the taint, or the labels.
     """
 
     flavor: str
     rule: Rule
     resource: str = ""
-    asked: int = 0
     quota: int = 0
     detail: str = ""
 
@@ -56,15 +54,17 @@ class Refusal:
     Attributes:
         reason: the rule.
         queue: the ClusterQueue that refused.
-        pod_set: the pod set that found no flavor, if that is why.
-        resources: the resources concerned: not covered, or covered but not asked for.
+        resources: those that the queue does not cover, or those it covers if none of them is asked for.
+        asked: what the pod set that found no flavor asks for, all of its pods together.
+        pod_set: the name of that pod set, if the workload has several.
         flavors: every flavor tried, in order.
     """
 
     reason: Reason
     queue: str
-    pod_set: str = ""
     resources: tuple[str, ...] = ()
+    asked: tuple[tuple[str, int], ...] = ()
+    pod_set: str = ""
     flavors: tuple[FlavorRefusal, ...] = ()
 
 

@@ -54,7 +54,11 @@ def assign(
                 tried.append(refused)
             else:
                 return Refusal(
-                    reason_of(tuple(tried)), queue.name, pod_set.name, tuple(wanted), flavors=tuple(tried)
+                    reason_of(tuple(tried)),
+                    queue.name,
+                    asked=tuple(wanted.items()),
+                    pod_set=pod_set.name if len(workload.pod_sets) > 1 else "",
+                    flavors=tuple(tried),
                 )
             for resource, amount in wanted.items():
                 chosen[resource] = flavor.name
@@ -123,7 +127,7 @@ def _shortage(
         quota, in_use = queue.quotas[key], used.get(key, 0)
         asked = planned.get(key, 0) - in_use + amount
         if asked > quota:  # not even an empty queue has it: the stronger reason
-            return FlavorRefusal(flavor.name, Rule.LIMIT, resource, asked, quota)
+            return FlavorRefusal(flavor.name, Rule.LIMIT, resource, quota)
         if in_use + asked > quota and shortage is None:
-            shortage = FlavorRefusal(flavor.name, Rule.BUSY, resource, asked, quota)
+            shortage = FlavorRefusal(flavor.name, Rule.BUSY, resource, quota)
     return shortage

@@ -1,0 +1,72 @@
+"""Fixtures of ring 2: Admitter installed once a test run, its controller, and a team for each test."""
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from filelock import FileLock
+
+from admitter.cluster.transport import Transport
+from admitter.install.apply import install
+from admitter.sandbox.cluster import Cluster
+from tests.cluster.controller import Controller
+from tests.cluster.team import Team
+
+
+@pytest.fixture(scope="session")
+def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of the test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if hasattr(request.config, "workerinput") else folder
+
+
+@pytest.fixture(scope="session")
+def owner(request: pytest.FixtureRequest) -> int:
+    """The number of the process with which the test run ends."""
+    return os.getppid() if hasattr(request.config, "workerinput") else os.getpid()
+
+
+@pytest.fixture(scope="session")
+def installed(control_plane: Cluster, shared: Path) -> Cluster:
+    """The cluster with Admitter installed, its controller left out."""
+    with FileLock(shared / "installed.lock"):
+        if not (shared / "installed").exists():
+            asyncio.run(_install(control_plane))
+            (shared / "installed").touch()
+    return control_plane
+
+
+async def _install(cluster: Cluster) -> None:
+    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+        await install(transport, deployment=False)
+
+
+@pytest.fixture(scope="session")
+def controller(installed: Cluster, shared: Path, owner: int) -> Controller:
+    """The controller, which all tests of the run share."""
+    folder = shared / "controller"
+    with FileLock(shared / "controller.lock"):
+        return Controller(folder) if folder.exists() else Controller.start(folder, installed, owner)
+
+
+@pytest.fixture
+def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own, whose label `team` is its name."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:24].strip("-")
+    name = f"{words}-{uuid4().hex[:6]}"
+    installed.run_kubectl("create", "namespace", name)
+    installed.run_kubectl("label", "namespace", name, f"team={name}")
+    yield name
+    installed.run_kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture
+def team(installed: Cluster, controller: Controller, namespace: str) -> Iterator[Team]:
+    """A team with the namespace of the test; what it makes is deleted in the end."""
+    made = Team(installed, namespace)
+    yield made
+    made.close()

@@ -1,0 +1,76 @@
+"""The controller of a test run: `admitter run` under its own account, started again whenever it ends.
+
+That is what a Deployment does, so a test may kill it at any moment while other tests go on.
+`python -m tests.cluster.controller FOLDER OWNER` keeps it running for as long as the process OWNER lives.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from admitter.names import NAMESPACE, SERVICE_ACCOUNT
+from admitter.sandbox.cluster import Cluster
+
+
+@dataclass(frozen=True)
+class Controller:
+    """The controller that the tests of this run share.
+
+    Attributes:
+        folder: of its log, its kubeconfig and the file with its process's number.
+    """
+
+    folder: Path
+
+    @property
+    def log(self) -> str:
+        """All that it has logged."""
+        return (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        """End it at once; it is started again."""
+        os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+
+    @classmethod
+    def start(cls, folder: Path, cluster: Cluster, owner: int) -> "Controller":
+        """Keep a controller running for as long as the owner lives."""
+        folder.mkdir()
+        cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, folder / "kubeconfig")
+        with (folder / "log").open("ab") as log:
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.cluster.controller", str(folder), str(owner)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        return cls(folder)
+
+
+def keep_running(folder: Path, owner: int) -> None:
+    """Run controllers one after the other until the owner is gone."""
+    owning = psutil.Process(owner)
+    command = [
+        *(sys.executable, "-m", "admitter", "run"),
+        *("--kubeconfig", str(folder / "kubeconfig"), "--bind", "127.0.0.1:0"),
+    ]
+    while owning.is_running():
+        with subprocess.Popen(command) as process:
+            number = folder / "pid.new"
+            number.write_text(str(process.pid))
+            number.rename(folder / "pid")
+            while process.poll() is None:
+                time.sleep(0.1)
+                if not owning.is_running() or owning.status() == psutil.STATUS_ZOMBIE:
+                    process.kill()
+                    return
+
+
+if __name__ == "__main__":
+    keep_running(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,173 @@
+"""Taking an admission back: the Job stops, its pods go, and only then is its quota used again."""
+
+import pytest
+
+from tests.cluster.auditor import Auditor
+from tests.cluster.conftest import Team
+from tests.cluster.controller import Controller
+from tests.cluster.objects import job
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+HOLD = "admitter.dev/test-hold"
+"""A finalizer that keeps a pod that is being deleted until a test lets it go."""
+
+
+def held(manifest: dict[str, object]) -> dict[str, object]:
+    """A Job whose pods end only when the test lets them."""
+    manifest["spec"]["template"]["metadata"]["finalizers"] = [HOLD]  # type: ignore[index]  # plain JSON
+    return manifest
+
+
+def let_go(team: Team, name: str) -> None:
+    for pod in team.pods(name):
+        team.patch("pod", pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+
+
+def running(team: Team, name: str) -> None:
+    eventually(
+        lambda: [p["status"].get("phase") for p in team.pods(name)] == ["Running"], what=f"a pod of {name}"
+    )
+
+
+def deleting(team: Team, name: str) -> None:
+    eventually(
+        lambda: all("deletionTimestamp" in p["metadata"] for p in team.pods(name)),
+        what="its pods to be deleted",
+    )
+
+
+def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of_the_first(
+    team: Team,
+) -> None:
+    team.offers({"cpu": {"spot": "1", "on-demand": "1"}})
+    limits = {(team.flavor("spot"), "cpu"): 1.0, (team.flavor("on-demand"), "cpu"): 1.0}
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.apply(held(job(team.namespace, "moves", seconds=None)))
+        running(team, "moves")
+        assert team.node_types("moves") == ["spot"]
+        team.patch("wl", team.workload("moves")["metadata"]["name"], {"spec": {"active": False}})
+        eventually(
+            lambda: team.read("job", "moves")["spec"]["suspend"] is True, what="the Job to be suspended"
+        )
+        deleting(team, "moves")
+
+        team.apply(job(team.namespace, "next", seconds=None))  # would fit spot, if it were free
+        eventually(lambda: team.state("next") == "Admitted", what="the next Job to be admitted")
+        assert team.workload("next")["status"]["admission"]["podSets"][0]["flavors"] == {
+            "cpu": team.flavor("on-demand")
+        }
+        assert team.state("moves") == "Evicted", "its quota is kept while its pod is there"
+        assert team.condition("moves", "Evicted")["reason"] == "Deactivated"
+
+        let_go(team, "moves")
+        eventually(lambda: team.reason("moves") == "Inactive", what="its quota to be released")
+        assert "admission" not in team.workload("moves")["status"]
+        team.apply(job(team.namespace, "third", seconds=None))
+        eventually(lambda: team.state("third") == "Admitted", what="its quota to be used again")
+        assert team.workload("third")["status"]["admission"]["podSets"][0]["flavors"] == {
+            "cpu": team.flavor("spot")
+        }
+
+        team.kubectl("delete", "job", "next")
+        team.patch("wl", team.workload("moves")["metadata"]["name"], {"spec": {"active": True}})
+        running(team, "moves")
+        assert team.node_types("moves") == ["on-demand"]
+        spec = team.read("job", "moves")["spec"]["template"]["spec"]
+        assert spec["nodeSelector"] == {"instance-type": "on-demand"}
+    assert auditor.excesses == []
+    let_go(team, "moves")
+
+
+def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_restart(
+    team: Team, controller: Controller
+) -> None:
+    team.offers({"cpu": {"spot": "1"}})
+    team.apply(held(job(team.namespace, "gone", seconds=None)))
+    running(team, "gone")
+    team.kubectl("delete", "job", "gone")
+    deleting(team, "gone")
+    eventually(lambda: team.workloads() == {}, what="its Workload to go")
+    team.apply(job(team.namespace, "next"))
+    eventually(lambda: team.reason("next") == "InsufficientQuota", what="the next Job to wait for the pod")
+    eventually(
+        lambda: team.read("cq", team.cluster_queue)["status"]["flavors"][0]["resources"][0]["used"] == "1",
+        what="the queue to show the pod's use",
+    )
+    restarts = controller.log.count('"event": "ready"')
+    controller.kill()
+    eventually(lambda: controller.log.count('"event": "ready"') > restarts, what="the controller to be back")
+    team.apply(job(team.namespace, "after"))
+    eventually(lambda: team.reason("after") == "InsufficientQuota", what="another Job to wait for the pod")
+    assert team.state("next") == "Pending"
+    let_go(team, "gone")
+    eventually(lambda: team.states() == {"Finished": 2}, what="both Jobs to finish")
+
+
+@pytest.mark.parametrize("kind", ["cq", "lq"])
+def test_a_drained_queue_evicts_and_what_was_evicted_comes_back(team: Team, kind: str) -> None:
+    team.offers({"cpu": {"spot": "1"}})
+    name = team.cluster_queue if kind == "cq" else "main"
+    team.apply(job(team.namespace, "runs", seconds=None))
+    running(team, "runs")
+    first = team.pods("runs")[0]["metadata"]["name"]
+    team.patch(kind, name, {"spec": {"stopPolicy": "HoldAndDrain"}})
+    reason = "ClusterQueueStopped" if kind == "cq" else "QueueStopped"
+    eventually(lambda: team.reason("runs") == reason, what="its quota to be released")
+    assert team.pods("runs") == []
+    team.patch(kind, name, {"spec": {"stopPolicy": "None"}})
+    running(team, "runs")
+    assert team.pods("runs")[0]["metadata"]["name"] != first
+
+
+def test_a_held_queue_lets_run_what_runs(team: Team) -> None:
+    team.offers({"cpu": {"spot": "1"}})
+    team.apply(job(team.namespace, "runs", seconds=3))
+    running(team, "runs")
+    team.patch("cq", team.cluster_queue, {"spec": {"stopPolicy": "Hold"}})
+    eventually(lambda: team.state("runs") == "Finished", what="it to finish")
+    assert len(team.pods("runs")) == 1
+
+
+def test_a_paused_job_grows_and_gets_quota_for_all_of_it(team: Team) -> None:
+    team.offers({"cpu": {"spot": "3"}})
+    team.apply(job(team.namespace, "grows", seconds=None))
+    running(team, "grows")
+    name = team.workload("grows")["metadata"]["name"]
+    team.patch("wl", name, {"spec": {"active": False}})
+    eventually(lambda: team.reason("grows") == "Inactive", what="it to be paused")
+    team.patch("job", "grows", {"spec": {"parallelism": 3, "completions": None}})
+    eventually(
+        lambda: team.workload("grows")["spec"]["podSets"][0]["count"] == 3, what="its Workload to follow"
+    )
+    team.patch("wl", name, {"spec": {"active": True}})
+    eventually(lambda: len(team.pods("grows")) == 3, what="three pods")
+    assert team.workload("grows")["status"]["admission"]["podSets"][0]["usage"] == {"cpu": "3"}
+
+
+def test_a_workload_deleted_by_hand_stops_its_job_and_it_queues_again(team: Team) -> None:
+    team.offers({"cpu": {"spot": "1"}})
+    team.apply(held(job(team.namespace, "runs", seconds=None)))
+    running(team, "runs")
+    uid = team.workload("runs")["metadata"]["uid"]
+    team.kubectl("delete", "wl", team.workload("runs")["metadata"]["name"])
+    deleting(team, "runs")
+    eventually(
+        lambda: team.workload("runs").get("metadata", {}).get("uid") not in {None, uid}, what="a new one"
+    )
+    team.apply(job(team.namespace, "next"))
+    eventually(lambda: team.reason("next") == "InsufficientQuota", what="the pod to count all the while")
+    let_go(team, "runs")
+    eventually(lambda: team.state("runs") == "Admitted", what="it to be admitted again, being older")
+    let_go(team, "runs")
+
+
+def test_finished_and_failed_jobs_free_their_quota(team: Team) -> None:
+    team.offers({"cpu": {"spot": "1"}})
+    team.apply(job(team.namespace, "fails", seconds=None, backoffLimit=0, activeDeadlineSeconds=2))
+    running(team, "fails")
+    team.apply(job(team.namespace, "next"))
+    eventually(lambda: team.states() == {"Finished": 2}, what="both to end")
+    assert team.condition("fails", "Finished")["reason"] == "JobFailed"
+    assert team.condition("next", "Finished")["reason"] == "JobSucceeded"
