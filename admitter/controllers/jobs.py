@@ -70,7 +70,7 @@ class Jobs:
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
-        if job.queue is None or job.finished or job.deleting:
+        if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
             return
         if not job.suspended:
             job = await self._suspend(job)
@@ -99,6 +99,11 @@ class Jobs:
         }
         raw = await self._transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
         self._world.workloads.apply(parse_workload(raw))
+
+    def _is_going(self, namespace: str) -> bool:
+        """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""
+        view = self._world.namespaces.get(("", namespace))
+        return view is not None and view.terminating
 
     async def _both(self, job: JobView, workload: WorkloadView) -> None:
         if workload.finished:

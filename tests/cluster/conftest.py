@@ -67,6 +67,6 @@ def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[st
 @pytest.fixture
 def team(installed: Cluster, controller: Controller, namespace: str) -> Iterator[Team]:
     """A team with the namespace of the test; what it makes is deleted in the end."""
-    made = Team(installed, namespace)
+    made = Team(installed, namespace, controller)
     yield made
     made.close()

@@ -17,6 +17,9 @@ import psutil
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 
+_keepers: list["subprocess.Popen[bytes]"] = []
+"""Processes that outlive whoever started them: they end when the test run does."""
+
 
 @dataclass(frozen=True)
 class Controller:
@@ -42,14 +45,9 @@ class Controller:
         """Keep a controller running for as long as the owner lives."""
         folder.mkdir()
         cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, folder / "kubeconfig")
+        command = [sys.executable, "-m", "tests.cluster.controller", str(folder), str(owner)]
         with (folder / "log").open("ab") as log:
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.cluster.controller", str(folder), str(owner)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            _keepers.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
         return cls(folder)
 
 

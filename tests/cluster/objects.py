@@ -92,7 +92,6 @@ def job(
                 "spec": {
                     "restartPolicy": "Never",
                     "tolerations": TOLERATES_SPOT,
-                    "terminationGracePeriodSeconds": 0,
                     "containers": [container],
                     **(pod or {}),
                 },

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from admitter.sandbox.cluster import Cluster
+from tests.cluster.controller import Controller
 from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
 
 _SPECS = {"spot": SPOT, "on-demand": ON_DEMAND}
@@ -18,11 +19,13 @@ class Team:
     Attributes:
         cluster: where it is.
         namespace: its name, also the value of its label `team`.
+        controller: what works there.
         made: cluster-scoped objects to delete in the end, as `kind/name`.
     """
 
     cluster: Cluster
     namespace: str
+    controller: Controller
     made: list[str] = field(default_factory=list)
 
     @property

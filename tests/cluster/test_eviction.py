@@ -3,26 +3,24 @@
 import pytest
 
 from tests.cluster.auditor import Auditor
-from tests.cluster.conftest import Team
-from tests.cluster.controller import Controller
-from tests.cluster.objects import job
+from tests.cluster.objects import Json, job
+from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
 
-HOLD = "admitter.dev/test-hold"
-"""A finalizer that keeps a pod that is being deleted until a test lets it go."""
 
-
-def held(manifest: dict[str, object]) -> dict[str, object]:
-    """A Job whose pods end only when the test lets them."""
-    manifest["spec"]["template"]["metadata"]["finalizers"] = [HOLD]  # type: ignore[index]  # plain JSON
+def slow_to_end(manifest: Json) -> Json:
+    """A Job whose pods, once deleted, end only when the test lets them."""
+    manifest["spec"]["template"]["metadata"]["annotations"]["admitter.dev/simulated-shutdown"] = "600"
     return manifest
 
 
 def let_go(team: Team, name: str) -> None:
+    """The containers of a Job's pods end."""
     for pod in team.pods(name):
-        team.patch("pod", pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+        patch = '{"status": {"phase": "Failed"}}'
+        team.kubectl("patch", "pod", pod["metadata"]["name"], "--subresource=status", f"--patch={patch}")
 
 
 def running(team: Team, name: str) -> None:
@@ -44,7 +42,7 @@ def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of
     team.offers({"cpu": {"spot": "1", "on-demand": "1"}})
     limits = {(team.flavor("spot"), "cpu"): 1.0, (team.flavor("on-demand"), "cpu"): 1.0}
     with Auditor(team.cluster, team.namespace, limits) as auditor:
-        team.apply(held(job(team.namespace, "moves", seconds=None)))
+        team.apply(slow_to_end(job(team.namespace, "moves", seconds=None)))
         running(team, "moves")
         assert team.node_types("moves") == ["spot"]
         team.patch("wl", team.workload("moves")["metadata"]["name"], {"spec": {"active": False}})
@@ -80,11 +78,9 @@ def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of
     let_go(team, "moves")
 
 
-def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_restart(
-    team: Team, controller: Controller
-) -> None:
+def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_restart(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
-    team.apply(held(job(team.namespace, "gone", seconds=None)))
+    team.apply(slow_to_end(job(team.namespace, "gone", seconds=None)))
     running(team, "gone")
     team.kubectl("delete", "job", "gone")
     deleting(team, "gone")
@@ -95,9 +91,11 @@ def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_res
         lambda: team.read("cq", team.cluster_queue)["status"]["flavors"][0]["resources"][0]["used"] == "1",
         what="the queue to show the pod's use",
     )
-    restarts = controller.log.count('"event": "ready"')
-    controller.kill()
-    eventually(lambda: controller.log.count('"event": "ready"') > restarts, what="the controller to be back")
+    restarts = team.controller.log.count('"event": "ready"')
+    team.controller.kill()
+    eventually(
+        lambda: team.controller.log.count('"event": "ready"') > restarts, what="the controller to be back"
+    )
     team.apply(job(team.namespace, "after"))
     eventually(lambda: team.reason("after") == "InsufficientQuota", what="another Job to wait for the pod")
     assert team.state("next") == "Pending"
@@ -132,12 +130,12 @@ def test_a_held_queue_lets_run_what_runs(team: Team) -> None:
 
 def test_a_paused_job_grows_and_gets_quota_for_all_of_it(team: Team) -> None:
     team.offers({"cpu": {"spot": "3"}})
-    team.apply(job(team.namespace, "grows", seconds=None))
+    team.apply(job(team.namespace, "grows", seconds=None, completions=3))
     running(team, "grows")
     name = team.workload("grows")["metadata"]["name"]
     team.patch("wl", name, {"spec": {"active": False}})
     eventually(lambda: team.reason("grows") == "Inactive", what="it to be paused")
-    team.patch("job", "grows", {"spec": {"parallelism": 3, "completions": None}})
+    team.patch("job", "grows", {"spec": {"parallelism": 3}})
     eventually(
         lambda: team.workload("grows")["spec"]["podSets"][0]["count"] == 3, what="its Workload to follow"
     )
@@ -148,7 +146,7 @@ def test_a_paused_job_grows_and_gets_quota_for_all_of_it(team: Team) -> None:
 
 def test_a_workload_deleted_by_hand_stops_its_job_and_it_queues_again(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
-    team.apply(held(job(team.namespace, "runs", seconds=None)))
+    team.apply(slow_to_end(job(team.namespace, "runs", seconds=None)))
     running(team, "runs")
     uid = team.workload("runs")["metadata"]["uid"]
     team.kubectl("delete", "wl", team.workload("runs")["metadata"]["name"])

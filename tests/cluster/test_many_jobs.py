@@ -1,14 +1,14 @@
 """Many Jobs through one queue, while the controller is killed again and again."""
 
 from collections import Counter
+from functools import partial
 from random import Random
 
 import pytest
 
 from tests.cluster.auditor import Auditor
-from tests.cluster.conftest import Team
-from tests.cluster.controller import Controller
 from tests.cluster.objects import job
+from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
@@ -25,8 +25,12 @@ def finished(team: Team) -> int:
     )
 
 
+def reached(team: Team, jobs: int) -> bool:
+    return finished(team) >= jobs
+
+
 def test_200_jobs_finish_once_each_within_quota_while_the_controller_is_killed(
-    team: Team, controller: Controller
+    team: Team,
 ) -> None:
     team.offers({"cpu": {"spot": "12", "on-demand": "6"}})
     limits = {(team.flavor("spot"), "cpu"): 12.0, (team.flavor("on-demand"), "cpu"): 6.0}
@@ -35,10 +39,8 @@ def test_200_jobs_finish_once_each_within_quota_while_the_controller_is_killed(
     with Auditor(team.cluster, team.namespace, limits) as auditor:
         team.apply(*(job(team.namespace, f"job-{number:03}", seconds=1) for number in range(JOBS)))
         for moment in kill_at:
-            eventually(
-                lambda moment=moment: finished(team) >= moment, timeout=240, what=f"{moment} Jobs done"
-            )
-            controller.kill()
+            eventually(partial(reached, team, moment), timeout=240, what=f"{moment} Jobs done")
+            team.controller.kill()
         eventually(lambda: finished(team) == JOBS, timeout=240, what="all Jobs done")
         eventually(lambda: team.states() == {"Finished": JOBS}, what="all Workloads finished")
 

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from tests.cluster.conftest import Team
-from tests.cluster.controller import Controller
 from tests.cluster.objects import cluster_queue, job, local_queue, resource_flavor
+from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
@@ -104,10 +103,10 @@ def test_a_request_larger_than_the_quota_until_the_quota_grows(team: Team) -> No
 
 def test_a_resource_that_the_queue_does_not_cover(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
-    team.apply(job(team.namespace, "job", requests={"cpu": "1", "memory": "1Gi", "example.com/tape": "2"}))
+    team.apply(job(team.namespace, "job", requests={"cpu": "1", "memory": "1Gi", "ephemeral-storage": "2Gi"}))
     waits(team, "ResourceNotCovered")
     assert team.workload("job")["status"]["message"] == (
-        f"asks for example.com/tape and memory, which ClusterQueue {team.cluster_queue} does not cover"
+        f"asks for ephemeral-storage and memory, which ClusterQueue {team.cluster_queue} does not cover"
     )
 
 
@@ -193,7 +192,7 @@ def test_a_job_deleted_while_it_is_being_admitted_leaves_nothing(team: Team) -> 
     eventually(lambda: list(team.workloads()) == ["job"], what="the other Workloads to go")
 
 
-def test_what_waits_settles(team: Team, controller: Controller) -> None:
+def test_what_waits_settles(team: Team) -> None:
     """A Job that waits is written once: nothing spins."""
     team.offers({"cpu": {"spot": "1"}})
     affinity = {
@@ -220,5 +219,5 @@ def test_what_waits_settles(team: Team, controller: Controller) -> None:
     eventually(lambda: team.state("later") == "Finished", what="another Job to come and go")
     assert team.workload("job")["metadata"]["resourceVersion"] == version
     assert json.dumps(team.namespace) not in "".join(
-        line for line in controller.log.splitlines() if '"level": "error"' in line
+        line for line in team.controller.log.splitlines() if '"level": "error"' in line
     )
