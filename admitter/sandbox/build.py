@@ -60,10 +60,14 @@ class Builder:
         folder: where the programs go; shared by all who build the same versions.
         find_go: gives the `go` command; asked only if there is something to build.
         console: shows progress; lines that replace each other on a terminal, plain ones elsewhere.
+        module: the Go module that requires the programs' packages.
     """
 
-    def __init__(self, folder: Path, find_go: Callable[[Console], Path], console: Console) -> None:
+    def __init__(
+        self, folder: Path, find_go: Callable[[Console], Path], console: Console, module: Path = MODULE
+    ) -> None:
         self._folder = folder
+        self._module = module
         self._find_go = find_go
         self._console = console
 
@@ -95,7 +99,7 @@ class Builder:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 command,
-                cwd=MODULE,
+                cwd=self._module,
                 env=_go_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,

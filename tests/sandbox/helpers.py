@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-
-_COMMAND = "from admitter.cli.sandbox import app; app()"
 
 
 def eventually(condition: Callable[[], object], what: str, seconds: float = 30) -> None:
@@ -31,15 +30,22 @@ def processes_in(folder: Path) -> list[str]:
     return sorted(found)
 
 
-def start_command(environment: Mapping[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """`admitter sandbox` in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", _COMMAND, *arguments],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+@contextmanager
+def started(*command: str, environment: Mapping[str, str] | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """A program that runs, and is killed if the test fails before it ends."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, env={**os.environ, **(environment or {})}, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def sandbox_command(*arguments: str) -> list[str]:
+    """The command line of `admitter sandbox` with these arguments."""
+    return [sys.executable, "-c", "from admitter.cli.sandbox import app; app()", *arguments]
 
 
 def write_program(path: Path, script: str) -> Path:

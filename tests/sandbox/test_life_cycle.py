@@ -21,7 +21,7 @@ from admitter.sandbox.cluster import KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.state import Phase, State
-from tests.sandbox.helpers import eventually, processes_in, start_command, write_program
+from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
 
 pytestmark = pytest.mark.cluster
 
@@ -54,8 +54,8 @@ def test_commands_start_show_and_stop_it(tmp_path: Path, folder: Path) -> None:
     environment = {"XDG_STATE_HOME": str(tmp_path)}
 
     def run(*arguments: str) -> tuple[int, str]:
-        process = start_command(environment, *arguments)
-        output, errors = process.communicate()
+        with started(*sandbox_command(*arguments), environment=environment) as process:
+            output, errors = process.communicate()
         return process.returncode, output + errors
 
     assert run("status") == (1, "Error: sandbox default is not running\n")
@@ -88,10 +88,7 @@ def test_two_that_start_at_once_get_the_same_one(folder: Path) -> None:
 
 
 def test_it_ends_with_its_owner_even_a_killed_one(folder: Path) -> None:
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with owner:
+    with started(sys.executable, "-c", OWNER, str(folder)) as owner:
         assert owner.stdout
         assert owner.stdout.readline() == "up\n"
         assert len(processes_in(folder)) == len(COMPONENTS) + 1
@@ -121,16 +118,16 @@ def test_when_a_component_dies_the_rest_goes_and_the_reason_stays(folder: Path) 
 
 @pytest.mark.parametrize("component", ["kube-apiserver", "kwok"])
 def test_ctrl_c_leaves_nothing_however_far_the_start_is(tmp_path: Path, folder: Path, component: str) -> None:
-    process = start_command({"XDG_STATE_HOME": str(tmp_path)}, "up")
-
     def component_runs() -> bool:
         state = State.load(folder)
         return state is not None and component in state.components
 
-    eventually(component_runs, f"{component} has been started")
-    process.send_signal(signal.SIGINT)
-    process.communicate()
-    assert process.returncode != 0
+    environment = {"XDG_STATE_HOME": str(tmp_path)}
+    with started(*sandbox_command("up"), environment=environment) as process:
+        eventually(component_runs, f"{component} has been started")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode != 0
     assert processes_in(folder) == []
     assert State.load(folder) is None
 

@@ -1,0 +1,186 @@
+"""Building, with stubs for the compiler."""
+
+import io
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from admitter.sandbox.build import Builder, ensure_programs, format_elapsed
+from admitter.sandbox.errors import BuildError
+from admitter.sandbox.locks import exclusive
+from admitter.sandbox.releases import (
+    MODULE,
+    PACKAGES,
+    build_flags,
+    cache_key,
+    kubernetes_version,
+    required_go,
+)
+from tests.sandbox.helpers import eventually, processes_in, started, write_program
+
+OUTPUT_OPTION = 'while [ "$1" != -o ]; do shift; done; out=$2; package=$3'
+GOOD = f'{OUTPUT_OPTION}; echo "$package" >> "$(dirname "$0")/calls"; echo program > "$out"'
+SLOW = f'{OUTPUT_OPTION}; echo half > "$out"; trap "trap - TERM; kill 0" TERM; sleep 600 & wait'
+NAMES = ["etcd", "kwok"]
+BUILD = """
+import sys
+from pathlib import Path
+from rich.console import Console
+from admitter.sandbox.build import Builder
+go = Path(sys.argv[2])
+module = Path(sys.argv[3])
+Builder(Path(sys.argv[1]), lambda console: go, Console(stderr=True), module).build(["etcd", "kwok"])
+"""
+
+HOLD = """
+import sys
+from pathlib import Path
+from rich.console import Console
+from admitter.sandbox.locks import exclusive
+with exclusive(Path(sys.argv[1]), "is at it", Console()):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def said(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def builder(folder: Path, go: Path, console: Console) -> Builder:
+    return Builder(folder / "programs", lambda _: go, console)
+
+
+def contents(folder: Path) -> set[str]:
+    return {path.name for path in (folder / "programs").iterdir()} - {".lock", ".lock.holder"}
+
+
+def test_each_program_is_built_once_and_shown(tmp_path: Path, console: Console) -> None:
+    go = write_program(tmp_path / "go", GOOD)
+    builder(tmp_path, go, console).build(NAMES)
+    assert contents(tmp_path) == {"etcd", "kwok"}
+    assert "1 of 2 etcd\n1 of 2 etcd 0:00 done\n2 of 2 kwok\n2 of 2 kwok 0:00 done\n" in said(console)
+    builder(tmp_path, go, console).build(NAMES)
+    assert (tmp_path / "calls").read_text().split() == [PACKAGES["etcd"], PACKAGES["kwok"]]
+
+
+def test_a_terminal_shows_one_line_that_moves(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+    builder(tmp_path, write_program(tmp_path / "go", GOOD), console).build(NAMES)
+    assert "1 of 2 etcd 0:00" in said(console)
+    assert "1 of 2 etcd\n" not in said(console)
+
+
+def test_what_the_compiler_says_is_shown_and_nothing_is_left(tmp_path: Path, console: Console) -> None:
+    go = write_program(tmp_path / "go", f'{OUTPUT_OPTION}; echo half > "$out"; echo "x.go:1: no"; exit 2')
+    with pytest.raises(BuildError) as failed:
+        builder(tmp_path, go, console).build(NAMES)
+    assert str(failed.value).startswith("etcd could not be built: ")
+    assert str(failed.value).endswith("exited with 2:\nx.go:1: no")
+    assert contents(tmp_path) == set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_build_leaves_no_process_and_goes_on_where_it_was(
+    tmp_path: Path, console: Console, number: signal.Signals
+) -> None:
+    slow_for_kwok = f'case "$*" in *cmd/kwok) {SLOW};; *) {GOOD};; esac'
+    go = write_program(tmp_path / "go", slow_for_kwok)
+    module = tmp_path / "module"
+    module.mkdir()
+    partial = tmp_path / "programs" / ".kwok.partial"
+    with started(sys.executable, "-c", BUILD, str(tmp_path / "programs"), str(go), str(module)) as process:
+        eventually(partial.exists, "the second program is being built")
+        process.send_signal(number)
+        process.communicate()
+    eventually(lambda: processes_in(module) == [], "no compiler runs")
+    assert contents(tmp_path) - {partial.name} == {"etcd"}
+
+    write_program(go, GOOD)
+    builder(tmp_path, go, console).build(NAMES)
+    assert contents(tmp_path) == {"etcd", "kwok"}
+    assert (tmp_path / "programs" / "kwok").read_text() == "program\n"
+    assert (tmp_path / "calls").read_text().split() == [PACKAGES["etcd"], PACKAGES["kwok"]]
+
+
+def test_two_that_start_at_once_build_once_and_the_second_is_told(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    go = write_program(tmp_path / "go", f"while [ ! -e {gate} ]; do sleep 0.02; done; {GOOD}")
+    consoles = [Console(file=io.StringIO(), width=200) for _ in range(2)]
+    with ThreadPoolExecutor() as pool:
+        builds = [pool.submit(builder(tmp_path, go, console).build, NAMES) for console in consoles]
+        eventually(lambda: any("waiting" in said(console) for console in consoles), "the second waits")
+        gate.touch()
+        for build in builds:
+            build.result()
+    assert (tmp_path / "calls").read_text().split() == [PACKAGES["etcd"], PACKAGES["kwok"]]
+    assert sum("is building the control plane: waiting for it" in said(console) for console in consoles) == 1
+
+
+def test_who_waits_is_told_the_process_it_waits_for(tmp_path: Path, console: Console) -> None:
+    def wait() -> bool:
+        with exclusive(tmp_path / ".lock", "is at it", console):
+            return True
+
+    with (
+        started(sys.executable, "-c", HOLD, str(tmp_path / ".lock")) as holder,
+        ThreadPoolExecutor() as pool,
+    ):
+        assert holder.stdout
+        assert holder.stdout.readline() == "held\n"
+        waiting = pool.submit(wait)
+        eventually(lambda: said(console), "something is said")
+        holder.kill()
+        holder.wait()
+        assert waiting.result()
+    assert said(console) == f"Another admitter (process {holder.pid}) is at it: waiting for it.\n"
+
+
+def test_given_programs_are_used_and_only_the_rest_is_built(tmp_path: Path, console: Console) -> None:
+    environment = {"KUBEBUILDER_ASSETS": str(tmp_path / "assets"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    built = tmp_path / "cache" / "admitter" / "components" / cache_key()
+    for path in (tmp_path / "assets" / "etcd", built / "etcd", built / "kwok"):
+        write_program(path, "true")
+    found = ensure_programs(console, ["etcd", "kwok"], environment)
+    assert found["etcd"] == tmp_path / "assets" / "etcd"
+    assert found["kwok"] == built / "kwok"
+    assert said(console) == ""
+
+
+def test_given_programs_that_are_nowhere_are_an_error(tmp_path: Path, console: Console) -> None:
+    environment = {"KUBEBUILDER_ASSETS": str(tmp_path / "none")}
+    with pytest.raises(BuildError, match=r"KUBEBUILDER_ASSETS: .*none is not a folder"):
+        ensure_programs(console, environment=environment)
+
+
+def test_other_versions_are_built_elsewhere(tmp_path: Path) -> None:
+    for file in ("go.mod", "go.sum"):
+        (tmp_path / file).write_bytes((MODULE / file).read_bytes())
+    assert cache_key(tmp_path) == cache_key()
+    module = tmp_path / "go.mod"
+    module.write_text(module.read_text().replace("sigs.k8s.io/kwok v0.8.0", "sigs.k8s.io/kwok v0.8.1"))
+    assert cache_key(tmp_path) != cache_key()
+
+
+def test_the_programs_are_stamped_with_their_version() -> None:
+    major, minor = kubernetes_version().removeprefix("v").split(".")[:2]
+    stamps = build_flags()[-1]
+    assert f"version.gitVersion={kubernetes_version()} " in stamps
+    assert f"version.gitMajor={major} " in stamps
+    assert f"version.gitMinor={minor} " in stamps
+    assert required_go() >= (1, 26)
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (9.9, "0:09"), (72, "1:12"), (605, "10:05")])
+def test_elapsed_time_is_shown_in_minutes_and_seconds(seconds: float, shown: str) -> None:
+    assert format_elapsed(seconds) == shown

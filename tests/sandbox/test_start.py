@@ -1,0 +1,121 @@
+"""A start that fails or is given up, with stubs for the programs."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from admitter.sandbox.control_plane import ControlPlane
+from admitter.sandbox.errors import StartError
+from admitter.sandbox.releases import PACKAGES
+from admitter.sandbox.state import State
+from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
+
+HANGS = "exec sleep 600"
+START = """
+import sys
+from pathlib import Path
+from admitter.sandbox.control_plane import ControlPlane
+ControlPlane.start(Path(sys.argv[1]), nodes=None, owner=int(sys.argv[2]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Programs that run and never get ready."""
+    folder = tmp_path / "assets"
+    for name in PACKAGES:
+        write_program(folder / name, HANGS)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "admitter" / "sandbox" / "default"
+    yield place
+    ControlPlane.stop_in(place)
+
+
+def await_api_server(folder: Path) -> None:
+    def runs() -> bool:
+        state = State.load(folder)
+        return state is not None and "kube-apiserver" in state.components
+
+    eventually(runs, "the API server has been started")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_up_while_it_starts_ends_everything(folder: Path, number: signal.Signals) -> None:
+    with started(*sandbox_command("up")) as process:
+        await_api_server(folder)
+        assert len(processes_in(folder)) == 3
+        process.send_signal(number)
+        process.communicate()
+        assert process.returncode != 0
+    eventually(lambda: processes_in(folder) == [], "all of it is gone")
+    assert State.load(folder) is None
+
+
+@pytest.mark.parametrize("milestone", [".lock", "supervisor.log", "state.json", "pki", "logs/etcd.log"])
+def test_ctrl_c_at_any_moment_leaves_nothing(folder: Path, milestone: str) -> None:
+    with started(*sandbox_command("up")) as process:
+        eventually((folder / milestone).exists, f"{milestone} is there")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode != 0
+    eventually(lambda: processes_in(folder) == [], "all of it is gone")
+    assert State.load(folder) is None
+
+
+def test_down_ends_a_start_of_somebody_else(folder: Path) -> None:
+    with started(*sandbox_command("up")) as starting:
+        await_api_server(folder)
+        with started(*sandbox_command("down")) as stopping:
+            assert stopping.communicate()[0] == "Sandbox default is stopped.\n"
+        assert processes_in(folder) == []
+        _, errors = starting.communicate()
+        assert starting.returncode == 1
+    assert "the control plane was stopped while it started" in errors
+
+
+def test_an_owner_that_ends_during_the_start_ends_it(folder: Path) -> None:
+    with (
+        started("/bin/sleep", "600") as owner,
+        started(sys.executable, "-c", START, str(folder), str(owner.pid)) as starting,
+    ):
+        await_api_server(folder)
+        owner.kill()
+        _, errors = starting.communicate()
+    assert "the control plane was stopped while it started" in errors
+    assert processes_in(folder) == []
+
+
+def test_a_component_that_fails_is_named_with_its_log_and_last_words(assets: Path, folder: Path) -> None:
+    write_program(assets / "etcd", "echo first; echo the disk is full >&2; exit 3")
+    with pytest.raises(StartError) as failed:
+        ControlPlane.start(folder)
+    log = folder / "logs" / "etcd.log"
+    assert str(failed.value) == f"etcd exited with 3; {log} ends with:\nfirst\nthe disk is full"
+    assert processes_in(folder) == []
+
+    with started(*sandbox_command("status")) as process:
+        _, errors = process.communicate()
+        assert process.returncode == 1
+    assert errors.startswith("Error: sandbox default is not running: etcd exited with 3; ")
+
+
+def test_ports_that_stay_taken_are_tried_three_times(assets: Path, folder: Path) -> None:
+    write_program(assets / "etcd", f"echo again >> {assets}/tries; echo bind: address already in use; exit 1")
+    with pytest.raises(StartError, match="address already in use"):
+        ControlPlane.start(folder)
+    assert (assets / "tries").read_text() == "again\n" * 3
+
+
+def test_a_supervisor_that_can_not_start_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(StartError, match="was stopped while it started"):
+        ControlPlane.start(folder)
