@@ -4,9 +4,9 @@ import json
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from admitter.sandbox.cluster import Cluster
 
@@ -19,16 +19,6 @@ def whole(quantity: str) -> float:
     if quantity.endswith("m"):
         return int(quantity[:-1]) / 1000
     return int(quantity[:-2]) * 2**30 if quantity.endswith("Gi") else int(quantity)
-
-
-def documents(stream: IO[str]) -> Iterator[dict[str, Any]]:
-    """The JSON documents of a stream, as they come."""
-    text = ""
-    for line in stream:
-        text += line
-        if line.rstrip() == "}":
-            yield json.loads(text)
-            text = ""
 
 
 class Auditor:
@@ -77,7 +67,8 @@ class Auditor:
     def _follow(self, watch: "subprocess.Popen[str]", take: Callable[[str, dict[str, Any]], None]) -> None:
         assert watch.stdout is not None
         with watch.stdout:
-            for event in documents(watch.stdout):
+            for line in watch.stdout:
+                event = json.loads(line)
                 take(event["type"], event["object"])
 
     def _workload(self, kind: str, workload: dict[str, Any]) -> None:

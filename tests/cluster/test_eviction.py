@@ -75,6 +75,7 @@ def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of
         spec = team.read("job", "moves")["spec"]["template"]["spec"]
         assert spec["nodeSelector"] == {"instance-type": "on-demand"}
     assert auditor.excesses == []
+    assert auditor.highest == limits, "the auditor saw both flavors used"
     let_go(team, "moves")
 
 
