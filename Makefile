@@ -14,7 +14,7 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml
 demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how they are admitted
 	$(BIN)/admitter demo $(if $(KEEP),--keep)
 
-test: $(VENV)/.ready          ## every ring of tests that this machine must be able to run
+test: check                   ## the checks, and every ring of tests: no cluster, then a real API server
 	bash tests/run.sh
 
 test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -50,7 +51,9 @@ def demo(
         console.rule("2. Admitter: its definitions, its policies, and the controller", align="left")
         asyncio.run(_install(plane, console))
         with _controller(plane) as log:
-            console.print(f"controller running under its own service account; it logs to {log}")
+            console.print(
+                f"The controller runs under its own service account. Its log: {log}", soft_wrap=True
+            )
             console.rule("3. An administrator defines flavors and queues", align="left")
             _apply(plane, console, "queues.yaml")
             console.rule("4. A user submits a dozen suspended Jobs", align="left")
@@ -59,13 +62,13 @@ def demo(
             _follow_until_finished(plane, console)
             console.rule("6. Where the pods ran", align="left")
             _check_placement(plane, console)
-            _end(plane, console, keep=keep)
+            _end(console, keep=keep)
 
 
 async def _install(plane: ControlPlane, console: Console) -> None:
     async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
         applied = await install(transport, deployment=False)
-    console.print(f"{len(applied)} objects applied")
+    console.print(f"admitter install --without-deployment: {len(applied)} objects applied")
 
 
 @contextmanager
@@ -111,9 +114,9 @@ def _follow_until_finished(plane: ControlPlane, console: Console) -> None:
                 shown = words
                 passed = f"after {time.monotonic() - began:.0f} s"
                 if console.is_terminal:
-                    live.update(Text(f"{passed}\n{table}"), refresh=True)
+                    live.update(Text(f"{passed}\n{table}", no_wrap=True, overflow="crop"), refresh=True)
                 else:
-                    console.print(f"{passed}\n{table}", highlight=False)
+                    console.print(f"{passed}\n{table}", highlight=False, soft_wrap=True)
             jobs = plane.read("jobs", "-n", TEAM)["items"]
             if len(rows) == len(jobs) and all("Finished" in row for row in rows):
                 return
@@ -127,7 +130,9 @@ def _check_placement(plane: ControlPlane, console: Console) -> None:
     flavors = {f["metadata"]["name"]: f["spec"].get("nodeLabels", {}) for f in plane.read("rf")["items"]}
     labels = {n["metadata"]["name"]: n["metadata"]["labels"] for n in plane.read("nodes")["items"]}
     pods = plane.read("pods", "-n", TEAM, "-l", WORKLOAD_LABEL)["items"]
-    table = Table("Workload", "Flavors", "Pods", "Ran on", "Nodes have the flavors' labels", box=None)
+    table = Table(box=None)
+    for heading in ("Job", "Flavors", "Nodes of its pods", "As admitted"):
+        table.add_column(heading, no_wrap=heading in {"Job", "Flavors"})
     wrong = 0
     for workload in plane.read("workloads", "-n", TEAM)["items"]:
         name = workload["metadata"]["name"]
@@ -137,26 +142,29 @@ def _check_placement(plane: ControlPlane, console: Console) -> None:
         right = len(nodes) == pod_set["count"] and all(wanted.items() <= labels[n].items() for n in nodes)
         wrong += not right
         table.add_row(
-            name,
+            workload["metadata"]["ownerReferences"][0]["name"],
             ", ".join(dict.fromkeys(pod_set["flavors"].values())),
-            str(len(nodes)),
-            ", ".join(sorted(set(nodes))),
+            ", ".join(f"{count} x {node}" for node, count in sorted(Counter(nodes).items())),
             "yes" if right else "NO",
         )
     console.print(table)
     if wrong:
         raise DemoError(f"{wrong} Workloads did not run where they were admitted to")
-    console.print(f"All {len(pods)} pods ran on nodes of the flavors that their Jobs were admitted to.")
+    words = (
+        f"All {len(pods)} pods ran on nodes with the labels of the flavors that their Jobs were admitted to."
+    )
+    console.print(words, highlight=False)
 
 
-def _end(plane: ControlPlane, console: Console, *, keep: bool) -> None:
+def _end(console: Console, *, keep: bool) -> None:
     if not keep:
-        console.print("To try things by hand, with all of this kept running:  [bold]make demo KEEP=1[/bold]")
+        console.print(
+            "To try things by hand, with all of this kept running: [bold]make demo KEEP=1[/bold]",
+            highlight=False,
+        )
         return
     console.print("Kept running until you press Ctrl-C. In another terminal:", style="bold")
-    console.print(
-        f'  export KUBECONFIG={plane.kubeconfig} PATH="{plane.kubectl.parent}:$PATH"', soft_wrap=True
-    )
-    console.print("  kubectl get workloads -A")
+    console.print('  eval "$(.venv/bin/admitter sandbox env --name demo)"', highlight=False)
+    console.print("  kubectl get workloads -A", highlight=False)
     with suppress(KeyboardInterrupt):
         signal.pause()

@@ -20,6 +20,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode="markdown",  # so that paragraphs are filled to the terminal's width
 )
 app.command()(install)
 app.command()(uninstall)

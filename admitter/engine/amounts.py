@@ -16,15 +16,14 @@ CPU = "cpu"
 MAX_VALUE = 2**63 - 1
 """The largest value of a quantity that Kubernetes can represent."""
 
-QUANTITY_PATTERN = (
-    r"^[+-]?(?:[0-9]{1,32}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?$"
+_GRAMMAR = re.compile(
+    r"[+-]?(?:[0-9]{1,32}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?"
 )
 """Kubernetes' grammar of quantities, with bounds on the number of digits."""
 
 _SPLIT = re.compile(r"^([+-]?[0-9.]+)(.*)$")
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_GRAMMAR = re.compile(QUANTITY_PATTERN)
 
 
 class InvalidQuantityError(ValueError):
@@ -43,7 +42,7 @@ def parse_quantity(text: str | int) -> Fraction:
     written = str(text)
     if not written:
         raise InvalidQuantityError("a quantity is empty")
-    if len(written) > 64 or not _GRAMMAR.match(written):
+    if len(written) > 64 or not _GRAMMAR.fullmatch(written):
         raise InvalidQuantityError(f"{_shown(written)} is not a quantity")
     match = _SPLIT.match(written)
     assert match is not None, "the grammar starts with digits"

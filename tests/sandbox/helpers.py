@@ -1,6 +1,7 @@
 """What the tests of the sandbox share."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -35,12 +36,23 @@ def started(*command: str, environment: Mapping[str, str] | None = None) -> Iter
     """A program that runs, and is killed if the test fails before it ends."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, env={**os.environ, **(environment or {})}, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        command,
+        env={**os.environ, **(environment or {})},
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        preexec_fn=_heed_ctrl_c,  # noqa: PLW1509 (sets a signal's default action, no more)
     ) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+def _heed_ctrl_c() -> None:
+    # Programs that a shell runs in the background ignore it, and so would the children of their tests.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def sandbox_command(*arguments: str) -> list[str]:
