@@ -1,0 +1,133 @@
+"""What a user with the role `edit` may do to queued Jobs, and what is kept from him."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from admitter.names import NAMESPACE, SERVICE_ACCOUNT
+from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.objects import Json, job, local_queue
+
+pytestmark = pytest.mark.cluster
+
+WORKLOAD = "workloads.admitter.dev"
+
+
+@pytest.fixture
+def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
+    """The cluster as a user sees it who may edit the test's namespace."""
+    scope = f"--namespace={namespace}"
+    installed.run_kubectl("create", "serviceaccount", "user", scope)
+    account = f"--serviceaccount={namespace}:user"
+    installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
+    kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
+    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+
+
+@pytest.fixture
+def controller_account(installed: Cluster, tmp_path: Path) -> Cluster:
+    """The cluster as the controller sees it."""
+    kubeconfig = installed.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / "controller")
+    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+
+
+def apply(cluster: Cluster, manifest: Json) -> None:
+    cluster.run_kubectl("apply", "-f-", content=json.dumps(manifest))
+
+
+def patch(cluster: Cluster, namespace: str, spec: Json, *, name: str = "work") -> None:
+    text = json.dumps({"spec": spec})
+    cluster.run_kubectl("patch", "job", name, f"--namespace={namespace}", "--type=merge", f"--patch={text}")
+
+
+def spec_of(cluster: Cluster, namespace: str, name: str = "work") -> Json:
+    spec: Json = cluster.read("job", name, f"--namespace={namespace}")["spec"]
+    return spec
+
+
+def test_a_queued_job_is_suspended_however_it_is_created(user: Cluster, namespace: str) -> None:
+    apply(user, job(namespace, "work", suspend=False))
+    assert spec_of(user, namespace)["suspend"] is True
+    unset = job(namespace, "unset")
+    del unset["spec"]["suspend"]
+    apply(user, unset)
+    assert spec_of(user, namespace, "unset")["suspend"] is True
+
+
+def test_unsuspending_by_hand_changes_nothing(user: Cluster, namespace: str) -> None:
+    apply(user, job(namespace, "work", queue="absent"))
+    patch(user, namespace, {"suspend": False})
+    assert spec_of(user, namespace)["suspend"] is True
+
+
+def test_applying_the_manifest_again_does_not_stop_a_running_job(
+    user: Cluster, controller_account: Cluster, namespace: str
+) -> None:
+    manifest = job(namespace, "work", queue="absent", pods=2)
+    apply(user, manifest)
+    patch(controller_account, namespace, {"suspend": False})
+    apply(user, manifest)
+    assert spec_of(user, namespace)["suspend"] is False
+
+
+def test_an_admitted_job_may_shrink_but_not_grow(
+    user: Cluster, controller_account: Cluster, namespace: str
+) -> None:
+    apply(user, job(namespace, "work", queue="absent", pods=2, seconds=None))
+    patch(user, namespace, {"parallelism": 3})  # while it waits it may ask for what it likes
+    patch(controller_account, namespace, {"suspend": False})
+    with pytest.raises(KubectlError, match=r"can't grow: pause it by its Workload's spec.active=false"):
+        patch(user, namespace, {"parallelism": 4})
+    patch(user, namespace, {"parallelism": 1})
+    assert spec_of(user, namespace)["parallelism"] == 1
+
+
+def test_jobs_that_are_not_queued_are_nobodys_business(user: Cluster, namespace: str) -> None:
+    apply(user, job(namespace, "work", queue=None, suspend=False, seconds=None))
+    assert spec_of(user, namespace)["suspend"] is False
+    patch(user, namespace, {"suspend": True})
+    assert spec_of(user, namespace)["suspend"] is True
+    patch(user, namespace, {"suspend": False, "parallelism": 3})
+    assert spec_of(user, namespace)["parallelism"] == 3
+
+
+def test_a_user_pauses_a_workload_but_does_not_write_its_status(user: Cluster, namespace: str) -> None:
+    pod_sets = [{"name": "main", "count": 1}]
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Workload"}
+    metadata = {"name": "work", "namespace": namespace}
+    apply(user, {**kind, "metadata": metadata, "spec": {"queueName": "absent", "podSets": pod_sets}})
+    scope = f"--namespace={namespace}"
+    user.run_kubectl("patch", WORKLOAD, "work", scope, "--type=merge", '-p={"spec": {"active": false}}')
+    forged = json.dumps({"status": {"admission": {"clusterQueue": "x", "podSets": []}}})
+    change = ["patch", WORKLOAD, "work", scope, "--type=merge", "--subresource=status", f"-p={forged}"]
+    with pytest.raises(KubectlError, match="forbidden"):
+        user.run_kubectl(*change)
+
+
+def test_not_even_an_administrator_writes_a_workloads_status(installed: Cluster, namespace: str) -> None:
+    pod_sets = [{"name": "main", "count": 1}]
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Workload"}
+    metadata = {"name": "work", "namespace": namespace}
+    apply(installed, {**kind, "metadata": metadata, "spec": {"queueName": "absent", "podSets": pod_sets}})
+    change = ["patch", WORKLOAD, "work", f"--namespace={namespace}", "--type=merge", "--subresource=status"]
+    with pytest.raises(KubectlError, match="written by Admitter's controller alone"):
+        installed.run_kubectl(*change, '-p={"status": {"state": "Finished"}}')
+
+
+def test_quota_is_the_administrators(user: Cluster, namespace: str) -> None:
+    assert user.read("localqueues", f"--namespace={namespace}")["items"] == []
+    with pytest.raises(KubectlError, match="forbidden"):
+        apply(user, local_queue(namespace, "total"))
+    for kind in ("clusterqueues", "resourceflavors"):
+        with pytest.raises(KubectlError, match="forbidden"):
+            user.run_kubectl("delete", kind, "--all")
+
+
+def test_a_fresh_workload_shows_as_pending(installed: Cluster, namespace: str) -> None:
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Workload"}
+    metadata = {"name": "fresh", "namespace": namespace}
+    pod_sets = [{"name": "main", "count": 1}]
+    apply(installed, {**kind, "metadata": metadata, "spec": {"queueName": "main", "podSets": pod_sets}})
+    row = installed.run_kubectl("get", "wl", "fresh", f"--namespace={namespace}").splitlines()[1].split()
+    assert row[:4] == ["fresh", "main", "0", "Pending"]

@@ -1,0 +1,59 @@
+"""Names that stand in several places are the same everywhere."""
+
+from pathlib import Path
+
+from admitter import __version__, names
+from admitter.api import conditions
+from admitter.install.apply import object_path
+from admitter.install.bundle import bundled, manifests
+
+ROOT = Path(__file__).parents[1]
+ALL = list(manifests(deployment=True))
+
+
+def texts_of(*kinds: str) -> str:
+    return "".join(str(manifest) for manifest in ALL if manifest["kind"] in kinds)
+
+
+def test_policies_let_the_controllers_own_account_pass_and_no_other() -> None:
+    policies = texts_of("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+    assert policies.count("system:serviceaccount:") == policies.count(names.CONTROLLER_USER) > 0
+
+
+def test_policies_match_the_queue_label() -> None:
+    assert names.QUEUE_LABEL in texts_of("MutatingAdmissionPolicy")
+    assert names.SUSPEND_POLICY in texts_of("MutatingAdmissionPolicy")
+
+
+def test_the_account_is_the_one_that_is_bound_and_deployed() -> None:
+    by_kind = {manifest["kind"]: manifest for manifest in ALL}
+    account = {"name": names.SERVICE_ACCOUNT, "namespace": names.NAMESPACE}
+    assert account.items() <= by_kind["ServiceAccount"]["metadata"].items()
+    assert by_kind["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", **account}]
+    pod = by_kind["Deployment"]["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == names.SERVICE_ACCOUNT
+    assert pod["containers"][0]["image"] == f"admitter:{__version__}"
+
+
+def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    first = next(line for line in changelog.splitlines() if line.startswith("## "))
+    assert __version__ in first
+
+
+def test_every_manifest_has_a_place_and_says_what_it_belongs_to() -> None:
+    for manifest in ALL:
+        assert object_path(manifest).endswith(manifest["metadata"]["name"])
+        assert manifest["metadata"]["labels"]["app.kubernetes.io/part-of"] == "admitter"
+
+
+def test_the_bundle_is_the_checkouts() -> None:
+    assert bundled("crds") == ROOT / "crds"
+
+
+def test_every_reason_is_documented_with_its_meaning() -> None:
+    page = (ROOT / "docs" / "reasons.md").read_text()
+    words = [conditions.WaitingReason, conditions.EvictedReason, conditions.FinishedReason]
+    for enumeration in (*words, conditions.ActiveReason, conditions.WorkloadState, conditions.ConditionType):
+        for member in enumeration:
+            assert f"`{member}`" in page, f"docs/reasons.md does not speak of {member}"
