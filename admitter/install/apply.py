@@ -90,8 +90,14 @@ async def _apply(transport: Transport, manifest: Json) -> str:
         raise InstallError(f"{manifest['kind']} {manifest['metadata']['name']}: {error}") from error
     if not before:
         return "created"
-    same = before["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]
-    return "unchanged" if same else "configured"
+    return "unchanged" if _content(before) == _content(after) else "configured"
+
+
+def _content(found: Json) -> Json:
+    """What of an object an administrator decides; the rest changes by itself."""
+    kept = {"name", "namespace", "labels", "annotations"}
+    metadata = {name: value for name, value in found["metadata"].items() if name in kept}
+    return {name: value for name, value in found.items() if name != "status"} | {"metadata": metadata}
 
 
 def _established(status: Json) -> bool:
