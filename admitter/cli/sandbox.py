@@ -47,7 +47,7 @@ def up(
     if control_plane.started:
         typer.echo(f"Sandbox {name} is up, after {time.monotonic() - began:.0f} s. To use it:")
     else:
-        typer.echo(f"Sandbox {name} is running already. To use it:")
+        typer.echo(f"Sandbox {name} is running already, with the nodes it has. To use it:")
     option = "" if name == "default" else f" --name {name}"
     typer.echo(f'  eval "$(admitter sandbox env{option})" && kubectl get nodes')
     typer.echo(f"  admitter sandbox down{option}")

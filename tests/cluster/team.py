@@ -8,6 +8,7 @@ from typing import Any
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.controller import Controller
 from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
+from tests.cluster.waiting import eventually
 
 _SPECS = {"spot": SPOT, "on-demand": ON_DEMAND}
 
@@ -123,6 +124,14 @@ class Team:
     def pods(self, job: str) -> list[dict[str, Any]]:
         """The pods of a Job."""
         return list(self.read("pods", f"--selector=batch.kubernetes.io/job-name={job}")["items"])
+
+    def runs(self, job: str, *, pods: int = 1) -> None:
+        """Wait until that many pods of a Job run."""
+        expected = ["Running"] * pods
+        eventually(
+            lambda: [pod["status"].get("phase") for pod in self.pods(job)] == expected,
+            what=f"{pods} running pods of {job}",
+        )
 
     def node_types(self, job: str) -> list[str]:
         """For each pod of a Job, the type of the node that it ran on."""

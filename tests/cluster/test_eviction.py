@@ -23,12 +23,6 @@ def let_go(team: Team, name: str) -> None:
         team.kubectl("patch", "pod", pod["metadata"]["name"], "--subresource=status", f"--patch={patch}")
 
 
-def running(team: Team, name: str) -> None:
-    eventually(
-        lambda: [p["status"].get("phase") for p in team.pods(name)] == ["Running"], what=f"a pod of {name}"
-    )
-
-
 def deleting(team: Team, name: str) -> None:
     eventually(
         lambda: all("deletionTimestamp" in p["metadata"] for p in team.pods(name)),
@@ -43,7 +37,7 @@ def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of
     limits = {(team.flavor("spot"), "cpu"): 1.0, (team.flavor("on-demand"), "cpu"): 1.0}
     with Auditor(team.cluster, team.namespace, limits) as auditor:
         team.apply(slow_to_end(job(team.namespace, "moves", seconds=None)))
-        running(team, "moves")
+        team.runs("moves")
         assert team.node_types("moves") == ["spot"]
         team.patch("wl", team.workload("moves")["metadata"]["name"], {"spec": {"active": False}})
         eventually(
@@ -70,7 +64,7 @@ def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of
 
         team.kubectl("delete", "job", "next")
         team.patch("wl", team.workload("moves")["metadata"]["name"], {"spec": {"active": True}})
-        running(team, "moves")
+        team.runs("moves")
         assert team.node_types("moves") == ["on-demand"]
         spec = team.read("job", "moves")["spec"]["template"]["spec"]
         assert spec["nodeSelector"] == {"instance-type": "on-demand"}
@@ -82,7 +76,7 @@ def test_an_evicted_job_is_admitted_again_to_another_flavor_with_nothing_left_of
 def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_restart(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     team.apply(slow_to_end(job(team.namespace, "gone", seconds=None)))
-    running(team, "gone")
+    team.runs("gone")
     team.kubectl("delete", "job", "gone")
     deleting(team, "gone")
     eventually(lambda: team.workloads() == {}, what="its Workload to go")
@@ -109,21 +103,21 @@ def test_a_drained_queue_evicts_and_what_was_evicted_comes_back(team: Team, kind
     team.offers({"cpu": {"spot": "1"}})
     name = team.cluster_queue if kind == "cq" else "main"
     team.apply(job(team.namespace, "runs", seconds=None))
-    running(team, "runs")
+    team.runs("runs")
     first = team.pods("runs")[0]["metadata"]["name"]
     team.patch(kind, name, {"spec": {"stopPolicy": "HoldAndDrain"}})
     reason = "ClusterQueueStopped" if kind == "cq" else "QueueStopped"
     eventually(lambda: team.reason("runs") == reason, what="its quota to be released")
     assert team.pods("runs") == []
     team.patch(kind, name, {"spec": {"stopPolicy": "None"}})
-    running(team, "runs")
+    team.runs("runs")
     assert team.pods("runs")[0]["metadata"]["name"] != first
 
 
 def test_a_held_queue_lets_run_what_runs(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     team.apply(job(team.namespace, "runs", seconds=3))
-    running(team, "runs")
+    team.runs("runs")
     team.patch("cq", team.cluster_queue, {"spec": {"stopPolicy": "Hold"}})
     eventually(lambda: team.state("runs") == "Finished", what="it to finish")
     assert len(team.pods("runs")) == 1
@@ -132,7 +126,7 @@ def test_a_held_queue_lets_run_what_runs(team: Team) -> None:
 def test_a_paused_job_grows_and_gets_quota_for_all_of_it(team: Team) -> None:
     team.offers({"cpu": {"spot": "3"}})
     team.apply(job(team.namespace, "grows", seconds=None, completions=3))
-    running(team, "grows")
+    team.runs("grows")
     name = team.workload("grows")["metadata"]["name"]
     team.patch("wl", name, {"spec": {"active": False}})
     eventually(lambda: team.reason("grows") == "Inactive", what="it to be paused")
@@ -148,7 +142,7 @@ def test_a_paused_job_grows_and_gets_quota_for_all_of_it(team: Team) -> None:
 def test_a_workload_deleted_by_hand_stops_its_job_and_it_queues_again(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     team.apply(slow_to_end(job(team.namespace, "runs", seconds=None)))
-    running(team, "runs")
+    team.runs("runs")
     uid = team.workload("runs")["metadata"]["uid"]
     team.kubectl("delete", "wl", team.workload("runs")["metadata"]["name"])
     deleting(team, "runs")
@@ -165,7 +159,7 @@ def test_a_workload_deleted_by_hand_stops_its_job_and_it_queues_again(team: Team
 def test_finished_and_failed_jobs_free_their_quota(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     team.apply(job(team.namespace, "fails", seconds=None, backoffLimit=0, activeDeadlineSeconds=2))
-    running(team, "fails")
+    team.runs("fails")
     team.apply(job(team.namespace, "next"))
     eventually(lambda: team.states() == {"Finished": 2}, what="both to end")
     assert team.condition("fails", "Finished")["reason"] == "JobFailed"

@@ -80,15 +80,15 @@ SHAPES: dict[str, Json] = {
     },
     "pod-level requests": {
         "containers": [container("a", {"cpu": "1"})],
-        "resources": {"requests": {"cpu": "3", "memory": "2Gi"}},
+        "resources": {"requests": {"cpu": "13", "memory": "52Gi"}},
     },
     "pod-level limits": {
         "containers": [container("a", {"cpu": "1"}), container("b", {"cpu": "1"})],
-        "resources": {"limits": {"cpu": "4", "memory": "8Gi"}},
+        "resources": {"limits": {"cpu": "40", "memory": "80Gi"}},
     },
     "pod-level requests and limits": {
         "containers": [container("a", None, {"memory": "1Gi"})],
-        "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4", "memory": "4Gi"}},
+        "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "40", "memory": "40Gi"}},
     },
     "fractions": {
         "containers": [container(n, {"cpu": "333m", "memory": "333.5Mi"}) for n in ("a", "b", "c")]

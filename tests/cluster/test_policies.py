@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json, job, local_queue
+from tests.cluster.team import Team
 
 pytestmark = pytest.mark.cluster
 
@@ -22,13 +22,6 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     account = f"--serviceaccount={namespace}:user"
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
-    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
-
-
-@pytest.fixture
-def controller_account(installed: Cluster, tmp_path: Path) -> Cluster:
-    """The cluster as the controller sees it."""
-    kubeconfig = installed.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / "controller")
     return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
 
 
@@ -61,26 +54,24 @@ def test_unsuspending_by_hand_changes_nothing(user: Cluster, namespace: str) -> 
     assert spec_of(user, namespace)["suspend"] is True
 
 
-def test_applying_the_manifest_again_does_not_stop_a_running_job(
-    user: Cluster, controller_account: Cluster, namespace: str
-) -> None:
-    manifest = job(namespace, "work", queue="absent", pods=2)
+def test_applying_the_manifest_again_does_not_stop_a_running_job(user: Cluster, team: Team) -> None:
+    team.offers({"cpu": {"on-demand": "2"}})
+    manifest = job(team.namespace, "work", pods=2, seconds=None)
     apply(user, manifest)
-    patch(controller_account, namespace, {"suspend": False})
+    team.runs("work", pods=2)
     apply(user, manifest)
-    assert spec_of(user, namespace)["suspend"] is False
+    assert spec_of(user, team.namespace)["suspend"] is False
 
 
-def test_an_admitted_job_may_shrink_but_not_grow(
-    user: Cluster, controller_account: Cluster, namespace: str
-) -> None:
-    apply(user, job(namespace, "work", queue="absent", pods=2, seconds=None))
-    patch(user, namespace, {"parallelism": 3})  # while it waits it may ask for what it likes
-    patch(controller_account, namespace, {"suspend": False})
+def test_an_admitted_job_may_shrink_but_not_grow(user: Cluster, team: Team) -> None:
+    apply(user, job(team.namespace, "work", pods=2, seconds=None))
+    patch(user, team.namespace, {"parallelism": 3})  # while it waits it may ask for what it likes
+    team.offers({"cpu": {"on-demand": "3"}})
+    team.runs("work", pods=2)  # that many completions are left
     with pytest.raises(KubectlError, match=r"can't grow: pause it by its Workload's spec.active=false"):
-        patch(user, namespace, {"parallelism": 4})
-    patch(user, namespace, {"parallelism": 1})
-    assert spec_of(user, namespace)["parallelism"] == 1
+        patch(user, team.namespace, {"parallelism": 4})
+    patch(user, team.namespace, {"parallelism": 1})
+    assert spec_of(user, team.namespace)["parallelism"] == 1
 
 
 def test_jobs_that_are_not_queued_are_nobodys_business(user: Cluster, namespace: str) -> None:
