@@ -159,7 +159,8 @@ def _check_placement(plane: ControlPlane, console: Console) -> None:
 def _end(console: Console, *, keep: bool) -> None:
     if not keep:
         console.print(
-            "To try things by hand, with all of this kept running: [bold]make demo KEEP=1[/bold]",
+            "To try things by hand, with all of this kept running: [bold]make demo KEEP=1[/bold], "
+            "or [bold]admitter demo --keep[/bold]",
             highlight=False,
         )
         return

@@ -150,18 +150,22 @@ def clients(layout: Layout, programs: Mapping[str, Path]) -> dict[str, list[str]
         "profiling": "false",
     }
     scheduler = {"config": pki / "kube-scheduler.yaml", "secure-port": 0}
-    kwok = {
-        "kubeconfig": pki / "kwok.kubeconfig",
-        "config": ",".join(str(path) for path in sorted(_STAGES.glob("*.yaml"))),
-        "manage-all-nodes": "true",
-        "node-lease-duration-seconds": 40,
-        "cidr": _POD_RANGE,
-    }
     return {
         "kube-controller-manager": _command(programs, "kube-controller-manager", manager),
         "kube-scheduler": _command(programs, "kube-scheduler", scheduler),
-        "kwok": _command(programs, "kwok", kwok),
+        "kwok": [*simulator(programs, pki / "kwok.kubeconfig"), "--manage-all-nodes=true"],
     }
+
+
+def simulator(programs: Mapping[str, Path], kubeconfig: Path) -> list[str]:
+    """The command line of KWOK but for the option that says which nodes it simulates."""
+    options = {
+        "kubeconfig": kubeconfig,
+        "config": ",".join(str(path) for path in sorted(_STAGES.glob("*.yaml"))),
+        "node-lease-duration-seconds": 40,
+        "cidr": _POD_RANGE,
+    }
+    return _command(programs, "kwok", options)
 
 
 def _command(programs: Mapping[str, Path], name: str, options: Mapping[str, object]) -> list[str]:
