@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import Annotated
+from typing import Annotated, Final
 
 import structlog
 import typer
@@ -19,6 +19,8 @@ from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.controllers.health import serve
 from admitter.controllers.manager import Manager
+
+HIGHEST_PORT: Final = 65535
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +38,7 @@ def run(
     one line a decision. Run one of it a cluster.
     """
     address, _, port = bind.rpartition(":")
-    if not address or not port.isdigit():
+    if not address or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise typer.BadParameter(f"{bind!r} is not ADDRESS:PORT", param_hint="--bind")
     _log_to_stderr()
     uvloop.run(_control(kubeconfig, context, address, int(port)))
@@ -46,7 +48,12 @@ async def _control(kubeconfig: Path | None, context: str | None, address: str, p
     async with await Transport.connect(kubeconfig, context) as transport:
         manager = Manager(transport, lambda: datetime.now(UTC), Random())  # noqa: S311  # spreads load only
         health = await serve(address, port, manager.ready.is_set)
-        log.info("starting", version=__version__, api_server=transport.host)
+        log.info(
+            "starting",
+            version=__version__,
+            api_server=transport.host,
+            probes="{}:{}".format(*health.addresses[0][:2]),
+        )
         controlling = asyncio.create_task(manager.run(), name="manager")
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, controlling.cancel)

@@ -13,6 +13,7 @@ from filelock import FileLock
 from admitter.cluster.transport import Transport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.controller import Controller
 from tests.cluster.team import Team
 
@@ -51,6 +52,13 @@ def controller(installed: Cluster, shared: Path, owner: int) -> Controller:
     folder = shared / "controller"
     with FileLock(shared / "controller.lock"):
         return Controller(folder) if folder.exists() else Controller.start(folder, installed, owner)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, owner: int) -> Iterator[ControlPlane]:
+    """A control plane of the test's own, with nodes and without Admitter."""
+    with ControlPlane.start(tmp_path / "bare", owner=owner) as started:
+        yield started
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import yaml
 
 from admitter.install.bundle import manifests
 from admitter.sandbox.cluster import Cluster
-from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.objects import cluster_queue
 
 pytestmark = pytest.mark.cluster
@@ -20,13 +18,6 @@ def admitter(*arguments: str, answer: str = "") -> "subprocess.CompletedProcess[
     """Run the command, with an answer to its question."""
     command = [sys.executable, "-m", "admitter", *arguments]
     return subprocess.run(command, input=answer, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def bare(tmp_path: Path, owner: int) -> Iterator[Cluster]:
-    """A control plane of the test's own, without nodes and without Admitter."""
-    with ControlPlane.start(tmp_path / "bare", nodes=None, owner=owner) as started:
-        yield started
 
 
 def test_print_shows_all_that_is_applied_and_changes_nothing() -> None:

@@ -1,0 +1,87 @@
+"""The controller as a process, on a cluster whose policies somebody has removed."""
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from admitter.names import NAMESPACE, SERVICE_ACCOUNT
+from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.controller import Controller
+from tests.cluster.objects import job
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+
+@contextmanager
+def running_controller(cluster: Cluster, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """`admitter run` under its own account; its log is in the folder."""
+    cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, folder / "kubeconfig")
+    command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([*command, f"--kubeconfig={folder / 'kubeconfig'}"], stderr=log)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def answer(folder: Path, path: str) -> str:
+    found = re.search(r'"probes":\s*"([0-9.:]+)"', (folder / "log").read_text())
+    if not found:
+        return ""
+    try:
+        with urlopen(f"http://{found[1]}{path}") as response:
+            return str(response.read().decode())
+    except OSError:
+        return ""
+
+
+@pytest.fixture
+def without_policies(bare: ControlPlane) -> ControlPlane:
+    """A cluster with Admitter's definitions and permissions alone."""
+    install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
+    subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
+    for kind in ("mutatingadmissionpolicybinding", "validatingadmissionpolicybinding"):
+        bare.run_kubectl("delete", kind, "--all")
+    for kind in ("mutatingadmissionpolicy", "validatingadmissionpolicy"):
+        bare.run_kubectl("delete", kind, "--all")
+    bare.run_kubectl("create", "namespace", "team")
+    bare.run_kubectl("label", "namespace", "team", "team=team")
+    return bare
+
+
+def test_without_policies_the_controller_alone_guards_and_says_so(
+    without_policies: ControlPlane, tmp_path: Path
+) -> None:
+    with running_controller(without_policies, tmp_path) as controller:
+        eventually(lambda: answer(tmp_path, "/readyz") == "ready\n", what="the controller to be ready")
+        assert answer(tmp_path, "/healthz") == "ok\n"
+        assert "process_cpu_seconds_total" in answer(tmp_path, "/metrics")
+        assert "the controller alone guards" in (tmp_path / "log").read_text()
+        team = Team(without_policies, "team", Controller(tmp_path))
+        team.apply(job("team", "early", suspend=False, seconds=None, completions=5))
+        eventually(lambda: team.read("job", "early")["spec"]["suspend"], what="the Job to be suspended")
+        eventually(lambda: team.events("early").get("Suspended"), what="an event that says so")
+        eventually(lambda: not team.pods("early"), what="its pods to go")
+
+        team.offers({"cpu": {"on-demand": "2"}})
+        team.runs("early")
+        team.patch("job", "early", {"spec": {"parallelism": 3}})
+        eventually(lambda: team.read("job", "early")["spec"]["suspend"], what="the larger Job to be stopped")
+        eventually(lambda: team.state("early") == "Pending", what="its quota to be free")
+        assert team.condition("early", "Evicted")["reason"] == "JobChanged"
+
+        controller.send_signal(signal.SIGTERM)
+        assert controller.wait(timeout=20) == 0
+        assert '"event": "stopped"' in (tmp_path / "log").read_text()

@@ -1,0 +1,73 @@
+"""Why a workload waits, in the words that its user reads."""
+
+import pytest
+
+from admitter.api.conditions import WaitingReason
+from admitter.controllers.messages import waiting_message
+from admitter.engine.explain import Reason
+from admitter.engine.model import PodSet, Strategy
+from tests.engine.builders import SPOT_TAINT, engine, flavor, pods, queue, workload
+
+SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
+ON_DEMAND = flavor("on-demand", type="on-demand")
+QUOTAS = {"cpu": {"spot": "4", "on-demand": "2"}, "memory": {"spot": "8Gi", "on-demand": "4Gi"}}
+
+
+def message(*pod_sets: PodSet) -> str:
+    """What a workload is told that comes first to an empty queue."""
+    made = engine(SPOT, ON_DEMAND, queue("total", QUOTAS))
+    made.submit(workload("asked", *pod_sets, queue="total"))
+    return waiting_message(made.cycle().refusals["asked"])
+
+
+@pytest.mark.parametrize(
+    ("pod_sets", "expected"),
+    [
+        (
+            (pods(cpu="3"),),
+            (
+                "asks for 3 cpu, which ClusterQueue total can never give: the taint spot=true:NoSchedule of "
+                "spot is not tolerated; on-demand has only 2 cpu in all"
+            ),
+        ),
+        (
+            (pods(cpu="1", selector={"type": "spot"}),),
+            (
+                "asks for 1 cpu, and no flavor of ClusterQueue total suits it: the taint "
+                "spot=true:NoSchedule of spot is not tolerated; on-demand does not match type=spot"
+            ),
+        ),
+        (
+            (pods(cpu="1", gpu="2"),),
+            "asks for gpu, which ClusterQueue total does not cover",
+        ),
+        ((pods(),), "requests none of what ClusterQueue total covers: cpu and memory"),
+        (
+            (pods(2, cpu="1", memory="2Gi", name="a"), pods(cpu="500m", memory="1Gi", name="b")),
+            (
+                "pod set b asks for 500m cpu and 1Gi memory, which ClusterQueue total can never give: "
+                "the taint spot=true:NoSchedule of spot is not tolerated; on-demand has only 2 cpu in all"
+            ),
+        ),
+    ],
+    ids=["never fits", "no flavor matches", "not covered", "nothing requested", "second pod set"],
+)
+def test_the_sentence(pod_sets: tuple[PodSet, ...], expected: str) -> None:
+    assert message(*pod_sets) == expected
+
+
+def test_what_is_in_use_and_what_waits_behind_it() -> None:
+    made = engine(ON_DEMAND, queue("total", {"cpu": {"on-demand": "2"}}, Strategy.STRICT_FIFO))
+    for number, cpu in enumerate(("1", "2", "1")):
+        made.submit(workload(f"w{number}", pods(cpu=cpu), queue="total", created=number))
+    refusals = made.cycle().refusals
+    assert waiting_message(refusals["w1"]) == (
+        "asks for 2 cpu from ClusterQueue total: too much of the 2 cpu of on-demand is in use"
+    )
+    assert waiting_message(refusals["w2"]) == (
+        "waits behind an older or more important workload: ClusterQueue total is StrictFIFO"
+    )
+
+
+def test_the_engines_reasons_are_those_of_the_conditions() -> None:
+    assert {str(reason) for reason in Reason} <= {str(reason) for reason in WaitingReason}
