@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
@@ -18,10 +20,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.install.apply import install
 from admitter.install.bundle import bundled
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT, WORKLOAD_LABEL
+from admitter.sandbox.build import ensure_programs
+from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.folders import state_folder
 
@@ -35,6 +40,8 @@ class DemoError(Exception):
 
 
 def demo(
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep everything running afterwards, to try things by hand.")
     ] = False,
@@ -44,13 +51,15 @@ def demo(
     The Jobs ask for more than their queue's quota together. The real scheduler places their pods on
     simulated nodes, and the demo checks that each ran on a node of the flavors it was admitted to. The
     first run builds the control plane, which takes about ten minutes on two cores.
+
+    With --kubeconfig or --context it runs on a cluster of yours instead, whose nodes must be simulated by
+    KWOK; what it makes there stays.
     """
     console = Console()
-    console.rule("1. A local control plane with six simulated nodes", align="left")
-    with ControlPlane.start(state_folder("demo"), owner=os.getpid(), console=console) as plane:
+    with _cluster(kubeconfig, context, console) as (plane, folder):
         console.rule("2. Admitter: its definitions, its policies, and the controller", align="left")
         asyncio.run(_install(plane, console))
-        with _controller(plane) as log:
+        with _controller(plane, folder) as log:
             console.print(
                 f"The controller runs under its own service account. Its log: {log}", soft_wrap=True
             )
@@ -65,19 +74,39 @@ def demo(
             _end(console, keep=keep)
 
 
-async def _install(plane: ControlPlane, console: Console) -> None:
+@contextmanager
+def _cluster(
+    kubeconfig: Path | None, context: str | None, console: Console
+) -> Iterator[tuple[Cluster, Path]]:
+    """The cluster to show it on, and a folder for the controller's files."""
+    if kubeconfig is None and context is None:
+        console.rule("1. A local control plane with six simulated nodes", align="left")
+        with ControlPlane.start(state_folder("demo"), owner=os.getpid(), console=console) as plane:
+            yield plane, plane.folder
+        return
+    console.rule("1. Your cluster", align="left")
+    found = shutil.which("kubectl")
+    kubectl = Path(found) if found else ensure_programs(console, ["kubectl"])["kubectl"]
+    cluster = Cluster(kubectl=kubectl, kubeconfig=kubeconfig, context=context)
+    if not cluster.simulated:
+        raise DemoError("this cluster has no simulated nodes: the demo's Jobs have no images that could run")
+    with TemporaryDirectory() as folder:
+        yield cluster, Path(folder)
+
+
+async def _install(plane: Cluster, console: Console) -> None:
     async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
         applied = await install(transport, deployment=False)
     console.print(f"admitter install --without-deployment: {len(applied)} objects applied")
 
 
 @contextmanager
-def _controller(plane: ControlPlane) -> Iterator[Path]:
+def _controller(plane: Cluster, folder: Path) -> Iterator[Path]:
     """Run the controller under its own account; yields its log."""
     kubeconfig = plane.service_account_kubeconfig(
-        NAMESPACE, SERVICE_ACCOUNT, plane.folder / "controller.kubeconfig"
+        NAMESPACE, SERVICE_ACCOUNT, folder / "controller.kubeconfig"
     )
-    path = plane.folder / "controller.log"
+    path = folder / "controller.log"
     command = [
         sys.executable,
         "-m",
@@ -95,13 +124,13 @@ def _controller(plane: ControlPlane) -> Iterator[Path]:
             process.send_signal(signal.SIGTERM)
 
 
-def _apply(plane: ControlPlane, console: Console, example: str) -> None:
+def _apply(plane: Cluster, console: Console, example: str) -> None:
     path = bundled("manifests") / "examples" / example
     console.print(f"[bold]kubectl apply -f manifests/examples/{example}[/bold]")
     console.print(plane.run_kubectl("apply", "-f", str(path)), end="", highlight=False)
 
 
-def _follow_until_finished(plane: ControlPlane, console: Console) -> None:
+def _follow_until_finished(plane: Cluster, console: Console) -> None:
     """Show the table whenever it changes, until every Workload has finished."""
     began = time.monotonic()
     shown = ""
@@ -125,7 +154,7 @@ def _follow_until_finished(plane: ControlPlane, console: Console) -> None:
             time.sleep(LOOK_SECONDS)
 
 
-def _check_placement(plane: ControlPlane, console: Console) -> None:
+def _check_placement(plane: Cluster, console: Console) -> None:
     """Show each Workload's flavors and nodes, and compare the nodes' labels with the flavors'."""
     flavors = {f["metadata"]["name"]: f["spec"].get("nodeLabels", {}) for f in plane.read("rf")["items"]}
     labels = {n["metadata"]["name"]: n["metadata"]["labels"] for n in plane.read("nodes")["items"]}

@@ -35,7 +35,7 @@ def run(
     """Run the controller until it is stopped.
 
     It admits suspended Jobs that carry the label admitter.dev/queue-name. Logs go to standard error,
-    one line a decision. Run one of it a cluster.
+    one line a decision. Run one controller a cluster, never two.
     """
     address, _, port = bind.rpartition(":")
     if not address or not port.isdigit() or int(port) > HIGHEST_PORT:

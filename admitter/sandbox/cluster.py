@@ -23,12 +23,12 @@ class Cluster:
 
     Attributes:
         kubectl: the program.
-        kubeconfig: the file that says where the cluster is and who asks.
+        kubeconfig: the file that says where the cluster is and who asks; None for the one kubectl finds.
         context: one of the file's contexts; None for its current one.
     """
 
     kubectl: Path
-    kubeconfig: Path
+    kubeconfig: Path | None
     context: str | None = None
 
     def run_kubectl(self, *arguments: str, content: str | None = None) -> str:
@@ -37,7 +37,9 @@ class Cluster:
         Raises:
             KubectlError: it fails.
         """
-        command = [str(self.kubectl), f"--kubeconfig={self.kubeconfig}"]
+        command = [str(self.kubectl)]
+        if self.kubeconfig:
+            command.append(f"--kubeconfig={self.kubeconfig}")
         if self.context:
             command.append(f"--context={self.context}")
         answer = subprocess.run(
