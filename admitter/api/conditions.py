@@ -49,6 +49,8 @@ class WaitingReason(StrEnum):
     """It asks for none of what its queue counts."""
     BEHIND_HEAD = "BehindHead"
     """Its queue is StrictFIFO and something before it waits."""
+    PREEMPTING = "Preempting"
+    """Its place is kept: it is admitted once what it waits for has ended."""
     QUEUE_NOT_FOUND = "QueueNotFound"
     """Its label names a LocalQueue that does not exist in its namespace."""
     QUEUE_STOPPED = "QueueStopped"

@@ -15,7 +15,8 @@ from admitter.controllers.views import Json, ObjectView
 from admitter.controllers.world import World
 from admitter.engine.amounts import to_amount
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Flavor, Group, Queue, Requirement, Strategy, Taint, Toleration
+from admitter.engine.model import Flavor, Requirement, Taint, Toleration
+from admitter.engine.policy import Group, Queue, Quota, Strategy
 
 Defect = tuple[ActiveReason, str]
 
@@ -167,7 +168,7 @@ def _flavor(flavor: ResourceFlavor) -> Flavor:
 
 def _queue(name: str, spec: ClusterQueueSpec) -> Queue:
     quotas = {
-        (flavor.name, resource.name): to_amount(resource.name, flavor.quota.min)
+        (flavor.name, resource.name): Quota(to_amount(resource.name, flavor.quota.min))
         for resource in spec.resources
         for flavor in resource.flavors
     }

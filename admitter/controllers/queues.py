@@ -15,7 +15,7 @@ from admitter.controllers.catalog import Catalog, Defect
 from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
-from admitter.engine.quota import Ledger
+from admitter.engine.ledger import Ledger
 
 PAUSE_SECONDS: Final = 1.0
 

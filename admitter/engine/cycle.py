@@ -1,150 +1,191 @@
-"""State to plan: which of the waiting workloads are admitted now, and why the others are not.
+"""State to plan: who of the waiting is admitted now, who is evicted for whom, and why the others wait.
 
-The controller feeds every change in, calls `cycle`, and writes what the plan says. What a plan
-admits is reserved at once; a write that fails is rolled back by `release`.
+The caller feeds every change in, calls `cycle`, and writes what the plan says. What a plan admits is
+reserved at once, and whom it evicts is left out of the plans that follow; a write that fails is
+rolled back by `release` and `spare`.
 """
 
-import heapq
 from collections import defaultdict
-from dataclasses import dataclass, field
 
-from admitter.engine.explain import Refusal
-from admitter.engine.flavors import assign
-from admitter.engine.model import Admission, Flavor, Queue, Strategy, Workload
-from admitter.engine.pending import Pending
-from admitter.engine.quota import Ledger
-
-
-@dataclass(slots=True)
-class Plan:
-    """What one cycle decided.
-
-    Attributes:
-        admissions: workloads to admit, in the order of the decisions.
-        refusals: by UID, who waits for a reason that was not told before.
-    """
-
-    admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
-    refusals: dict[str, Refusal] = field(default_factory=dict)
+from admitter.engine.contest import Contest, Plan
+from admitter.engine.explain import Reason, Refusal
+from admitter.engine.ledger import Reservation, fits
+from admitter.engine.model import Admission, Flavor, Workload
+from admitter.engine.policy import Cohort, Queue
+from admitter.engine.quota import Node
+from admitter.engine.state import State
 
 
 class Engine:
-    """The state of all queues, changed in place by each event."""
+    """Takes events in, gives plans out."""
 
     def __init__(self) -> None:
-        self.ledger = Ledger()
-        self._flavors: dict[str, Flavor] = {}
-        self._queues: dict[str, Queue] = {}
-        self._pending: defaultdict[str, Pending] = defaultdict(Pending)
-        self._queue_of: dict[str, str] = {}
-        self._changed: set[str] = set()
+        self._state = State()
+        self.tree = self._state.tree
+        self.ledger = self._state.ledger
 
     @property
     def changed(self) -> bool:
         """Whether a cycle could decide anything."""
-        return bool(self._changed)
+        return bool(self._state.changed)
 
     def set_flavor(self, flavor: Flavor) -> None:
         """Define a flavor, or change it."""
-        if self._flavors.get(flavor.name) != flavor:
-            self._flavors[flavor.name] = flavor
-            for queue in self._queues.values():
+        if self._state.flavors.get(flavor.name) != flavor:
+            self._state.flavors[flavor.name] = flavor
+            self._state.assigner.forget()
+            for queue in self.tree.queues.values():
                 if any(flavor.name in group.flavors for group in queue.groups):
-                    self._wake(queue.name)
+                    self._state.wake(queue.name)
 
     def remove_flavor(self, name: str) -> None:
         """Remove a flavor. Queues that name it must be removed before."""
-        self._flavors.pop(name, None)
+        self._state.flavors.pop(name, None)
+        self._state.assigner.forget()
 
     def set_queue(self, queue: Queue) -> None:
         """Define a queue, or change it; all of its flavors must be defined."""
-        if self._queues.get(queue.name) != queue:
-            self._queues[queue.name] = queue
-            self._wake(queue.name)
+        if self.tree.queues.get(queue.name) != queue:
+            before = self._relatives(queue.name)
+            self.tree.set_queue(queue)
+            self._reshaped(before | self._relatives(queue.name))
 
     def remove_queue(self, name: str) -> None:
         """Stop a queue: what waits in it stays, what is reserved stays counted."""
-        self._queues.pop(name, None)
+        if name in self.tree.queues:
+            before = self._relatives(name)
+            self.tree.remove_queue(name)
+            self._reshaped(before)
+
+    def set_cohort(self, cohort: Cohort) -> None:
+        """Define a cohort, or change it."""
+        if self.tree.cohorts.get(cohort.name) != cohort:
+            before = self._below(cohort.name)
+            self.tree.set_cohort(cohort)
+            self._reshaped(before | self._below(cohort.name))
+
+    def remove_cohort(self, name: str) -> None:
+        """Remove a Cohort object; queues that name it still share what they have."""
+        if name in self.tree.cohorts:
+            before = self._below(name)
+            self.tree.remove_cohort(name)
+            self._reshaped(before | self._below(name))
 
     def submit(self, workload: Workload) -> None:
-        """Let a workload wait, or change one that waits."""
-        queue = self._queue_of.get(workload.uid)
-        if queue is not None:
-            if self._pending[queue].get(workload.uid) == workload:
-                return
+        """Let a workload wait, or change one that waits; one for whom a place is kept keeps it."""
+        hold = self.ledger.holds.get(workload.uid)
+        known = hold.workload if hold is not None else self._state.waiting(workload.uid)
+        if known != workload:
             self.withdraw(workload.uid)
-        self._queue_of[workload.uid] = workload.queue
-        self._pending[workload.queue].add(workload)
-        self._changed.add(workload.queue)
+            self._state.enqueue(workload)
 
     def withdraw(self, uid: str) -> None:
         """A workload waits no longer; one that does not wait is no error."""
-        queue = self._queue_of.pop(uid, None)
+        hold = self.ledger.drop(uid)
+        if hold is not None:
+            self._state.freed(hold.admission.queue, (key for key, _ in hold.usage))
+        queue = self._state.dequeue(uid)
         if queue is not None:
-            pending = self._pending[queue]
-            pending.remove(uid)
-            if len(pending):
-                self._changed.add(queue)  # behind a strict head, the next one may fit
-            else:
-                del self._pending[queue]
+            self._state.changed.add(queue)  # behind a strict head, the next one may fit
 
-    def reserve(self, holder: str, admission: Admission) -> None:
-        """Set what a holder uses, whoever decided it; what is reserved counts even beyond the quota."""
+    def reserve(
+        self, holder: str, admission: Admission, workload: Workload | None = None, since: float = 0.0
+    ) -> None:
+        """Set what a holder uses, whoever decided it; what is reserved counts even beyond the quota.
+
+        Args:
+            holder: the UID of a workload, or of a pod that outlived its workload's admission.
+            admission: what it uses.
+            workload: who it is, if it may be evicted.
+            since: when it was admitted, in seconds since the epoch.
+        """
+        made = Reservation(holder, admission, workload, since)
         before = self.ledger.held(holder)
-        if before != admission:
-            self.ledger.reserve(holder, admission)
+        if before != made:
+            evicted_for = self.ledger.preemptor(holder)
+            self.ledger.reserve(made)
+            if evicted_for is not None:
+                self.ledger.evict(holder, evicted_for)
             if before is not None:
-                self._wake(before.queue)
+                self._state.freed_by(before)
 
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
-        admission = self.ledger.release(holder)
-        if admission is not None:
-            self._wake(admission.queue)
+        reservation = self.ledger.release(holder)
+        if reservation is not None:
+            self._state.freed_by(reservation)
 
-    def cycle(self) -> Plan:
+    def evict(self, holder: str, preemptor: Workload, admission: Admission) -> None:
+        """Take up an eviction that was decided before this engine lived, and keep the preemptor's place."""
+        if self.ledger.held(holder) is not None:
+            self.ledger.evict(holder, preemptor.uid)
+        if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.holds:
+            self.withdraw(preemptor.uid)
+            self.ledger.hold(preemptor, admission)
+            self._state.changed.add(preemptor.queue)
+
+    def spare(self, holder: str) -> None:
+        """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""
+        preemptor = self.ledger.preemptor(holder)
+        reservation = self.ledger.held(holder)
+        self.ledger.spare(holder)
+        hold = self.ledger.drop(preemptor) if preemptor is not None else None
+        if hold is not None:
+            self._state.enqueue(hold.workload)
+        if reservation is not None:
+            self._wake_tree(reservation.queue)
+
+    def cycle(self, now: float = 0.0) -> Plan:
         """Decide all that can be decided now.
 
-        1. Only queues that changed are looked at, by name.
-        2. The heads of a queue's classes are tried in its order; after an admission the class's next follows.
+        1. Only trees in which something changed are looked at, by name.
+        2. In each, the heads of the queues compete (`Contest`).
         3. Who waits for a new reason is told.
+
+        Args:
+            now: when it is, in seconds since the epoch.
         """
         plan = Plan()
-        changed, self._changed = sorted(self._changed), set()
+        state = self._state
+        changed, state.changed = state.changed, set()
+        trees: defaultdict[Node, set[str]] = defaultdict(set)
         for name in changed:
-            queue, pending = self._queues.get(name), self._pending.get(name)
-            if queue is not None and pending is not None:
-                self._decide(queue, pending, plan)
-                plan.refusals.update(pending.news(queue))
-                if not len(pending):
-                    del self._pending[name]
+            trees[self.tree.root(name)].add(name)
+        for root in sorted(trees):
+            Contest(state, root).run(trees[root], now, plan)
+        for name in sorted(changed | state.changed):
+            if name in self.tree.queues and name in state.pending:
+                plan.refusals.update(state.pending[name].news(self.tree.queues[name]))
+        for uid, admission in plan.planned.items():
+            plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
+        state.changed.clear()
         return plan
 
-    def _decide(self, queue: Queue, pending: Pending, plan: Plan) -> None:
-        strict = queue.strategy is Strategy.STRICT_FIFO
-        heap = [(head.rank, head) for head in pending.heads()]
-        while heap:
-            _, workload = heapq.heappop(heap)
-            refusal = pending.parked(workload)
-            if refusal is None:
-                outcome = assign(workload, queue, self._flavors, self.ledger.used(queue.name))
-                if isinstance(outcome, Admission):
-                    self._admit(workload, outcome, plan)
-                    successor = pending.successor(workload)
-                    if successor is not None:
-                        heapq.heappush(heap, (successor.rank, successor))
-                    continue
-                pending.park(workload, outcome)
-            if strict:
-                return
+    def _wake_tree(self, queue: str) -> None:
+        for name in self._relatives(queue) | {queue}:
+            self._state.wake(name)
 
-    def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
-        self._queue_of.pop(workload.uid)
-        self._pending[workload.queue].remove(workload.uid)
-        self.ledger.reserve(workload.uid, admission)
-        plan.admissions.append((workload, admission))
+    def _relatives(self, queue: str) -> set[str]:
+        """All queues of a queue's tree."""
+        return set(self.tree.members(self.tree.root(queue))) if queue in self.tree.queues else set()
 
-    def _wake(self, queue: str) -> None:
-        if queue in self._pending:
-            self._pending[queue].wake()
-            self._changed.add(queue)
+    def _below(self, cohort: str) -> set[str]:
+        """All queues of a cohort's tree."""
+        *_, root = self.tree.path(("cohort", cohort))
+        return set(self.tree.members(root)) & self.tree.queues.keys()
+
+    def _reshaped(self, queues: set[str]) -> None:
+        """Definitions changed: try all again, and keep those places that still fit."""
+        self._state.assigner.forget()
+        holds = [hold for name in queues for hold in self.ledger.holds_in(name)]
+        for hold in holds:
+            self.ledger.drop(hold.workload.uid)
+        for hold in sorted(holds, key=lambda hold: hold.workload.rank):
+            if hold.workload.queue in self.tree.queues and fits(
+                self.ledger.planned, hold.admission.queue, hold.usage
+            ):
+                self.ledger.hold(hold.workload, hold.admission)
+            else:
+                self._state.enqueue(hold.workload)
+        for name in queues:
+            self._state.wake(name)

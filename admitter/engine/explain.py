@@ -17,6 +17,7 @@ class Reason(StrEnum):
     NEVER_FITS = "NeverFits"
     INSUFFICIENT_QUOTA = "InsufficientQuota"
     BEHIND_HEAD = "BehindHead"
+    PREEMPTING = "Preempting"
 
 
 class Rule(StrEnum):
@@ -36,7 +37,8 @@ class FlavorRefusal:
         flavor: its name.
         rule: which rule refused it.
         resource: the resource that is short; empty for taints and labels.
-        quota: the amount of it that the queue has.
+        quota: the most of it that the queue could ever use: its own, what others could lend, its max.
+        own: how much of that is the queue's own.
         detail: the taint, or the labels.
     """
 
@@ -44,6 +46,7 @@ class FlavorRefusal:
     rule: Rule
     resource: str = ""
     quota: int = 0
+    own: int = 0
     detail: str = ""
 
 

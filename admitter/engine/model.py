@@ -1,21 +1,13 @@
-"""What the policy decides about: flavors, queues and workloads, as immutable values.
+"""What the policy decides about: flavors and workloads, as immutable values.
 
 Everything is hashable, so that workloads of equal shape can be recognised as one class.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 
 FlavorResource = tuple[str, str]
 """A flavor's name and a resource's name: the unit in which quota is counted."""
-
-
-class Strategy(StrEnum):
-    """What a workload that does not fit means for those behind it."""
-
-    BEST_EFFORT_FIFO = "BestEffortFIFO"
-    STRICT_FIFO = "StrictFIFO"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,35 +92,6 @@ class Flavor:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Codependent resources: a pod set gets one flavor for all of them. Flavors are tried in this order."""
-
-    resources: tuple[str, ...]
-    flavors: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """A ClusterQueue's rules.
-
-    Attributes:
-        name: of the ClusterQueue.
-        strategy: its queueing strategy.
-        groups: disjoint groups of resources and of flavors.
-        quotas: `min` by flavor and resource, in the resource's unit.
-    """
-
-    name: str
-    strategy: Strategy
-    groups: tuple[Group, ...]
-    quotas: Mapping[FlavorResource, int] = field(hash=False)
-
-    def covered(self) -> tuple[str, ...]:
-        """The resources that the queue counts."""
-        return tuple(resource for group in self.groups for resource in group.resources)
-
-
-@dataclass(frozen=True, slots=True)
 class PodSet:
     """Pods that are alike: what one of them requests, and which nodes they accept.
 
@@ -139,6 +102,7 @@ class PodSet:
         node_selector: labels that nodes must have.
         terms: required node affinity; one of the terms must match. None: any node.
         tolerations: of its pods.
+        min_count: with how many pods it can do; None: with `count` alone.
     """
 
     name: str
@@ -147,6 +111,7 @@ class PodSet:
     node_selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    min_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

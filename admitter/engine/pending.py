@@ -1,37 +1,50 @@
 """The order of what waits in one queue, and what of it is parked.
 
 Workloads of equal shape (all that the decision reads, except time and identity) form a class: if
-its first one does not fit, none of the class does, and the class is parked until the queue changes.
-So a cycle costs as much as there are classes, not as there are workloads.
+its first one does not fit, none of the class does, and the class is parked until something changes
+that its refusal depended on. So a cycle costs as much as there are classes, not workloads.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 
 from admitter.engine.explain import Reason, Refusal
-from admitter.engine.model import PodSet, Queue, Strategy, Workload
+from admitter.engine.model import FlavorResource, PodSet, Workload
+from admitter.engine.policy import Queue, Strategy
+from admitter.engine.quota import Node
 
 Shape = tuple[int, tuple[PodSet, ...]]
 Rank = tuple[int, float, str]
 
 
-class _Class:
-    """Waiting workloads of one shape, first come first."""
+class Class:
+    """Waiting workloads of one shape in one queue, first come first.
 
-    def __init__(self) -> None:
+    Attributes:
+        queue: the queue's name.
+        members: by UID.
+        parked: why none of it fits; None if that has to be found out.
+    """
+
+    def __init__(self, queue: str) -> None:
+        self.queue = queue
         self.members: dict[str, Workload] = {}
         self.parked: Refusal | None = None
         self._heap: list[tuple[Rank, str]] = []
         # Who has not been told yet what stops the class.
         self._told: Refusal | None = None
         self._untold: set[str] = set()
+        self._waits_in: list[set[Class]] = []
 
     def add(self, workload: Workload) -> None:
+        """Take a workload in."""
         self.members[workload.uid] = workload
         self._untold.add(workload.uid)
         heapq.heappush(self._heap, (workload.rank, workload.uid))
 
     def remove(self, uid: str) -> None:
+        """Let a workload go."""
         del self.members[uid]
         self._untold.discard(uid)
         if len(self._heap) > 2 * len(self.members) + 8:  # mostly entries of workloads that are gone
@@ -39,6 +52,7 @@ class _Class:
             heapq.heapify(self._heap)
 
     def head(self) -> Workload | None:
+        """Its first workload."""
         while self._heap:
             rank, uid = self._heap[0]
             workload = self.members.get(uid)
@@ -54,60 +68,100 @@ class _Class:
         self._untold.clear()
         yield from sorted(news)
 
+    def wait_in(self, places: Iterable[set["Class"]]) -> None:
+        """Be found in some sets until it is woken."""
+        self._waits_in = list(places)
+        for place in self._waits_in:
+            place.add(self)
+
+    def wake(self) -> None:
+        """It has to be tried again."""
+        self.parked = None
+        for place in self._waits_in:
+            place.discard(self)
+        self._waits_in.clear()
+
+
+class Waiters:
+    """Parked classes by what their refusals depend on: a flavor and resource in a tree."""
+
+    def __init__(self) -> None:
+        self._places: defaultdict[tuple[Node, FlavorResource], set[Class]] = defaultdict(set)
+
+    def park(self, members: Class, refusal: Refusal, root: Node, keys: Iterable[FlavorResource]) -> None:
+        """Park a class until one of some keys is freed in its tree."""
+        members.parked = refusal
+        members.wait_in(self._places[root, key] for key in keys)
+
+    def freed(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
+        """Who waits for one of some keys in a tree."""
+        found: dict[Class, None] = {}
+        for key in keys:
+            place = self._places.get((root, key))
+            if place is not None:
+                found.update(dict.fromkeys(place))
+                if not place:
+                    del self._places[root, key]
+        return list(found)
+
 
 class Pending:
     """All that waits in one queue."""
 
-    def __init__(self) -> None:
-        self._classes: dict[Shape, _Class] = {}
-        self._shapes: dict[str, Shape] = {}
+    def __init__(self, queue: str) -> None:
+        self._queue = queue
+        self._classes: dict[Shape, Class] = {}
+        self._class_of: dict[str, Class] = {}
 
     def __len__(self) -> int:
-        return len(self._shapes)
+        return len(self._class_of)
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._shapes
+        return uid in self._class_of
 
     def get(self, uid: str) -> Workload:
         """A workload that waits."""
-        return self._classes[self._shapes[uid]].members[uid]
+        return self._class_of[uid].members[uid]
 
     def add(self, workload: Workload) -> None:
         """Let a workload wait."""
         shape = (workload.priority, workload.pod_sets)
-        self._shapes[workload.uid] = shape
-        self._classes.setdefault(shape, _Class()).add(workload)
+        members = self._classes.get(shape)
+        if members is None:
+            members = self._classes[shape] = Class(self._queue)
+        self._class_of[workload.uid] = members
+        members.add(workload)
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""
-        shape = self._shapes.pop(uid)
-        members = self._classes[shape]
+        members = self._class_of.pop(uid)
+        workload = members.members[uid]
         members.remove(uid)
         if not members.members:
-            del self._classes[shape]
+            members.wake()
+            del self._classes[workload.priority, workload.pod_sets]
 
     def wake(self) -> None:
-        """Something that could let the parked ones in has changed."""
+        """Something that any of the parked ones may depend on has changed."""
         for members in self._classes.values():
-            members.parked = None
+            members.wake()
 
-    def heads(self) -> list[Workload]:
-        """The first workload of every class, in the queue's order."""
-        heads = [head for members in self._classes.values() if (head := members.head()) is not None]
-        return sorted(heads, key=lambda workload: workload.rank)
+    def class_of(self, workload: Workload) -> Class:
+        """The class of a waiting workload."""
+        return self._class_of[workload.uid]
 
-    def successor(self, workload: Workload) -> Workload | None:
-        """The first of the class of a workload that has just left."""
-        members = self._classes.get((workload.priority, workload.pod_sets))
-        return members.head() if members else None
-
-    def parked(self, workload: Workload) -> Refusal | None:
-        """What stopped the class of a waiting workload, if nothing has changed since."""
-        return self._classes[self._shapes[workload.uid]].parked
-
-    def park(self, workload: Workload, refusal: Refusal) -> None:
-        """The class of a waiting workload is not tried again until `wake`."""
-        self._classes[self._shapes[workload.uid]].parked = refusal
+    def candidate(self, strategy: Strategy) -> Workload | None:
+        """Who is to be tried next; None if nobody is."""
+        first: Workload | None = None
+        for members in self._classes.values():
+            if strategy is Strategy.BEST_EFFORT_FIFO and members.parked is not None:
+                continue
+            head = members.head()
+            if head is not None and (first is None or head.rank < first.rank):
+                first = head
+        if first is None or self._class_of[first.uid].parked is not None:
+            return None
+        return first
 
     def news(self, queue: Queue) -> Iterator[tuple[str, Refusal]]:
         """Who waits for a reason that was not told before, and for which.
@@ -115,10 +169,16 @@ class Pending:
         Under `StrictFIFO` only the first class is refused for what it asks; the rest waits behind it.
         """
         behind = Refusal(Reason.BEHIND_HEAD, queue.name)
-        for place, head in enumerate(self.heads()):
-            members = self._classes[self._shapes[head.uid]]
-            strict = queue.strategy is Strategy.STRICT_FIFO
-            refusal = behind if strict and place else members.parked
+        strict = queue.strategy is Strategy.STRICT_FIFO
+        first = min((m.head() for m in self._classes.values()), key=_rank, default=None) if strict else None
+        for members in self._classes.values():
+            blocked = strict and members.head() is not first
+            refusal = behind if blocked else members.parked
             if refusal is not None:
                 for uid in members.tell(refusal):
                     yield uid, refusal
+
+
+def _rank(workload: Workload | None) -> Rank:
+    assert workload is not None, "a class is deleted with its last member"
+    return workload.rank

@@ -1,49 +1,297 @@
-"""How much of every queue's quota is in use."""
+"""The quota tree: queues under cohorts of any depth, and what is free in each of its places.
+
+At every node and for every flavor and resource the tree knows a few integers (`Cell`). Adding or
+removing use changes those on the path from the queue to the root, and nothing else.
+
+The rule (design §3, *Quota*): use that a node's own unlent quota does not cover is taken from the
+node above; at the root nothing is above. A request fits if every part of it is covered in this way,
+and no node on the path passes its `max`.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
-from admitter.engine.model import Admission, FlavorResource
+from admitter.engine.model import FlavorResource
+from admitter.engine.policy import Cohort, Queue, Quota
 
-_NOTHING: Mapping[FlavorResource, int] = {}
+Node = tuple[str, str]
+"""A place in the tree: `queue` or `cohort`, and its name."""
+
+_NO_QUOTA: Final = Quota()
 
 
-class Ledger:
-    """Reservations by holder, and their sums by queue, flavor and resource.
+class Cell:
+    """One resource in one flavor at one node. All amounts are in the resource's unit.
 
-    It counts for queues that are not defined too: what is reserved stays counted while its queue
-    is edited or away.
+    Attributes:
+        parent: the same of the node above; None at the root.
+        own: what the subtree has: the node's minimum, and what its children lend.
+        kept: how much of `own` is not lent to the node above; at the root all of it.
+        limit: the node's maximum; None: no such limit.
+        used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
+        total: the use of the whole subtree.
     """
 
-    def __init__(self) -> None:
-        self._held: dict[str, Admission] = {}
-        self._used: defaultdict[str, defaultdict[FlavorResource, int]] = defaultdict(lambda: defaultdict(int))
+    __slots__ = ("kept", "limit", "own", "parent", "total", "used")
 
-    def held(self, holder: str) -> Admission | None:
-        """What a holder has reserved."""
-        return self._held.get(holder)
+    def __init__(self, parent: "Cell | None", own: int, kept: int, limit: int | None) -> None:
+        self.parent = parent
+        self.own = own
+        self.kept = kept
+        self.limit = limit
+        self.used = 0
+        self.total = 0
+
+    def add(self, amount: int) -> None:
+        """Add use, or remove it if negative, here and above."""
+        cell: Cell | None = self
+        passed = amount
+        while cell is not None:
+            cell.total += amount
+            if passed:
+                before, kept = cell.used, cell.kept
+                cell.used = after = before + passed
+                passed = (after - kept if after > kept else 0) - (before - kept if before > kept else 0)
+            cell = cell.parent
+
+    def available(self) -> int:
+        """The largest request that fits here now; not positive if none does."""
+        cell: Cell | None = self
+        free = 0
+        room: int | None = None
+        while cell is not None:
+            if cell.limit is not None:
+                left = cell.limit - cell.total
+                if room is None or left < room:
+                    room = left
+            if cell.kept > cell.used:
+                free += cell.kept - cell.used
+            cell = cell.parent
+        return free if room is None or free < room else room
+
+    def ceiling(self) -> int:
+        """The largest request that would fit if nothing were in use."""
+        cell: Cell | None = self
+        free = 0
+        room: int | None = None
+        while cell is not None:
+            if cell.limit is not None and (room is None or cell.limit < room):
+                room = cell.limit
+            free += cell.kept
+            cell = cell.parent
+        return free if room is None or free < room else room
+
+    def borrows(self, amount: int = 0) -> bool:
+        """Whether this subtree uses more than its own, with so much added."""
+        return self.used + amount > self.own
+
+
+class Tree:
+    """Who is below whom, and the quotas; the same for every book of use."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, Queue] = {}
+        self.cohorts: dict[str, Cohort] = {}
+        self.version = 0
+        self._parents: dict[Node, Node | None] = {}
+        self._below: dict[Node, list[str]] = {}
+        self._cycles: list[tuple[str, ...]] = []
+        self._built = -1
+
+    def set_queue(self, queue: Queue) -> None:
+        """Define a queue, or change it."""
+        self.queues[queue.name] = queue
+        self.version += 1
+
+    def remove_queue(self, name: str) -> None:
+        """Remove a queue; what is used in it stays counted, in a tree of its own."""
+        if self.queues.pop(name, None) is not None:
+            self.version += 1
+
+    def set_cohort(self, cohort: Cohort) -> None:
+        """Define a cohort, or change it."""
+        self.cohorts[cohort.name] = cohort
+        self.version += 1
+
+    def remove_cohort(self, name: str) -> None:
+        """Remove a Cohort object; if queues still name it, it goes on as a name without quota."""
+        if self.cohorts.pop(name, None) is not None:
+            self.version += 1
+
+    def cycles(self) -> list[tuple[str, ...]]:
+        """Cohorts that are their own ancestors, each cycle from its first name on; each stands alone."""
+        self._build()
+        return self._cycles
+
+    def root(self, queue: str) -> Node:
+        """The root of the tree that a queue is in."""
+        self._build()
+        *_, last = self.path(("queue", queue))
+        return last
+
+    def members(self, root: Node) -> list[str]:
+        """The queues of a tree, by name."""
+        self._build()
+        return self._below.get(root, [root[1]])
+
+    def below(self, node: Node) -> list[str]:
+        """The queues below a node, by name."""
+        self._build()
+        return self._below.get(node, [])
+
+    def path(self, node: Node) -> Iterator[Node]:
+        """A node and all above it, upwards."""
+        self._build()
+        step: Node | None = node
+        while step is not None:
+            yield step
+            step = self._parents.get(step)
+
+    def parents(self) -> Mapping[Node, Node | None]:
+        """The node above each node."""
+        self._build()
+        return self._parents
+
+    def quotas(self, node: Node) -> Mapping[FlavorResource, Quota]:
+        """What is defined at a node."""
+        kind, name = node
+        definition = self.queues.get(name) if kind == "queue" else self.cohorts.get(name)
+        return definition.quotas if definition is not None else {}
+
+    def _build(self) -> None:
+        if self._built == self.version:
+            return
+        self._built = self.version
+        named = {queue.cohort for queue in self.queues.values()} - {""}
+        named |= {cohort.parent for cohort in self.cohorts.values()} - {""} | self.cohorts.keys()
+        above = {name: self.cohorts[name].parent if name in self.cohorts else "" for name in named}
+        self._cycles = _cycles(above)
+        for name in (name for cycle in self._cycles for name in cycle):
+            above[name] = ""
+        self._parents = {
+            ("cohort", name): ("cohort", parent) if parent else None for name, parent in above.items()
+        }
+        for queue in self.queues.values():
+            self._parents["queue", queue.name] = ("cohort", queue.cohort) if queue.cohort else None
+        below = defaultdict(list)
+        for name in sorted(self.queues):
+            for node in self.path(("queue", name)):
+                below[node].append(name)
+        self._below = dict(below)
+
+
+def _cycles(above: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The cycles of a map from name to the name above it; empty: nothing above."""
+    found = []
+    done: set[str] = set()
+    for start in sorted(above):
+        trail: dict[str, None] = {}
+        name = start
+        while name and name not in done and name not in trail:
+            trail[name] = None
+            name = above[name]
+        if name in trail:
+            cycle = list(trail)[list(trail).index(name) :]
+            first = cycle.index(min(cycle))
+            found.append((*cycle[first:], *cycle[:first]))
+        done |= trail.keys()
+    return found
+
+
+class Book:
+    """The use of a tree: sums by queue, and a cell for each place that they reach.
+
+    Sums are kept by queue whether or not it is defined, so a change of definitions loses nothing:
+    the cells are made anew from them.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._used: defaultdict[str, dict[FlavorResource, int]] = defaultdict(dict)
+        self._cells: dict[tuple[str, FlavorResource], Cell] = {}
+        self._nodes: dict[tuple[Node, FlavorResource], Cell] = {}
+        self._version = -1
 
     def used(self, queue: str) -> Mapping[FlavorResource, int]:
-        """The use of a queue by flavor and resource; what is missing is 0."""
-        return self._used.get(queue, _NOTHING)
+        """The use of a queue; what is missing is 0."""
+        return self._used.get(queue, {})
 
-    def reserve(self, holder: str, admission: Admission) -> None:
-        """Set what a holder has reserved, in place of what it had."""
-        self.release(holder)
-        self._held[holder] = admission
-        used = self._used[admission.queue]
-        for flavor_resource, amount in admission.usage():
-            used[flavor_resource] += amount
+    def add(self, queue: str, usage: Iterable[tuple[FlavorResource, int]], sign: int = 1) -> None:
+        """Add use to a queue, or remove it with sign -1."""
+        self.refresh()
+        used = self._used[queue]
+        for key, amount in usage:
+            self.cell(queue, key).add(sign * amount)
+            used[key] = used.get(key, 0) + sign * amount
+            if not used[key]:
+                del used[key]
+        if not used:
+            del self._used[queue]
 
-    def release(self, holder: str) -> Admission | None:
-        """Free what a holder has reserved; returns it."""
-        admission = self._held.pop(holder, None)
-        if admission is not None:
-            used = self._used[admission.queue]
-            for flavor_resource, amount in admission.usage():
-                used[flavor_resource] -= amount
-                if not used[flavor_resource]:
-                    del used[flavor_resource]
-            if not used:
-                del self._used[admission.queue]
-        return admission
+    def cell(self, queue: str, key: FlavorResource) -> Cell:
+        """The cell of a queue."""
+        self.refresh()
+        found = self._cells.get((queue, key))
+        if found is None:
+            found = self._cells[queue, key] = self.at(("queue", queue), key)
+        return found
+
+    def at(self, node: Node, key: FlavorResource) -> Cell:
+        """The cell of any node."""
+        self.refresh()
+        found = self._nodes.get((node, key))
+        return self._make(node, key) if found is None else found
+
+    def refresh(self) -> None:
+        """Make all cells anew if a definition has changed."""
+        if self._version == self._tree.version:
+            return
+        self._version = self._tree.version
+        self._cells.clear()
+        self._nodes.clear()
+        children: defaultdict[Node, list[Node]] = defaultdict(list)
+        parents = self._tree.parents()
+        for node, parent in parents.items():
+            if parent is not None:
+                children[parent].append(node)
+        for node, parent in parents.items():
+            if parent is None:
+                self._plant(node, children)
+        for queue, used in self._used.items():
+            for key, amount in used.items():
+                self.cell(queue, key).add(amount)
+
+    def _plant(self, root: Node, children: Mapping[Node, list[Node]]) -> None:
+        """Make the cells of a tree: what subtrees have from below, links to parents from above."""
+        order = [root]
+        for node in order:
+            order.extend(children.get(node, ()))
+        own: dict[Node, defaultdict[FlavorResource, int]] = {node: defaultdict(int) for node in order}
+        kept: dict[tuple[Node, FlavorResource], int] = {}
+        parents = self._tree.parents()
+        for node in reversed(order):
+            quotas, parent = self._tree.quotas(node), parents[node]
+            for key, quota in quotas.items():
+                own[node][key] += quota.minimum
+            for key, amount in own[node].items():
+                lending = quotas.get(key, _NO_QUOTA).lending_limit
+                if parent is None:
+                    kept[node, key] = amount
+                else:
+                    kept[node, key] = 0 if lending is None else max(0, amount - lending)
+                    own[parent][key] += amount - kept[node, key]
+        for node in order:
+            quotas, parent = self._tree.quotas(node), parents[node]
+            for key, amount in own[node].items():
+                limit = quotas.get(key, _NO_QUOTA).maximum
+                above = self._nodes[parent, key] if parent is not None else None
+                self._nodes[node, key] = Cell(above, amount, kept[node, key], limit)
+
+    def _make(self, node: Node, key: FlavorResource) -> Cell:
+        """A cell where nothing is defined: use that its definition no longer covers."""
+        parent = self._tree.parents().get(node)
+        limit = self._tree.quotas(node).get(key, _NO_QUOTA).maximum
+        cell = Cell(self.at(parent, key) if parent is not None else None, 0, 0, limit)
+        self._nodes[node, key] = cell
+        return cell

@@ -5,7 +5,8 @@ import pytest
 from admitter.api.conditions import WaitingReason
 from admitter.controllers.messages import waiting_message
 from admitter.engine.explain import Reason
-from admitter.engine.model import PodSet, Strategy
+from admitter.engine.model import PodSet
+from admitter.engine.policy import Strategy
 from tests.engine.builders import SPOT_TAINT, engine, flavor, pods, queue, workload
 
 SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")

@@ -3,20 +3,24 @@
 from collections.abc import Mapping
 
 from admitter.engine.amounts import to_amount
-from admitter.engine.cycle import Engine, Plan
+from admitter.engine.contest import Plan
+from admitter.engine.cycle import Engine
 from admitter.engine.model import (
+    Admission,
+    Assignment,
     Flavor,
-    Group,
+    FlavorResource,
     PodSet,
-    Queue,
     Requirement,
-    Strategy,
     Taint,
     Toleration,
     Workload,
 )
+from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota, Strategy
 
 SPOT_TAINT = Taint("spot", "true", "NoSchedule")
+DEFAULT_FUNGIBILITY = Fungibility()
+NO_PREEMPTION = Preemption()
 TOLERATES_SPOT = (Toleration("spot", "Equal", "true", "NoSchedule"),)
 
 
@@ -24,21 +28,42 @@ def flavor(name: str, *, taints: tuple[Taint, ...] = (), **labels: str) -> Flavo
     return Flavor(name, tuple(sorted(labels.items())), taints)
 
 
+def quota(resource: str, text: str) -> Quota:
+    """`min`, `min..max`, or either with `/lendingLimit`, such as `9`, `9..12/3`."""
+    limits, _, lending = text.partition("/")
+    minimum, _, maximum = limits.partition("..")
+    return Quota(
+        to_amount(resource, minimum),
+        to_amount(resource, maximum) if maximum else None,
+        to_amount(resource, lending) if lending else None,
+    )
+
+
+def quotas(limits: Mapping[str, Mapping[str, str]]) -> dict[FlavorResource, Quota]:
+    """Quotas from resource → flavor → text."""
+    return {(f, r): quota(r, text) for r, flavors in limits.items() for f, text in flavors.items()}
+
+
 def queue(
     name: str,
-    quotas: Mapping[str, Mapping[str, str]],
+    limits: Mapping[str, Mapping[str, str]],
     strategy: Strategy = Strategy.BEST_EFFORT_FIFO,
+    *,
+    cohort: str = "",
+    fungibility: Fungibility = DEFAULT_FUNGIBILITY,
+    preemption: Preemption = NO_PREEMPTION,
 ) -> Queue:
-    """A queue from resource → flavor → min; resources with the same flavors are codependent."""
+    """A queue from resource → flavor → quota; resources with the same flavors are codependent."""
     groups: dict[tuple[str, ...], list[str]] = {}
-    for resource, flavors in quotas.items():
+    for resource, flavors in limits.items():
         groups.setdefault(tuple(flavors), []).append(resource)
-    return Queue(
-        name,
-        strategy,
-        tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items()),
-        {(f, r): to_amount(r, minimum) for r, flavors in quotas.items() for f, minimum in flavors.items()},
-    )
+    made = tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items())
+    return Queue(name, strategy, made, quotas(limits), cohort, fungibility, preemption)
+
+
+def cohort(name: str, parent: str = "", limits: Mapping[str, Mapping[str, str]] | None = None) -> Cohort:
+    """A Cohort object."""
+    return Cohort(name, parent, quotas(limits or {}))
 
 
 def pods(
@@ -48,6 +73,7 @@ def pods(
     selector: Mapping[str, str] | None = None,
     affinity: tuple[tuple[Requirement, ...], ...] = (),
     tolerations: tuple[Toleration, ...] = (),
+    min_count: int | None = None,
     **requests: str,
 ) -> PodSet:
     """Pods that each request e.g. `cpu="1"`, `memory="4Gi"`, `gpu="2"`."""
@@ -58,6 +84,7 @@ def pods(
         tuple(sorted((selector or {}).items())),
         affinity,
         tolerations,
+        min_count,
     )
 
 
@@ -67,14 +94,28 @@ def workload(
     return Workload(uid, queue, priority, created, pod_sets)
 
 
-def engine(*definitions: Flavor | Queue) -> Engine:
+def use(queue: str, flavor: str, **amounts: str) -> Admission:
+    """Quota in use that was admitted somewhere else."""
+    usage = tuple((resource, to_amount(resource, text)) for resource, text in amounts.items())
+    flavors = tuple((resource, flavor) for resource in amounts)
+    return Admission(queue, (Assignment("main", 1, flavors, usage),))
+
+
+def engine(*definitions: Flavor | Queue | Cohort) -> Engine:
     made = Engine()
     for definition in definitions:
         if isinstance(definition, Flavor):
             made.set_flavor(definition)
+        elif isinstance(definition, Cohort):
+            made.set_cohort(definition)
         else:
             made.set_queue(definition)
     return made
+
+
+def evicted(plan: Plan) -> dict[str, str]:
+    """Victim to preemptor."""
+    return {eviction.victim.holder: eviction.preemptor.uid for eviction in plan.evictions}
 
 
 def admitted(plan: Plan) -> list[str]:

@@ -7,8 +7,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from admitter.engine.flavors import assign
-from admitter.engine.model import Admission, FlavorResource, Queue, Strategy, Workload
+from admitter.engine.flavors import Assigner, Proposal
+from admitter.engine.ledger import summed
+from admitter.engine.model import Admission, FlavorResource, Workload
+from admitter.engine.policy import Queue, Strategy
+from admitter.engine.quota import Book, Tree
 from tests.engine.builders import admitted, engine, flavor, pods, queue
 
 FLAVORS = (flavor("a", kind="a"), flavor("b", kind="b"))
@@ -77,15 +80,20 @@ class Cluster(RuleBasedStateMachine):
             del self.waiting[workload.uid]
             self.running[workload.uid] = admission
         for key, amount in self.use().items():
-            assert amount <= max(self.queue.quotas[key], before[key]), "an excess was made or grew"
+            assert amount <= max(self.queue.quotas[key].minimum, before[key]), "an excess was made or grew"
         self.nothing_eligible_is_left()
 
     def nothing_eligible_is_left(self) -> None:
         ranked = sorted(self.waiting.values(), key=lambda workload: workload.rank)
         strict = self.queue.strategy is Strategy.STRICT_FIFO
+        tree = Tree()
+        tree.set_queue(self.queue)
+        book = Book(tree)
+        for admission in self.running.values():
+            book.add("q", summed(admission))
         for workload in ranked[:1] if strict else ranked:
-            outcome = assign(workload, self.queue, {f.name: f for f in FLAVORS}, self.use())
-            assert not isinstance(outcome, Admission), f"{workload.uid} fits and was left waiting"
+            outcome = Assigner(book, {f.name: f for f in FLAVORS}).assign(workload, self.queue)
+            assert not isinstance(outcome, Proposal), f"{workload.uid} fits and was left waiting"
 
     def use(self) -> Counter[FlavorResource]:
         total: Counter[FlavorResource] = Counter()

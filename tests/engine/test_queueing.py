@@ -1,7 +1,7 @@
 """The order of admission. Source: 003, *Queueing strategy*; design §3, *Order*."""
 
 from admitter.engine.explain import Reason
-from admitter.engine.model import Strategy
+from admitter.engine.policy import Strategy
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
 DEFAULT = flavor("default")

@@ -1,0 +1,197 @@
+"""One cohort tree's turn in a cycle: the heads of its queues compete for what is free.
+
+The order (design §3, *Order*): who needs no borrowing goes first, then priority, age and UID. After
+each decision the queue's next head competes at once, so a turn admits as much as fits. Use only
+grows while a turn lasts, except by evictions; so a head is judged again only if something was
+decided since it was judged.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+
+from admitter.engine.explain import Refusal
+from admitter.engine.flavors import Passed, Proposal
+from admitter.engine.ledger import Reservation, summed
+from admitter.engine.model import Admission, Workload
+from admitter.engine.partial import largest_that_fits
+from admitter.engine.policy import Queue, Strategy
+from admitter.engine.preemption.search import Search
+from admitter.engine.quota import Node
+from admitter.engine.state import State
+
+Key = tuple[bool, int, float, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Somebody who has to go.
+
+    Attributes:
+        victim: who.
+        preemptor: for whom.
+        admission: what the preemptor will get.
+    """
+
+    victim: Reservation
+    preemptor: Workload
+    admission: Admission
+
+
+@dataclass(slots=True)
+class Plan:
+    """What one cycle decided.
+
+    Attributes:
+        admissions: workloads to admit, in the order of the decisions.
+        evictions: workloads to evict, each for a preemptor that is admitted once they are gone.
+        refusals: by UID, who waits for a reason that was not told before.
+        planned: workloads that will be admitted once what they wait for is gone, and as what.
+    """
+
+    admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
+    evictions: list[Eviction] = field(default_factory=list)
+    refusals: dict[str, Refusal] = field(default_factory=dict)
+    planned: dict[str, Admission] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a workload could get, and who would have to go for it."""
+
+    proposal: Proposal
+    victims: list[Reservation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A head that competes, what it could get, and after how many decisions it was judged."""
+
+    workload: Workload
+    verdict: _Verdict
+    judged: int
+
+    @property
+    def key(self) -> Key:
+        return (self.verdict.proposal.borrowing, *self.workload.rank)
+
+
+class Contest:
+    """Decides what can be decided in one tree."""
+
+    def __init__(self, state: State, root: Node) -> None:
+        self._state = state
+        self._root = root
+        self._tree = state.tree
+        self._ledger = state.ledger
+        self._decisions = 0
+        self._heap: list[tuple[Key, _Entry]] = []
+        self._inside: set[str] = set()
+
+    def run(self, queues: set[str], now: float, plan: Plan) -> None:
+        """Let what was promised in, then let the heads of some queues compete."""
+        for name in sorted(queues | self._redeem(now, plan)):
+            self._enter(name)
+        while self._heap:
+            _, entry = heapq.heappop(self._heap)
+            self._inside.discard(entry.workload.queue)
+            if entry.judged == self._decisions or self._still_first(entry):
+                self._decide(entry, now, plan)
+            self._enter(entry.workload.queue)
+
+    def _enter(self, name: str) -> None:
+        """Let a queue's next head compete; those that have no chance are parked on the way."""
+        queue, pending = self._tree.queues.get(name), self._state.pending.get(name)
+        if queue is None or pending is None or name in self._inside:
+            return
+        if queue.strategy is Strategy.STRICT_FIFO and self._ledger.holds_in(name):
+            return  # its head is on the way in, and is not overtaken
+        while (workload := pending.candidate(queue.strategy)) is not None:
+            verdict = self._judge(workload, queue)
+            if isinstance(verdict, _Verdict):
+                self._push(_Entry(workload, verdict, self._decisions))
+                return
+            self._state.park(workload, verdict)
+
+    def _push(self, entry: _Entry) -> None:
+        self._inside.add(entry.workload.queue)
+        heapq.heappush(self._heap, (entry.key, entry))
+
+    def _judge(self, workload: Workload, queue: Queue) -> _Verdict | Refusal:
+        """What a workload could get: as it is, by preemption, or with fewer pods, in this order."""
+        passed: set[Passed] = set()
+        while True:
+            outcome = self._state.assigner.assign(workload, queue, passed)
+            if isinstance(outcome, Refusal):
+                break
+            if not outcome.preempting:
+                return _Verdict(outcome)
+            usage = tuple(outcome.usage.items())
+            victims = Search(self._tree, self._ledger, queue, workload, usage).victims()
+            if victims:
+                return _Verdict(outcome, victims)
+            passed.add(outcome.preempting[0])
+        reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
+        return outcome if reduced is None else _Verdict(reduced)
+
+    def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
+        outcome = self._state.assigner.assign(workload, queue)
+        return outcome if isinstance(outcome, Proposal) and not outcome.preempting else None
+
+    def _still_first(self, entry: _Entry) -> bool:
+        """Judge a workload anew whose turn has come; False if another one comes before it now."""
+        workload = entry.workload
+        verdict = self._judge(workload, self._tree.queues[workload.queue])
+        if isinstance(verdict, Refusal):
+            self._state.park(workload, verdict)
+            return False
+        entry.verdict, entry.judged = verdict, self._decisions
+        if self._heap and self._heap[0][0] < entry.key:
+            self._push(entry)
+            return False
+        return True
+
+    def _decide(self, entry: _Entry, now: float, plan: Plan) -> None:
+        """Admit the workload whose turn it is, or preempt for it."""
+        admission = entry.verdict.proposal.admission
+        if entry.verdict.victims:
+            self._preempt(entry.workload, admission, entry.verdict.victims, plan)
+        else:
+            self._settle(entry.workload, admission, now, plan)
+
+    def _settle(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
+        """Admit now if that fits what is real too; else keep the place until it does."""
+        self._decisions += 1
+        self._state.dequeue(workload.uid)
+        if self._ledger.fits_really(admission.queue, summed(admission)):
+            self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
+            plan.admissions.append((workload, admission))
+        else:
+            self._ledger.hold(workload, admission)
+            plan.planned[workload.uid] = admission
+
+    def _preempt(
+        self, workload: Workload, admission: Admission, victims: list[Reservation], plan: Plan
+    ) -> None:
+        self._decisions += 1
+        self._state.dequeue(workload.uid)
+        for victim in victims:
+            self._ledger.evict(victim.holder, workload.uid)
+            plan.evictions.append(Eviction(victim, workload, admission))
+        self._ledger.hold(workload, admission)
+        plan.planned[workload.uid] = admission
+        for name in sorted({name for victim in victims for name in self._state.freed_by(victim)}):
+            self._enter(name)
+
+    def _redeem(self, now: float, plan: Plan) -> set[str]:
+        """Admit those for whom a place is kept, as far as what is real allows; returns their queues."""
+        if not self._ledger.holds:
+            return set()
+        redeemed = set()
+        holds = [hold for name in self._tree.members(self._root) for hold in self._ledger.holds_in(name)]
+        for hold in sorted(holds, key=lambda hold: hold.workload.rank):
+            if self._ledger.fits_really(hold.admission.queue, hold.usage):
+                self._ledger.drop(hold.workload.uid)
+                self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
+                plan.admissions.append((hold.workload, hold.admission))
+                redeemed.add(hold.workload.queue)
+        return redeemed

@@ -1,0 +1,166 @@
+"""Who holds what, in two books: what is real, and what is planned.
+
+*Real* is every reservation until it is released: what may be running. *Planned* is what it will be
+when all evictions that were decided are over and all that waits for them is in. Decisions are made
+on the plan; what was decided is admitted as soon as it fits what is real too. So the plan never
+exceeds a limit, what is real never does, and a hole that an eviction makes is taken by whom it was
+made for.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from admitter.engine.model import Admission, FlavorResource, Workload
+from admitter.engine.quota import Book, Tree
+
+Usage = tuple[tuple[FlavorResource, int], ...]
+
+
+def summed(admission: Admission) -> Usage:
+    """The use of an admission, each flavor and resource once."""
+    sums: dict[FlavorResource, int] = {}
+    for key, amount in admission.usage():
+        sums[key] = sums.get(key, 0) + amount
+    return tuple(sums.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Quota that is set aside.
+
+    Attributes:
+        holder: the UID of a workload, or of a pod that outlived its workload's admission.
+        admission: what it holds.
+        workload: who holds it; None for one that can't be evicted.
+        since: when it was admitted, in seconds since the epoch.
+        usage: what it holds, as sums.
+    """
+
+    holder: str
+    admission: Admission
+    workload: Workload | None = None
+    since: float = 0.0
+    usage: Usage = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "usage", summed(self.admission))
+
+    @property
+    def queue(self) -> str:
+        """The queue whose quota it is."""
+        return self.admission.queue
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The place of a workload that is to be admitted when what it waits for has gone.
+
+    Attributes:
+        workload: whose place it is.
+        admission: what it will get.
+        usage: the same as sums.
+    """
+
+    workload: Workload
+    admission: Admission
+    usage: Usage
+
+
+class Ledger:
+    """Reservations and holds."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.real = Book(tree)
+        self.planned = Book(tree)
+        self.holds: dict[str, Hold] = {}
+        self._reservations: dict[str, Reservation] = {}
+        self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
+        self._evicting: dict[str, str] = {}
+        self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
+
+    def held(self, holder: str) -> Reservation | None:
+        """What a holder has reserved."""
+        return self._reservations.get(holder)
+
+    def used(self, queue: str) -> Mapping[FlavorResource, int]:
+        """What of a queue is really in use."""
+        return self.real.used(queue)
+
+    def evicting(self, holder: str) -> bool:
+        """Whether a holder has to go."""
+        return holder in self._evicting
+
+    def preemptor(self, holder: str) -> str | None:
+        """For whom a holder has to go."""
+        return self._evicting.get(holder)
+
+    def candidates(self, queue: str) -> Iterable[Reservation]:
+        """What could be evicted from a queue."""
+        for reservation in self._in_queue.get(queue, {}).values():
+            if reservation.workload is not None and reservation.holder not in self._evicting:
+                yield reservation
+
+    def holds_in(self, queue: str) -> list[Hold]:
+        """The holds of a queue's workloads."""
+        return list(self._holds_in.get(queue, {}).values())
+
+    def reserve(self, reservation: Reservation) -> None:
+        """Set what a holder has reserved, in place of what it had."""
+        self.release(reservation.holder)
+        self._reservations[reservation.holder] = reservation
+        self._in_queue[reservation.queue][reservation.holder] = reservation
+        self.real.add(reservation.queue, reservation.usage)
+        self.planned.add(reservation.queue, reservation.usage)
+
+    def release(self, holder: str) -> Reservation | None:
+        """Free what a holder has reserved; returns it."""
+        reservation = self._reservations.pop(holder, None)
+        if reservation is not None:
+            in_queue = self._in_queue[reservation.queue]
+            del in_queue[holder]
+            if not in_queue:
+                del self._in_queue[reservation.queue]
+            self.real.add(reservation.queue, reservation.usage, -1)
+            if self._evicting.pop(holder, None) is None:
+                self.planned.add(reservation.queue, reservation.usage, -1)
+        return reservation
+
+    def evict(self, holder: str, preemptor: str) -> None:
+        """Plan without a holder; its reservation is real until it is released."""
+        if holder not in self._evicting:
+            reservation = self._reservations[holder]
+            self.planned.add(reservation.queue, reservation.usage, -1)
+        self._evicting[holder] = preemptor
+
+    def spare(self, holder: str) -> None:
+        """Plan with a holder again."""
+        if self._evicting.pop(holder, None) is not None:
+            reservation = self._reservations[holder]
+            self.planned.add(reservation.queue, reservation.usage)
+
+    def hold(self, workload: Workload, admission: Admission) -> None:
+        """Keep a place for a workload."""
+        made = Hold(workload, admission, summed(admission))
+        self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
+        self.planned.add(admission.queue, made.usage)
+
+    def drop(self, uid: str) -> Hold | None:
+        """Give up the place of a workload; returns it."""
+        dropped = self.holds.pop(uid, None)
+        if dropped is not None:
+            queue = dropped.admission.queue
+            del self._holds_in[queue][uid]
+            if not self._holds_in[queue]:
+                del self._holds_in[queue]
+            self.planned.add(queue, dropped.usage, -1)
+        return dropped
+
+    def fits_really(self, queue: str, usage: Usage) -> bool:
+        """Whether so much is free now, whatever is planned."""
+        return fits(self.real, queue, usage)
+
+
+def fits(book: Book, queue: str, usage: Usage) -> bool:
+    """Whether so much is free in a book; nothing fits everywhere."""
+    return all(amount <= book.cell(queue, key).available() for key, amount in usage if amount)

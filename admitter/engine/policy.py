@@ -1,0 +1,141 @@
+"""What administrators define: queues, cohorts, their quota and their rules, as immutable values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from admitter.engine.model import FlavorResource
+
+
+class Strategy(StrEnum):
+    """What a workload that does not fit means for those behind it."""
+
+    BEST_EFFORT_FIFO = "BestEffortFIFO"
+    STRICT_FIFO = "StrictFIFO"
+
+
+class WithinQueue(StrEnum):
+    """Whom a workload may preempt in its own queue."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    LOWER_OR_NEWER_EQUAL_PRIORITY = "LowerOrNewerEqualPriority"
+
+
+class Reclaim(StrEnum):
+    """Whom a workload may preempt in other queues of the cohort to get back what its queue lent."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    ANY = "Any"
+
+
+class BorrowWithin(StrEnum):
+    """Whom a workload may preempt in other queues of the cohort in order to borrow."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Limits on one resource in one flavor, in the resource's unit.
+
+    Attributes:
+        minimum: its own; what is unused of it can be lent.
+        maximum: the most that may be in use, borrowed quota included; None: no such limit.
+        lending_limit: the most of an unused minimum that others get; None: all of it.
+    """
+
+    minimum: int = 0
+    maximum: int | None = None
+    lending_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Whom a queue's workloads may preempt.
+
+    Attributes:
+        within: in the same queue.
+        reclaim: elsewhere, while the queue stays within its own quota.
+        borrow: elsewhere, while the queue borrows.
+        threshold: the highest priority of a victim of `borrow`; None: any below the preemptor's.
+    """
+
+    within: WithinQueue = WithinQueue.NEVER
+    reclaim: Reclaim = Reclaim.NEVER
+    borrow: BorrowWithin = BorrowWithin.NEVER
+    threshold: int | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Whether anything may be preempted at all."""
+        return not (
+            self.within is WithinQueue.NEVER
+            and self.reclaim is Reclaim.NEVER
+            and self.borrow is BorrowWithin.NEVER
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fungibility:
+    """When a flavor that could do is passed over for the next one.
+
+    Attributes:
+        borrow: take a flavor that fits by borrowing, rather than try the next.
+        preempt: take a flavor that fits by preempting, rather than try the next.
+    """
+
+    borrow: bool = True
+    preempt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Codependent resources: a pod set gets one flavor for all of them. Flavors are tried in this order."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A ClusterQueue's rules.
+
+    Attributes:
+        name: of the ClusterQueue.
+        strategy: its queueing strategy.
+        groups: disjoint groups of resources and of flavors.
+        quotas: by flavor and resource.
+        cohort: the cohort that it shares quota in; empty for none.
+        fungibility: how flavors are chosen.
+        preemption: whom its workloads may preempt.
+    """
+
+    name: str
+    strategy: Strategy
+    groups: tuple[Group, ...]
+    quotas: Mapping[FlavorResource, Quota] = field(hash=False)
+    cohort: str = ""
+    fungibility: Fungibility = Fungibility()
+    preemption: Preemption = Preemption()
+
+    def covered(self) -> tuple[str, ...]:
+        """The resources that the queue counts."""
+        return tuple(resource for group in self.groups for resource in group.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """A Cohort object; a cohort that is only named needs none.
+
+    Attributes:
+        name: of the Cohort.
+        parent: the cohort above it; empty for none.
+        quotas: `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses.
+    """
+
+    name: str
+    parent: str = ""
+    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict, hash=False)

@@ -1,0 +1,87 @@
+"""What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
+
+from collections.abc import Iterable
+
+from admitter.engine.explain import Refusal
+from admitter.engine.flavors import Assigner
+from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.model import Flavor, FlavorResource, Workload
+from admitter.engine.pending import Pending, Waiters
+from admitter.engine.quota import Tree
+
+
+class State:
+    """Changed in place by events and by decisions.
+
+    Attributes:
+        tree: queues, cohorts and their quotas.
+        ledger: who holds what.
+        flavors: by name.
+        assigner: finds flavors on what is planned.
+        pending: what waits, by queue; queues in which nothing waits are not in it.
+        changed: queues in which something could be decided.
+    """
+
+    def __init__(self) -> None:
+        self.tree = Tree()
+        self.ledger = Ledger(self.tree)
+        self.flavors: dict[str, Flavor] = {}
+        self.assigner = Assigner(self.ledger.planned, self.flavors)
+        self.pending: dict[str, Pending] = {}
+        self.changed: set[str] = set()
+        self._waiters = Waiters()
+        self._queue_of: dict[str, str] = {}
+
+    def waiting(self, uid: str) -> Workload | None:
+        """A workload that waits in a queue."""
+        queue = self._queue_of.get(uid)
+        return self.pending[queue].get(uid) if queue is not None else None
+
+    def enqueue(self, workload: Workload) -> None:
+        """Let a workload wait that does not."""
+        self._queue_of[workload.uid] = workload.queue
+        if workload.queue not in self.pending:
+            self.pending[workload.queue] = Pending(workload.queue)
+        self.pending[workload.queue].add(workload)
+        self.changed.add(workload.queue)
+
+    def dequeue(self, uid: str) -> str | None:
+        """Let a workload wait no longer; returns the queue in which it did."""
+        queue = self._queue_of.pop(uid, None)
+        if queue is not None:
+            pending = self.pending[queue]
+            pending.remove(uid)
+            if not len(pending):
+                del self.pending[queue]
+        return queue
+
+    def park(self, workload: Workload, refusal: Refusal) -> None:
+        """Do not try a class again before something changes that its refusal depends on."""
+        queue = self.tree.queues[workload.queue]
+        keys = self.assigner.interests(workload, queue)
+        members = self.pending[workload.queue].class_of(workload)
+        self._waiters.park(members, refusal, self.tree.root(workload.queue), keys)
+
+    def freed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
+        """Quota became free in the plan: whoever waits for it is to be tried again.
+
+        Returns:
+            The queues in which somebody was woken.
+        """
+        woken = self._waiters.freed(self.tree.root(queue), keys)
+        for members in woken:
+            members.wake()
+        names = {members.queue for members in woken}
+        self.changed |= names
+        self.changed.add(queue)
+        return names
+
+    def freed_by(self, reservation: Reservation) -> set[str]:
+        """As `freed`, with all that a reservation held."""
+        return self.freed(reservation.queue, (key for key, _ in reservation.usage))
+
+    def wake(self, queue: str) -> None:
+        """Anything may have changed for those who wait in a queue."""
+        if queue in self.pending:
+            self.pending[queue].wake()
+        self.changed.add(queue)

@@ -1,0 +1,107 @@
+"""The quota rules a second time, as plainly as they can be written: everything is recomputed on every call.
+
+It shares no code with the engine but the values of `admitter.engine.policy`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from admitter.engine.model import FlavorResource
+from admitter.engine.policy import Cohort, Queue, Quota
+
+Use = Mapping[str, Counter[FlavorResource]]
+"""What is in use, by queue."""
+
+
+@dataclass(frozen=True)
+class Naive:
+    """Definitions; cohorts must not form a cycle."""
+
+    queues: Mapping[str, Queue]
+    cohorts: Mapping[str, Cohort]
+
+    def parent(self, kind: str, name: str) -> str:
+        if kind == "queue":
+            return self.queues[name].cohort
+        return self.cohorts[name].parent if name in self.cohorts else ""
+
+    def quota(self, kind: str, name: str, key: FlavorResource) -> Quota:
+        objects: Mapping[str, Queue | Cohort] = self.queues if kind == "queue" else self.cohorts
+        found = objects.get(name)
+        return found.quotas.get(key, Quota()) if found is not None else Quota()
+
+    def children(self, kind: str, name: str) -> list[tuple[str, str]]:
+        if kind == "queue":
+            return []
+        names = set(self.cohorts) | {q.cohort for q in self.queues.values()}
+        names |= {c.parent for c in self.cohorts.values()}
+        return [("queue", q) for q in self.queues if self.parent("queue", q) == name] + [
+            ("cohort", c) for c in names - {""} if self.parent("cohort", c) == name
+        ]
+
+    def has(self, kind: str, name: str, key: FlavorResource) -> int:
+        """All that a subtree has."""
+        lent = sum(self.lends(*child, key) for child in self.children(kind, name))
+        return self.quota(kind, name, key).minimum + lent
+
+    def lends(self, kind: str, name: str, key: FlavorResource) -> int:
+        has, limit = self.has(kind, name, key), self.quota(kind, name, key).lending_limit
+        return has if limit is None else min(has, limit)
+
+    def takes(self, kind: str, name: str, key: FlavorResource, use: Use) -> int:
+        """What use of a subtree the node above must provide."""
+        if not self.parent(kind, name):
+            return 0
+        keeps = self.has(kind, name, key) - self.lends(kind, name, key)
+        return max(0, self.arrives(kind, name, key, use) - keeps)
+
+    def arrives(self, kind: str, name: str, key: FlavorResource, use: Use) -> int:
+        """Use that a node has to provide for."""
+        if kind == "queue":
+            return use.get(name, Counter())[key]
+        return sum(self.takes(*child, key, use) for child in self.children(kind, name))
+
+    def total(self, kind: str, name: str, key: FlavorResource, use: Use) -> int:
+        """Use of a whole subtree."""
+        if kind == "queue":
+            return use.get(name, Counter())[key]
+        return sum(self.total(*child, key, use) for child in self.children(kind, name))
+
+    def excesses(self, key: FlavorResource, use: Use) -> dict[tuple[str, str, str], int]:
+        """By how much each limit of the tree is passed; 0 where it is kept."""
+        nodes = [("queue", name) for name in self.queues]
+        nodes += [("cohort", name) for name in {n for q in self.queues for n in self.above(q)}]
+        found = {}
+        for kind, name in nodes:
+            maximum = self.quota(kind, name, key).maximum
+            if maximum is not None:
+                found[kind, name, "max"] = max(0, self.total(kind, name, key, use) - maximum)
+            if not self.parent(kind, name):
+                over = self.arrives(kind, name, key, use) - self.has(kind, name, key)
+                found[kind, name, "quota"] = max(0, over)
+        return found
+
+    def above(self, queue: str) -> list[str]:
+        """The cohorts above a queue, upwards."""
+        found = []
+        name = self.queues[queue].cohort
+        while name:
+            found.append(name)
+            name = self.parent("cohort", name)
+        return found
+
+    def fits(self, queue: str, usage: Mapping[FlavorResource, int], use: Use) -> bool:
+        """Whether a request makes no excess, and makes none worse."""
+        after = {name: Counter(counter) for name, counter in use.items()}
+        after.setdefault(queue, Counter()).update(usage)
+        for key, amount in usage.items():
+            if not amount:
+                continue
+            mine = {("queue", queue), *(("cohort", name) for name in self.above(queue))}
+            before, then = self.excesses(key, use), self.excesses(key, after)
+            for (kind, name, limit), over in then.items():
+                grown = over > before.get((kind, name, limit), 0)
+                if (kind, name) in mine and (grown or (limit == "max" and over)):
+                    return False
+        return True

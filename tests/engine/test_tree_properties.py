@@ -1,0 +1,264 @@
+"""What is always true of queues in cohorts, whatever comes in whichever order, against a naive recount."""
+
+import os
+from collections import Counter
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from admitter.engine.contest import Plan
+from admitter.engine.cycle import Engine
+from admitter.engine.ledger import summed
+from admitter.engine.model import Admission, FlavorResource, Workload
+from admitter.engine.policy import (
+    BorrowWithin,
+    Cohort,
+    Fungibility,
+    Preemption,
+    Queue,
+    Quota,
+    Reclaim,
+    Strategy,
+    WithinQueue,
+)
+from tests.engine.builders import engine, flavor, pods, queue
+from tests.engine.naive import Naive
+
+FLAVORS = (flavor("a", kind="a"), flavor("b", kind="b"))
+KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"))
+QUEUES = ("q0", "q1", "q2", "q3")
+PARENTS = {"top": ("",), "left": ("", "top"), "right": ("", "top", "left")}
+"""Cohorts with the parents that they may get: never a cycle."""
+
+cpu = st.integers(0, 6).map(lambda cores: cores * 1000)
+quotas = st.builds(
+    lambda minimum, extra, lending: Quota(minimum, None if extra is None else minimum + extra, lending),
+    cpu,
+    st.none() | cpu,
+    st.none() | cpu,
+)
+policies = st.builds(
+    Preemption,
+    st.sampled_from([*WithinQueue, *list(WithinQueue)[1:]]),
+    st.sampled_from([*Reclaim, *list(Reclaim)[1:]]),
+    st.sampled_from([*BorrowWithin, *list(BorrowWithin)[1:]]),
+    st.none() | st.integers(0, 2),
+)
+requests = st.tuples(
+    st.sampled_from(QUEUES),
+    st.integers(1, 7),  # pods of one CPU
+    st.integers(0, 2),  # priority
+    st.sampled_from([None, None, "a", "b"]),  # the kind of node
+    st.booleans(),  # whether there is a second pod set
+    st.sampled_from([None, None, 1]),  # min_count
+)
+
+
+@st.composite
+def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
+    made = queue(
+        name,
+        {"cpu": {"a": "0", "b": "0"}},
+        draw(st.sampled_from(Strategy)),
+        cohort=draw(st.sampled_from(["", "top", "left", "left", "right", "right"])),
+        fungibility=draw(st.builds(Fungibility, st.booleans(), st.booleans())),
+        preemption=draw(policies),
+    )
+    limits = {key: draw(quotas) for key in KEYS}
+    return Queue(name, made.strategy, made.groups, limits, made.cohort, made.fungibility, made.preemption)
+
+
+@st.composite
+def cohort_definitions(draw: st.DrawFn, name: str) -> Cohort:
+    return Cohort(name, draw(st.sampled_from(PARENTS[name])), {KEYS[0]: draw(quotas)})
+
+
+def preempting(plan: Plan) -> dict[str, str]:
+    return {eviction.victim.holder: eviction.preemptor.uid for eviction in plan.evictions}
+
+
+class Tree(RuleBasedStateMachine):
+    """Random events against the engine."""
+
+    @initialize(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        self.queues = {name: data.draw(queue_definitions(name)) for name in QUEUES}
+        self.cohorts = {name: data.draw(cohort_definitions(name)) for name in PARENTS}
+        self.engine = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values())
+        self.waiting: dict[str, Workload] = {}
+        self.running: dict[str, tuple[Workload, Admission, float]] = {}
+        self.evicted: dict[str, str] = {}
+        self.promised: dict[str, tuple[Workload, Admission]] = {}
+        self.serial = 0
+        self.now = 0.0
+
+    @rule(asked=st.lists(requests, min_size=1, max_size=5))
+    def submit(self, asked: list[tuple[str, int, int, str | None, bool, int | None]]) -> None:
+        for name, count, priority, kind, two, least in asked:
+            self.serial += 1
+            sets = [pods(count, cpu="1", selector={"kind": kind} if kind else None, min_count=least)]
+            if two:
+                sets.append(pods(1, name="second", cpu="1"))
+            made = Workload(f"w{self.serial:03}", name, priority, self.serial % 4, tuple(sets))
+            self.waiting[made.uid] = made
+            self.engine.submit(made)
+
+    @precondition(lambda self: self.running)
+    @rule(data=st.data())
+    def finish(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.running)))
+        del self.running[uid]
+        self.evicted.pop(uid, None)
+        self.engine.release(uid)
+
+    @precondition(lambda self: self.waiting or self.promised)
+    @rule(data=st.data())
+    def withdraw(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.waiting.keys() | self.promised.keys())))
+        self.waiting.pop(uid, None)
+        self.promised.pop(uid, None)
+        self.engine.withdraw(uid)
+
+    @precondition(lambda self: self.now > 3)
+    @rule(data=st.data(), name=st.sampled_from(QUEUES))
+    def edit_a_queue(self, data: st.DataObject, name: str) -> None:
+        self.queues[name] = data.draw(queue_definitions(name))
+        self.engine.set_queue(self.queues[name])
+        self.keep_only_what_is_held()
+
+    @precondition(lambda self: self.now > 3)
+    @rule(data=st.data(), name=st.sampled_from(sorted(PARENTS)))
+    def edit_a_cohort(self, data: st.DataObject, name: str) -> None:
+        self.cohorts[name] = data.draw(cohort_definitions(name))
+        self.engine.set_cohort(self.cohorts[name])
+        self.keep_only_what_is_held()
+
+    def keep_only_what_is_held(self) -> None:
+        """A change of limits may end promises; who was promised competes again."""
+        for uid in [uid for uid in self.promised if uid not in self.engine.ledger.holds]:
+            workload, _ = self.promised.pop(uid)
+            self.waiting[uid] = workload
+
+    @precondition(lambda self: self.engine.changed)
+    @rule()
+    def decide(self) -> None:
+        self.cycle()
+
+    def cycle(self) -> None:
+        """One cycle, and the same by an engine that has just learnt all of it."""
+        self.now += 1
+        expected = self.rebuilt().cycle(self.now)
+        plan = self.engine.cycle(self.now)
+        assert [(w.uid, a) for w, a in plan.admissions] == [(w.uid, a) for w, a in expected.admissions]
+        assert preempting(plan) == preempting(expected), "parked ones would decide otherwise"
+        self.check(plan)
+
+    def check(self, plan: Plan) -> None:
+        """Take a plan over, and see that each step of it keeps every limit."""
+        naive = Naive(self.queues, self.cohorts)
+        for workload, admission in plan.admissions:
+            usage = dict(summed(admission))
+            assert naive.fits(workload.queue, usage, self.used()), f"{workload.uid} exceeds a limit"
+            self.may_pass(workload)
+            self.waiting.pop(workload.uid, None)
+            self.promised.pop(workload.uid, None)
+            self.running[workload.uid] = (workload, admission, self.now)
+        for eviction in plan.evictions:
+            self.evicted[eviction.victim.holder] = eviction.preemptor.uid
+            self.check_victim(self.running[eviction.victim.holder][0], eviction.preemptor)
+        for uid, admission in plan.planned.items():
+            if uid in self.engine.ledger.holds:
+                self.promised[uid] = (self.waiting.pop(uid), admission)
+        planned = self.planned()
+        for workload in self.waiting.values():
+            if self.queues[workload.queue].strategy is Strategy.BEST_EFFORT_FIFO:
+                self.does_not_fit(naive, workload, planned)
+
+    def may_pass(self, workload: Workload) -> None:
+        if self.queues[workload.queue].strategy is Strategy.STRICT_FIFO and workload.uid in self.waiting:
+            ahead = [w for w in self.waiting.values() if w.queue == workload.queue and w.rank < workload.rank]
+            assert not ahead, f"{workload.uid} overtakes {ahead[0].uid}"
+
+    def check_victim(self, victim: Workload, preemptor: Workload) -> None:
+        policy = self.queues[preemptor.queue].preemption
+        if victim.queue == preemptor.queue:
+            assert policy.within is not WithinQueue.NEVER
+            assert preemptor.rank < victim.rank
+        else:
+            reclaims = policy.reclaim is not Reclaim.NEVER
+            assert reclaims or (
+                policy.borrow is not BorrowWithin.NEVER and victim.priority < preemptor.priority
+            )
+
+    def does_not_fit(self, naive: Naive, workload: Workload, use: dict[str, Counter[FlavorResource]]) -> None:
+        """At rest nothing that waits fits, with all of its pods in one flavor."""
+        first, *rest = workload.pod_sets
+        selected = dict(first.node_selector).get("kind")
+        total = sum(pod_set.count for pod_set in workload.pod_sets) * 1000
+        for key in KEYS:
+            if not rest and selected in {None, key[0]}:
+                assert not naive.fits(workload.queue, {key: total}, use), (
+                    f"{workload.uid} fits {key} and waits"
+                )
+
+    @precondition(lambda self: self.waiting or self.promised)
+    @rule()
+    def settle(self) -> None:
+        """Victims go and compete again, as often as it takes: it comes to an end, and promises are kept."""
+        for _ in range(60):
+            self.cycle()
+            if not self.evicted and not self.promised:
+                return
+            for uid in sorted(self.evicted):
+                workload, _, _ = self.running.pop(uid)
+                self.engine.release(uid)
+                self.waiting[uid] = workload
+                self.engine.submit(workload)
+            waited_for = set(self.evicted.values()) & self.promised.keys()
+            self.evicted.clear()
+            self.cycle()
+            assert not waited_for & self.promised.keys(), "its victims are gone, and it is not admitted"
+        raise AssertionError("they preempt each other for ever")
+
+    def used(self) -> dict[str, Counter[FlavorResource]]:
+        """What is really in use."""
+        total: dict[str, Counter[FlavorResource]] = {name: Counter() for name in QUEUES}
+        for _, admission, _ in self.running.values():
+            total[admission.queue].update(dict(summed(admission)))
+        return total
+
+    def planned(self) -> dict[str, Counter[FlavorResource]]:
+        """What is in use once evictions are over and promises kept."""
+        total: dict[str, Counter[FlavorResource]] = {name: Counter() for name in QUEUES}
+        for uid, (_, admission, _) in self.running.items():
+            if uid not in self.evicted:
+                total[admission.queue].update(dict(summed(admission)))
+        for _, admission in self.promised.values():
+            total[admission.queue].update(dict(summed(admission)))
+        return total
+
+    def rebuilt(self) -> Engine:
+        """An engine that knows the same, but learnt it at once and in another order."""
+        made = engine(*FLAVORS, *reversed(self.queues.values()), *reversed(self.cohorts.values()))
+        for uid, (workload, admission, since) in sorted(self.running.items(), reverse=True):
+            made.reserve(uid, admission, workload, since)
+        for uid, (workload, admission) in self.promised.items():
+            victims = [victim for victim, preemptor in self.evicted.items() if preemptor == uid]
+            for victim in victims or [""]:
+                made.evict(victim, workload, admission)
+        for victim, preemptor in self.evicted.items():
+            if preemptor not in self.promised and self.engine.ledger.evicting(victim):
+                made.ledger.evict(victim, preemptor)
+        for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
+            made.submit(workload)
+        return made
+
+
+TestTree = Tree.TestCase
+TestTree.settings = settings(
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "150")),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
