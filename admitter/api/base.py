@@ -162,7 +162,7 @@ class Resource(Model):
     """A kind of the API."""
 
     plural: ClassVar[str]
-    short_name: ClassVar[str]
+    short_name: ClassVar[str] = ""
     namespaced: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]]
 

@@ -18,13 +18,21 @@ from admitter.api.base import (
     map_list,
 )
 from admitter.engine.amounts import parse_quantity
+from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 
 
-class QueueingStrategy(StrEnum):
-    """What a workload that does not fit means for those behind it."""
+class WhenCanBorrow(StrEnum):
+    """What to do with a flavor that fits by borrowing."""
 
-    BEST_EFFORT_FIFO = "BestEffortFIFO"
-    STRICT_FIFO = "StrictFIFO"
+    BORROW = "Borrow"
+    TRY_NEXT_FLAVOR = "TryNextFlavor"
+
+
+class WhenCanPreempt(StrEnum):
+    """What to do with a flavor that fits by preempting."""
+
+    PREEMPT = "Preempt"
+    TRY_NEXT_FLAVOR = "TryNextFlavor"
 
 
 class StopPolicy(StrEnum):
@@ -38,9 +46,13 @@ class StopPolicy(StrEnum):
 class Quota(Model):
     """How much of a resource there is in a flavor."""
 
-    min: Quantity = Field(description="The queue's own quota.")
+    min: Quantity = Field(description="Its own quota. What is unused of it, others of the cohort may borrow.")
     max: Quantity | None = Field(
-        default=None, description="The most that the queue may use; at least min. Absent: no further limit."
+        default=None,
+        description="The most that may be used, borrowed quota included; at least min. Absent: no limit.",
+    )
+    lending_limit: Quantity | None = Field(
+        default=None, description="The most of an unused min that others may borrow. Absent: all of it."
     )
 
     @model_validator(mode="after")
@@ -69,21 +81,82 @@ class ResourceQuota(Model):
     )
 
 
+class FlavorFungibility(Model):
+    """When a flavor that could do is passed over for the next one."""
+
+    when_can_borrow: WhenCanBorrow = Field(
+        default=WhenCanBorrow.BORROW,
+        description="Borrow: take a flavor that fits by borrowing. TryNextFlavor: see whether a later one "
+        "fits without.",
+    )
+    when_can_preempt: WhenCanPreempt = Field(
+        default=WhenCanPreempt.TRY_NEXT_FLAVOR,
+        description="Preempt: take a flavor that fits by preempting. TryNextFlavor: see whether a later one "
+        "fits without.",
+    )
+
+
+class BorrowWithinCohort(Model):
+    """Preempting in other queues in order to borrow."""
+
+    policy: BorrowWithin = Field(
+        default=BorrowWithin.NEVER,
+        description="Never, or LowerPriority: Workloads of lower priority in queues that borrow.",
+    )
+    max_priority_threshold: int | None = Field(
+        default=None,
+        description="The highest priority of a Workload that is preempted so. Absent: any that is lower.",
+        json_schema_extra={"format": "int32"},
+    )
+
+
+class QueuePreemption(Model):
+    """Whom the queue's Workloads may preempt when they do not fit."""
+
+    within_cluster_queue: WithinQueue = Field(
+        default=WithinQueue.NEVER,
+        description="In the same queue. Never, LowerPriority, or LowerOrNewerEqualPriority: those of equal "
+        "priority too that are newer.",
+    )
+    reclaim_within_cohort: Reclaim = Field(
+        default=Reclaim.NEVER,
+        description="In queues of the cohort that borrow, while this queue stays within its min. Never, "
+        "LowerPriority or Any.",
+    )
+    borrow_within_cohort: BorrowWithinCohort = Field(
+        default=BorrowWithinCohort(),
+        description="In queues of the cohort that borrow, in order to borrow instead of them.",
+    )
+
+
 class ClusterQueueSpec(Model):
     """The queue's quota and rules."""
+
+    cohort: Name | None = Field(
+        default=None,
+        description="Queues of the same cohort borrow unused quota from each other. A Cohort object is only "
+        "needed for quota or a parent of its own. Absent: nothing is borrowed.",
+    )
 
     namespace_selector: LabelSelector | None = Field(
         default=None,
         description="The namespaces that may use the queue. Absent: none. Empty ({}): all.",
     )
-    queueing_strategy: QueueingStrategy = Field(
-        default=QueueingStrategy.BEST_EFFORT_FIFO,
+    queueing_strategy: Strategy = Field(
+        default=Strategy.BEST_EFFORT_FIFO,
         description="BestEffortFIFO: what does not fit lets others pass. StrictFIFO: it blocks the rest.",
     )
     resources: list[ResourceQuota] = Field(
         default=[],
         description="The resources that the queue counts. What requests any other is not admitted.",
         json_schema_extra=map_list("name", most=64),
+    )
+    flavor_fungibility: FlavorFungibility = Field(
+        default=FlavorFungibility(),
+        description="When a flavor that could do is passed over for the next one.",
+    )
+    preemption: QueuePreemption = Field(
+        default=QueuePreemption(), description="Whom the queue's Workloads may preempt when they do not fit."
     )
     stop_policy: StopPolicy = Field(
         default=StopPolicy.NONE,
@@ -141,6 +214,7 @@ class ClusterQueue(Resource):
     plural: ClassVar[str] = "clusterqueues"
     short_name: ClassVar[str] = "cq"
     columns: ClassVar[tuple[Column, ...]] = (
+        Column("Cohort", "string", ".spec.cohort"),
         Column("Strategy", "string", ".spec.queueingStrategy"),
         Column("Pending", "integer", ".status.pendingWorkloads"),
         Column("Admitted", "integer", ".status.admittedWorkloads"),

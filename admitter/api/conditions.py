@@ -28,6 +28,8 @@ class ConditionType(StrEnum):
     """On a Workload: its Job may run."""
     EVICTED = "Evicted"
     """On a Workload: it had to stop, or must."""
+    PREEMPTED = "Preempted"
+    """On a Workload: it had to stop for another one, which the message names."""
     FINISHED = "Finished"
     """On a Workload: its Job is over."""
     ACTIVE = "Active"
@@ -92,6 +94,8 @@ class EvictedReason(StrEnum):
     """Its Job asks for more, or for something else, than was admitted."""
     FLAVOR_NOT_FOUND = "FlavorNotFound"
     """A flavor that it was admitted to went before it started."""
+    PREEMPTED = "Preempted"
+    """Another Workload needed its quota; the message names it."""
 
 
 class FinishedReason(StrEnum):
@@ -118,5 +122,7 @@ class ActiveReason(StrEnum):
     """The LocalQueue names a ClusterQueue that does not exist."""
     CLUSTER_QUEUE_INACTIVE = "ClusterQueueInactive"
     """The LocalQueue's ClusterQueue does not work, or is stopped."""
+    COHORT_CYCLE = "CohortCycle"
+    """The Cohort is its own ancestor; it stands alone until that is mended."""
     STOPPED = "Stopped"
     """It has a stopPolicy."""

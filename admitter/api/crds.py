@@ -33,7 +33,7 @@ def definition(kind: type[Resource]) -> Schema:
                 "listKind": f"{name}List",
                 "plural": kind.plural,
                 "singular": name.lower(),
-                "shortNames": [kind.short_name],
+                **({"shortNames": [kind.short_name]} if kind.short_name else {}),
                 "categories": ["admitter"],
             },
             "scope": "Namespaced" if kind.namespaced else "Cluster",

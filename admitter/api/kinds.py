@@ -2,8 +2,9 @@
 
 from admitter.api.base import Resource
 from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cohort import Cohort
 from admitter.api.local_queue import LocalQueue
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
 
-KINDS: tuple[type[Resource], ...] = (ResourceFlavor, ClusterQueue, LocalQueue, Workload)
+KINDS: tuple[type[Resource], ...] = (ResourceFlavor, Cohort, ClusterQueue, LocalQueue, Workload)

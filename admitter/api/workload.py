@@ -84,6 +84,12 @@ class PodSet(Model):
     count: int = Field(
         ge=0, le=2**31 - 1, description="How many pods run at a time.", json_schema_extra={"format": "int32"}
     )
+    min_count: int | None = Field(
+        default=None,
+        ge=1,
+        description="With how many pods it can do, if not all of them fit. Absent: with count alone.",
+        json_schema_extra={"format": "int32"},
+    )
     requests: dict[ResourceName, Quantity] = Field(
         default={},
         max_length=64,
@@ -150,6 +156,15 @@ class Admission(Model):
     )
 
 
+class Preemption(Model):
+    """Whom it was preempted for. Kept so that a restarted controller keeps the place of that Workload."""
+
+    namespace: str = Field(max_length=63, description="The namespace of the Workload that needs the quota.")
+    name: Name = Field(description="Its name.")
+    uid: str = Field(max_length=128, description="Its UID.")
+    admission: Admission = Field(description="What it will get.")
+
+
 class WorkloadStatus(Model):
     """Where it stands."""
 
@@ -167,6 +182,9 @@ class WorkloadStatus(Model):
         default=None,
         description="The quota that it holds. Written before its Job may start, and removed only when no pod "
         "of it is left; a finished Workload keeps it as a record and holds nothing.",
+    )
+    preemption: Preemption | None = Field(
+        default=None, description="Whom it was last preempted for, until it is admitted again."
     )
     conditions: Conditions
 

@@ -14,15 +14,16 @@ from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
-from admitter.controllers.engine_input import engine_workload
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.messages import waiting_message
 from admitter.controllers.remainders import Remainders
-from admitter.controllers.views import JobView, PodView, WorkloadView, parse_workload
+from admitter.controllers.views import JobView, PodView, Preemption, WorkloadView, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
+from admitter.convert import workloads
 from admitter.engine import model
 from admitter.engine.amounts import InvalidQuantityError
+from admitter.engine.contest import Eviction
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission
 
@@ -56,7 +57,7 @@ class Admissions:
         self._clock = clock
         self._remainders = Remainders(world, engine, transport)
         self._keys: dict[str, Key] = {}
-        self._writing: set[str] = set()
+        self._writing: dict[str, asyncio.Task[None]] = {}
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
         self._wake = asyncio.Event()
 
@@ -94,11 +95,13 @@ class Admissions:
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
         uid = workload.uid
+        self._keys[uid] = workload.key
         if uid in self._writing:
             return  # its answer decides
+        job = self._world.job_of(workload.key)
         if workload.admission is not None:
             self._engine.withdraw(uid)
-            self._engine.reserve(uid, workload.admission)
+            self._reserve(workload, job, workload.admission)
             self._reasons.forget(workload.key)
             return
         self._engine.release(uid)
@@ -106,7 +109,6 @@ class Admissions:
             self._engine.withdraw(uid)
             self._reasons.forget(workload.key)
             return
-        job = self._world.job_of(workload.key)
         outcome = self._gate.check(workload, job)
         if isinstance(outcome, Waiting):
             self._engine.withdraw(uid)
@@ -114,38 +116,61 @@ class Admissions:
         else:
             self._compete(workload, job, outcome)
 
+    def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
+        try:
+            known = _competitor(workload, job, admission.queue)
+        except InvalidQuantityError:  # its spec was changed by hand: nobody is to be evicted by that
+            known = None
+        self._engine.reserve(workload.uid, admission, known, workload.since)
+
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
         try:
-            competing = engine_workload(workload, job, queue)
+            competing = _competitor(workload, job, queue)
         except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
             self._engine.withdraw(workload.uid)
             words = f"its requests can't be counted: {error}"
             self._reasons.want(workload.key, Waiting(WaitingReason.INVALID_REQUESTS, words))
             return
-        self._keys[workload.uid] = workload.key
         self._engine.submit(competing)
+
+    def restore(self) -> None:
+        """Keep the places of those for whom others were evicted before this controller started."""
+        for victim in self._world.workloads:
+            wanted = victim.preemption
+            if wanted is None or (preemptor := self._world.workloads.get(wanted.key)) is None:
+                continue
+            job = self._world.job_of(wanted.key)
+            waits = preemptor.uid == wanted.uid and preemptor.admission is None and not preemptor.finished
+            if not waits or self._gate.check(preemptor, job) != wanted.admission.queue:
+                continue
+            competing = _competitor(preemptor, job, wanted.admission.queue)
+            if workloads.suits(wanted.admission, competing):
+                self._engine.evict(victim.uid, competing, wanted.admission)
 
     async def run(self) -> None:
         """Decide whenever something changed, until cancelled.
 
         1. Events have brought the engine up to date.
         2. A cycle makes a plan.
-        3. Its admissions are written side by side; its reasons to wait, merged, a little later.
+        3. Its admissions and evictions are written side by side; its reasons to wait, merged, a little later.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self._remainders.queue.run(), name="remainders")
             while True:
                 await self._wake.wait()
                 self._wake.clear()
-                plan = self._engine.cycle()
+                plan = self._engine.cycle(int(self._clock().timestamp()))
                 for uid, refusal in plan.refusals.items():
                     self._reasons.want(self._keys[uid], Waiting(refusal.reason, waiting_message(refusal)))
                 for workload, admission in plan.admissions:
-                    self._writing.add(workload.uid)
-                    group.create_task(self._admit(workload, admission), name=f"admit {workload.uid}")
+                    task = group.create_task(self._admit(workload, admission))
+                    self._writing[workload.uid] = task
+                for eviction in plan.evictions:
+                    uid = eviction.victim.holder
+                    self._writing[uid] = group.create_task(self._evict(eviction, self._writing.get(uid)))
 
     async def _admit(self, workload: model.Workload, admission: Admission) -> None:
-        key = self._keys.pop(workload.uid)
+        key = self._keys[workload.uid]
         try:
             async with self._slots:
                 await self._write(key, workload, admission)
@@ -153,17 +178,11 @@ class Admissions:
             log.warning("admission not written", namespace=key[0], workload=key[1], error=str(error))
             await self._settle(key, workload.uid)
         finally:
-            self._writing.discard(workload.uid)
-            current = self._world.workloads.get(key)
-            if current is None or current.uid != workload.uid:
-                self._engine.release(workload.uid)
-            else:
-                self._evaluate(current)
-            self.wake()
+            self._written(key, workload.uid)
 
     async def _write(self, key: Key, workload: model.Workload, admission: Admission) -> None:
         view = self._world.workloads.get(key)
-        if view is None or engine_workload(view, self._world.job_of(key), workload.queue) != workload:
+        if view is None or _competitor(view, self._world.job_of(key), workload.queue) != workload:
             return  # it changed after the decision: it competes again as what it is now
         raw = await self._transport.patch(
             f"{workload_path(key)}/status", status.admitted(view, admission, self._clock())
@@ -172,6 +191,51 @@ class Admissions:
         self._world.workloads.apply(admitted)
         self._reasons.admitted(admitted)
         log.info("admitted", namespace=key[0], workload=key[1], cluster_queue=admission.queue)
+
+    def _written(self, key: Key, uid: str) -> None:
+        """A write has come to its end: what the API server holds decides again."""
+        if self._writing.get(uid) is asyncio.current_task():
+            del self._writing[uid]
+        current = self._world.workloads.get(key)
+        if current is None or current.uid != uid:
+            self._engine.release(uid)
+        else:
+            self._evaluate(current)
+        self.wake()
+
+    async def _evict(self, eviction: Eviction, earlier: asyncio.Task[None] | None) -> None:
+        """Write that a Workload has to go; if that is not to be had, its preemptor competes anew.
+
+        Args:
+            eviction: who has to go for whom.
+            earlier: writes the victim's admission, and has to come to its end first.
+        """
+        uid = eviction.victim.holder
+        key = self._keys[uid]
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        try:
+            async with self._slots:
+                await self._write_eviction(key, eviction)
+        except ClusterError as error:
+            log.warning("eviction not written", namespace=key[0], workload=key[1], error=str(error))
+            await self._settle(key, uid)
+        finally:
+            current = self._world.workloads.get(key)
+            if current is None or current.uid != uid or not current.evicting:
+                self._engine.spare(uid)
+            self._written(key, uid)
+
+    async def _write_eviction(self, key: Key, eviction: Eviction) -> None:
+        view, preemptor = self._world.workloads.get(key), self._keys.get(eviction.preemptor.uid)
+        if view is None or view.admission is None or view.evicting or preemptor is None:
+            return  # it has gone, or goes already, or nobody needs its place any more
+        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission)
+        body = status.preempted(view, by, self._clock())
+        evicted = parse_workload(await self._transport.patch(f"{workload_path(key)}/status", body))
+        self._world.workloads.apply(evicted)
+        self._reasons.evicted(evicted)
+        log.info("preempted", namespace=key[0], workload=key[1], by="/".join(preemptor))
 
     async def _settle(self, key: Key, uid: str) -> None:
         """Ask the API server, for as long as it takes, what has become of a write that failed."""
@@ -185,3 +249,9 @@ class Admissions:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             return
+
+
+def _competitor(workload: WorkloadView, job: JobView | None, queue: str) -> model.Workload:
+    """A Workload as the engine sees it: its Job's age counts, since it may have been made much later."""
+    created = job.created if job else workload.created
+    return workloads.workload(workload.uid, queue, workload.spec, created)

@@ -7,16 +7,16 @@ is taken out of the engine and shows the reason as its condition `Active`.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from admitter.api.base import LabelSelector, Problem, problems
-from admitter.api.cluster_queue import ClusterQueue, ClusterQueueSpec, StopPolicy
+from admitter.api.base import Problem, problems
+from admitter.api.cluster_queue import ClusterQueue, StopPolicy
+from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.controllers.views import Json, ObjectView
 from admitter.controllers.world import World
-from admitter.engine.amounts import to_amount
+from admitter.convert import definitions
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Flavor, Requirement, Taint, Toleration
-from admitter.engine.policy import Group, Queue, Quota, Strategy
+from admitter.engine.model import Flavor, Requirement
 
 Defect = tuple[ActiveReason, str]
 
@@ -71,6 +71,7 @@ class Catalog:
         self._changed = changed
         self._flavors: dict[str, Flavor] = {}
         self._flavor_problems: dict[str, Defect] = {}
+        self._cohort_problems: dict[str, Defect] = {}
         self._queues: dict[str, QueueEntry] = {}
 
     def queue(self, name: str) -> QueueEntry:
@@ -95,7 +96,7 @@ class Catalog:
             if found:
                 self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, _sentence(found))
             else:
-                flavor = _flavor(ResourceFlavor.model_validate(_raw(view)))
+                flavor = definitions.flavor(ResourceFlavor.model_validate(_raw(view)))
         if flavor == self._flavors.get(name):
             return
         if flavor is not None:
@@ -118,10 +119,31 @@ class Catalog:
         else:
             self._queues[name] = entry = self._entry(view)
             if entry.problem is None:
-                self._engine.set_queue(_queue(name, ClusterQueue.model_validate(_raw(view)).spec))
+                self._engine.set_queue(definitions.queue(name, ClusterQueue.model_validate(_raw(view)).spec))
             else:
                 self._engine.remove_queue(name)
         self._changed(name)
+
+    def cohort_changed(self, name: str) -> None:
+        """A Cohort was made, changed or removed."""
+        view = self._world.cohorts.get(("", name))
+        self._cohort_problems.pop(name, None)
+        found = problems(Cohort, _raw(view)) if view is not None else []
+        if view is None or found:
+            self._engine.remove_cohort(name)
+        else:
+            self._engine.set_cohort(definitions.cohort(name, Cohort.model_validate(_raw(view)).spec))
+        if found:
+            self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, _sentence(found))
+
+    def cohort_problem(self, name: str) -> Defect | None:
+        """Why a Cohort does not share with what is above it."""
+        for cycle in self._engine.tree.cycles():
+            if name in cycle:
+                place = cycle.index(name)
+                way = " > ".join((*cycle[place:], *cycle[:place], name))
+                return ActiveReason.COHORT_CYCLE, f"spec.parent makes it its own ancestor: {way}"
+        return self._cohort_problems.get(name)
 
     def _entry(self, view: ObjectView) -> QueueEntry:
         found = problems(ClusterQueue, _raw(view))
@@ -133,7 +155,7 @@ class Catalog:
         return QueueEntry(
             problem,
             spec.stop_policy,
-            _requirements(spec.namespace_selector),
+            definitions.requirements(spec.namespace_selector),
             frozenset(flavor for _, flavor in names),
         )
 
@@ -152,41 +174,3 @@ def _raw(view: ObjectView) -> Json:
 
 def _sentence(found: list[Problem]) -> str:
     return "; ".join(str(problem) for problem in found)
-
-
-def _flavor(flavor: ResourceFlavor) -> Flavor:
-    return Flavor(
-        flavor.metadata.name,
-        tuple(sorted(flavor.spec.node_labels.items())),
-        tuple(Taint(t.key, t.value or "", t.effect) for t in flavor.spec.node_taints),
-        tuple(
-            Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
-            for t in flavor.spec.tolerations
-        ),
-    )
-
-
-def _queue(name: str, spec: ClusterQueueSpec) -> Queue:
-    quotas = {
-        (flavor.name, resource.name): Quota(to_amount(resource.name, flavor.quota.min))
-        for resource in spec.resources
-        for flavor in resource.flavors
-    }
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for resource in spec.resources:
-        flavors = tuple(flavor.name for flavor in resource.flavors)
-        groups.setdefault(flavors, []).append(resource.name)
-    return Queue(
-        name,
-        Strategy(spec.queueing_strategy),
-        tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items()),
-        quotas,
-    )
-
-
-def _requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
-    if selector is None:
-        return None
-    equal = [Requirement(key, "In", (value,)) for key, value in sorted(selector.match_labels.items())]
-    others = [Requirement(e.key, e.operator, tuple(e.values)) for e in selector.match_expressions]
-    return (*equal, *others)

@@ -1,9 +1,9 @@
 """What a Job asks for, as the spec of its Workload."""
 
 from admitter.controllers.injection import original_template
-from admitter.controllers.pod_sets import job_count, pod_set
 from admitter.controllers.views import JobView, Json, WorkloadView
 from admitter.controllers.world import World
+from admitter.convert.pod_sets import job_count, pod_set
 
 POD_SET = "main"
 """The name of a Job's only pod set."""

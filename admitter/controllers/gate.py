@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from admitter.api.conditions import WaitingReason
 from admitter.controllers.catalog import Catalog
-from admitter.controllers.pod_sets import claims
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
 from admitter.controllers.world import World
+from admitter.convert.pod_sets import claims
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,11 +67,13 @@ class Manager:
         """Listen, and take in what is there already; nothing is decided before the end of this call."""
         world = self._world
         _follow(world.flavors, self._flavor_changed)
+        _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
         _follow(world.workloads, self._workload_changed)
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
         _follow(world.jobs, self._job_changed)
+        self._admissions.restore()
         world.namespaces.listen(self._namespace_changed)
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
@@ -81,6 +83,13 @@ class Manager:
         name = _either(old, new).name
         self._catalog.flavor_changed(name)
         self._queues.touch("resourceflavors", ("", name))
+
+    def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is None or new is None or old.spec != new.spec:
+            self._catalog.cohort_changed(_either(old, new).name)
+            for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
+                self._queues.touch("cohorts", cohort.key)
+            self._admissions.wake()
 
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:

@@ -7,13 +7,21 @@ from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
 def waiting_message(refusal: Refusal) -> str:
     """One sentence on what stopped a workload, naming queue, resource and flavors."""
     queue = f"ClusterQueue {refusal.queue}"
+    resources = _listed(refusal.resources)
     match refusal.reason:
         case Reason.BEHIND_HEAD:
             return f"waits behind an older or more important workload: {queue} is StrictFIFO"
         case Reason.RESOURCE_NOT_COVERED:
-            return f"asks for {_listed(refusal.resources)}, which {queue} does not cover"
+            return f"asks for {resources}, which {queue} does not cover"
         case Reason.NOTHING_REQUESTED:
-            return f"requests none of what {queue} covers: {_listed(refusal.resources)}"
+            return f"requests none of what {queue} covers: {resources}"
+        case Reason.PREEMPTING:
+            return f"its place in {queue} is kept: it starts when what is being evicted has ended"
+        case _:
+            return _shortage(refusal, queue)
+
+
+def _shortage(refusal: Refusal, queue: str) -> str:
     asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
     subject = f"pod set {refusal.pod_set} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
     tried = "; ".join(_flavor_sentence(flavor) for flavor in refusal.flavors)
@@ -32,8 +40,16 @@ def _flavor_sentence(refused: FlavorRefusal) -> str:
         case Rule.LABELS:
             return f"{refused.flavor} does not match {refused.detail}"
         case Rule.LIMIT:
-            return f"{refused.flavor} has only {_amount(refused.resource, refused.quota)} in all"
-    return f"too much of the {_amount(refused.resource, refused.quota)} of {refused.flavor} is in use"
+            return f"{refused.flavor} has only {_quota(refused)} in all"
+    return f"too much of the {_quota(refused)} of {refused.flavor} is in use"
+
+
+def _quota(refused: FlavorRefusal) -> str:
+    """The most that could be had; what of it is borrowed is told apart."""
+    most = _amount(refused.resource, refused.quota)
+    if refused.quota == refused.own:
+        return most
+    return f"{most} (of which {to_quantity(refused.resource, min(refused.own, refused.quota))} are its own)"
 
 
 def _amount(resource: str, amount: int) -> str:

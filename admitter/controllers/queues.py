@@ -44,6 +44,7 @@ class Queues:
         self._stores: dict[str, Store[ObjectView]] = {
             "clusterqueues": world.cluster_queues,
             "localqueues": world.local_queues,
+            "cohorts": world.cohorts,
             "resourceflavors": world.flavors,
         }
 
@@ -115,6 +116,8 @@ class Queues:
                 return self._cluster_queue(view)
             case "localqueues":
                 return self._local_queue(view)
+            case "cohorts":
+                return {"conditions": self._active(view, self._catalog.cohort_problem(view.name))}
         return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
 
     def _cluster_queue(self, view: ObjectView) -> Json:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from admitter.api.conditions import ActiveReason, ConditionType, EvictedReason, FinishedReason, WorkloadState
-from admitter.controllers.views import Json, WorkloadView
+from admitter.controllers.views import Json, Preemption, WorkloadView
+from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Admission
 
@@ -52,7 +53,12 @@ def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Jso
     ]
     if workload.is_true(ConditionType.EVICTED):
         changes.append(condition(ConditionType.EVICTED, False, ConditionType.ADMITTED, "admitted again", now))
-    return _patch(workload, changes, state=WorkloadState.ADMITTED, admission=_admission_json(admission))
+    if workload.is_true(ConditionType.PREEMPTED):
+        changes.append(
+            condition(ConditionType.PREEMPTED, False, ConditionType.ADMITTED, "admitted again", now)
+        )
+    fields = {"admission": admission_json(admission), "preemption": None}
+    return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
 
 
 def waiting(workload: WorkloadView, reason: str, message: str, now: datetime) -> Json:
@@ -68,6 +74,21 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
         condition(ConditionType.ADMITTED, False, reason, message, now),
     ]
     return _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
+
+
+def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
+    """As `evicted`, for another Workload; its place is kept by what is written here."""
+    words = f"preempted for Workload {by.key[0]}/{by.key[1]} in ClusterQueue {by.admission.queue}"
+    body = evicted(workload, EvictedReason.PREEMPTED, words, now)
+    change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
+    body["status"]["conditions"] = merged(body["status"]["conditions"], change)
+    body["status"]["preemption"] = {
+        "namespace": by.key[0],
+        "name": by.key[1],
+        "uid": by.uid,
+        "admission": admission_json(by.admission),
+    }
+    return body
 
 
 def released(workload: WorkloadView, now: datetime) -> Json:
@@ -103,21 +124,6 @@ def _patch(workload: WorkloadView, changes: list[Json], **fields: object) -> Jso
     status: Json = {"reason": None, "message": None, **fields}
     status["conditions"] = merged(workload.status.get("conditions") or [], *changes)
     return {"metadata": {"resourceVersion": str(workload.version)}, "status": status}
-
-
-def _admission_json(admission: Admission) -> Json:
-    return {
-        "clusterQueue": admission.queue,
-        "podSets": [
-            {
-                "name": pod_set.name,
-                "count": pod_set.count,
-                "flavors": dict(pod_set.flavors),
-                "usage": {resource: to_quantity(resource, amount) for resource, amount in pod_set.usage},
-            }
-            for pod_set in admission.pod_sets
-        ],
-    }
 
 
 def _flavors_in_words(admission: Admission) -> str:

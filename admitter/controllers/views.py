@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from admitter.cluster.store import Key
-from admitter.controllers.pod_requests import pod_requests
-from admitter.engine.amounts import to_amount
+from admitter.convert import workloads
+from admitter.convert.pod_requests import pod_requests
 from admitter.engine.model import Admission, Assignment
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
@@ -217,6 +217,15 @@ def parse_job(raw: Json) -> JobView:
 
 
 @dataclass(frozen=True, slots=True)
+class Preemption:
+    """For whom a Workload was evicted, and what that one will get."""
+
+    key: Key
+    uid: str
+    admission: Admission
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadView(Meta):
     """A Workload.
 
@@ -250,9 +259,23 @@ class WorkloadView(Meta):
         return self.is_true("Finished")
 
     @property
+    def since(self) -> float:
+        """When it was admitted, in seconds since the epoch."""
+        reserved = self.condition("QuotaReserved").get("lastTransitionTime")
+        return seconds(reserved) if reserved else self.created
+
+    @property
     def evicting(self) -> bool:
         """Whether it must give back the quota that it still holds."""
         return self.admission is not None and self.is_true("Evicted")
+
+    @property
+    def preemption(self) -> Preemption | None:
+        """For whom it was evicted; None once it is admitted again, or if it was for another reason."""
+        raw = self.status.get("preemption")
+        if not raw:
+            return None
+        return Preemption((raw["namespace"], raw["name"]), raw["uid"], workloads.admission(raw["admission"]))
 
     def condition(self, kind: str) -> Json:
         """A condition; empty if it has none of that type."""
@@ -275,23 +298,8 @@ def parse_workload(raw: Json) -> WorkloadView:
         created=seconds(metadata["creationTimestamp"]),
         job=(owners[0]["name"], owners[0]["uid"]) if owners else None,
         spec=raw["spec"],
-        admission=_admission(admission) if admission else None,
+        admission=workloads.admission(admission) if admission else None,
         status=status,
-    )
-
-
-def _admission(raw: Json) -> Admission:
-    return Admission(
-        raw["clusterQueue"],
-        tuple(
-            Assignment(
-                pod_set["name"],
-                pod_set["count"],
-                tuple((pod_set.get("flavors") or {}).items()),
-                tuple((r, to_amount(r, quantity)) for r, quantity in (pod_set.get("usage") or {}).items()),
-            )
-            for pod_set in raw["podSets"]
-        ),
     )
 
 

@@ -50,6 +50,11 @@ class WaitingReasons:
             subject(workload), "Admitted", str(workload.condition("Admitted").get("message", ""))
         )
 
+    def evicted(self, workload: WorkloadView) -> None:
+        """Tell the user that a Workload has to stop."""
+        evicted = workload.condition("Evicted")
+        self._events.record(subject(workload), evicted["reason"], evicted["message"])
+
     async def run(self) -> None:
         """Write reasons until cancelled."""
         while True:

@@ -41,6 +41,7 @@ class World:
         self.jobs: Store[JobView] = self._watch("/apis/batch/v1/jobs", parse_job)
         self.workloads: Store[WorkloadView] = self._watch(f"{OWN}/workloads", parse_workload)
         self.pods: Store[PodView] = self._watch("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
+        self.cohorts = self._watch(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._watch(f"{OWN}/clusterqueues", parse_object)
         self.local_queues = self._watch(f"{OWN}/localqueues", parse_object)
         self.flavors = self._watch(f"{OWN}/resourceflavors", parse_object)

@@ -89,14 +89,17 @@ class Contest:
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
-        for name in sorted(queues | self._redeem(now, plan)):
-            self._enter(name)
+        self._enter_all(queues | self._redeem(now, plan))
         while self._heap:
             _, entry = heapq.heappop(self._heap)
             self._inside.discard(entry.workload.queue)
             if entry.judged == self._decisions or self._still_first(entry):
                 self._decide(entry, now, plan)
             self._enter(entry.workload.queue)
+
+    def _enter_all(self, names: set[str]) -> None:
+        for name in sorted(names):
+            self._enter(name)
 
     def _enter(self, name: str) -> None:
         """Let a queue's next head compete; those that have no chance are parked on the way."""
@@ -163,11 +166,12 @@ class Contest:
         self._decisions += 1
         self._state.dequeue(workload.uid)
         if self._ledger.fits_really(admission.queue, summed(admission)):
-            self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
+            borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
             plan.admissions.append((workload, admission))
         else:
-            self._ledger.hold(workload, admission)
+            borrowed = self._ledger.hold(workload, admission)
             plan.planned[workload.uid] = admission
+        self._enter_all(self._state.exposed(admission.queue, borrowed))
 
     def _preempt(
         self, workload: Workload, admission: Admission, victims: list[Reservation], plan: Plan
@@ -177,13 +181,14 @@ class Contest:
         for victim in victims:
             self._ledger.evict(victim.holder, workload.uid)
             plan.evictions.append(Eviction(victim, workload, admission))
-        self._ledger.hold(workload, admission)
+        borrowed = self._ledger.hold(workload, admission)
         plan.planned[workload.uid] = admission
-        for name in sorted({name for victim in victims for name in self._state.freed_by(victim)}):
-            self._enter(name)
+        self._enter_all(self._state.exposed(admission.queue, borrowed))
+        for victim in victims:
+            self._enter_all(self._state.freed_by(victim))
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
-        """Admit those for whom a place is kept, as far as what is real allows; returns their queues."""
+        """Admit those whose place is kept, as far as what is real allows; returns the queues concerned."""
         if not self._ledger.holds:
             return set()
         redeemed = set()
@@ -194,4 +199,5 @@ class Contest:
                 self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
                 plan.admissions.append((hold.workload, hold.admission))
                 redeemed.add(hold.workload.queue)
+                redeemed |= self._state.exposed(hold.admission.queue, (key for key, _ in hold.usage))
         return redeemed

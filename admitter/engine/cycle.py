@@ -101,13 +101,15 @@ class Engine:
         """
         made = Reservation(holder, admission, workload, since)
         before = self.ledger.held(holder)
-        if before != made:
-            evicted_for = self.ledger.preemptor(holder)
-            self.ledger.reserve(made)
-            if evicted_for is not None:
-                self.ledger.evict(holder, evicted_for)
-            if before is not None:
-                self._state.freed_by(before)
+        if before is not None and before.admission == admission:
+            self.ledger.amend(made)
+            return
+        evicted_for = self.ledger.preemptor(holder)
+        self._state.exposed(admission.queue, self.ledger.reserve(made))
+        if evicted_for is not None:
+            self.ledger.evict(holder, evicted_for)
+        if before is not None:
+            self._state.freed_by(before)
 
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""

@@ -105,13 +105,22 @@ class Ledger:
         """The holds of a queue's workloads."""
         return list(self._holds_in.get(queue, {}).values())
 
-    def reserve(self, reservation: Reservation) -> None:
-        """Set what a holder has reserved, in place of what it had."""
+    def reserve(self, reservation: Reservation) -> list[FlavorResource]:
+        """Set what a holder has reserved, in place of what it had.
+
+        Returns:
+            In what a subtree borrows now that did not before, by the plan.
+        """
         self.release(reservation.holder)
         self._reservations[reservation.holder] = reservation
         self._in_queue[reservation.queue][reservation.holder] = reservation
         self.real.add(reservation.queue, reservation.usage)
-        self.planned.add(reservation.queue, reservation.usage)
+        return self.planned.add(reservation.queue, reservation.usage)
+
+    def amend(self, reservation: Reservation) -> None:
+        """Set what is known of a holder whose use stays the same."""
+        self._reservations[reservation.holder] = reservation
+        self._in_queue[reservation.queue][reservation.holder] = reservation
 
     def release(self, holder: str) -> Reservation | None:
         """Free what a holder has reserved; returns it."""
@@ -139,11 +148,11 @@ class Ledger:
             reservation = self._reservations[holder]
             self.planned.add(reservation.queue, reservation.usage)
 
-    def hold(self, workload: Workload, admission: Admission) -> None:
-        """Keep a place for a workload."""
+    def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
+        """Keep a place for a workload; returns what `reserve` does."""
         made = Hold(workload, admission, summed(admission))
         self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
-        self.planned.add(admission.queue, made.usage)
+        return self.planned.add(admission.queue, made.usage)
 
     def drop(self, uid: str) -> Hold | None:
         """Give up the place of a workload; returns it."""

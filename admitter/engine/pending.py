@@ -93,7 +93,7 @@ class Waiters:
         members.parked = refusal
         members.wait_in(self._places[root, key] for key in keys)
 
-    def freed(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
+    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
         """Who waits for one of some keys in a tree."""
         found: dict[Class, None] = {}
         for key in keys:

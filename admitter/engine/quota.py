@@ -43,17 +43,24 @@ class Cell:
         self.used = 0
         self.total = 0
 
-    def add(self, amount: int) -> None:
-        """Add use, or remove it if negative, here and above."""
+    def add(self, amount: int) -> bool:
+        """Add use, or remove it if negative, here and above.
+
+        Returns:
+            Whether a subtree borrows now that did not before.
+        """
         cell: Cell | None = self
         passed = amount
+        crossed = False
         while cell is not None:
             cell.total += amount
             if passed:
                 before, kept = cell.used, cell.kept
                 cell.used = after = before + passed
+                crossed |= before <= cell.own < after
                 passed = (after - kept if after > kept else 0) - (before - kept if before > kept else 0)
             cell = cell.parent
+        return crossed
 
     def available(self) -> int:
         """The largest request that fits here now; not positive if none does."""
@@ -217,17 +224,26 @@ class Book:
         """The use of a queue; what is missing is 0."""
         return self._used.get(queue, {})
 
-    def add(self, queue: str, usage: Iterable[tuple[FlavorResource, int]], sign: int = 1) -> None:
-        """Add use to a queue, or remove it with sign -1."""
+    def add(
+        self, queue: str, usage: Iterable[tuple[FlavorResource, int]], sign: int = 1
+    ) -> list[FlavorResource]:
+        """Add use to a queue, or remove it with sign -1.
+
+        Returns:
+            Where a subtree borrows now that did not before.
+        """
         self.refresh()
         used = self._used[queue]
+        crossed = []
         for key, amount in usage:
-            self.cell(queue, key).add(sign * amount)
+            if self.cell(queue, key).add(sign * amount):
+                crossed.append(key)
             used[key] = used.get(key, 0) + sign * amount
             if not used[key]:
                 del used[key]
         if not used:
             del self._used[queue]
+        return crossed
 
     def cell(self, queue: str, key: FlavorResource) -> Cell:
         """The cell of a queue."""

@@ -68,12 +68,27 @@ class State:
         Returns:
             The queues in which somebody was woken.
         """
-        woken = self._waiters.freed(self.tree.root(queue), keys)
+        woken = self._waiters.waiting(self.tree.root(queue), keys)
         for members in woken:
             members.wake()
         names = {members.queue for members in woken}
         self.changed |= names
         self.changed.add(queue)
+        return names
+
+    def exposed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
+        """Somebody may be preempted now who could not be before: whoever preempts is to be tried again.
+
+        Returns:
+            The queues in which somebody was woken.
+        """
+        names = set()
+        for members in self._waiters.waiting(self.tree.root(queue), keys):
+            waiting = self.tree.queues.get(members.queue)
+            if waiting is not None and waiting.preemption.allowed:
+                members.wake()
+                names.add(members.queue)
+        self.changed |= names
         return names
 
     def freed_by(self, reservation: Reservation) -> set[str]:

