@@ -29,6 +29,12 @@ INJECTED_ANNOTATION = f"{GROUP}/injected"
 SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 """On a pod of a simulated node: after how many seconds it completes."""
 
+SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
+"""On any object of a simulation: how long after the start it is applied."""
+
+SIMULATED_UNTIL_ANNOTATION = f"{GROUP}/simulated-until"
+"""On any object of a simulation: how long after the start it is deleted."""
+
 CONTROLLER_NAME = "admitter-controller"
 """The component that events name as their source."""
 

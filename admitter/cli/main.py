@@ -10,9 +10,11 @@ from admitter.cli import sandbox
 from admitter.cli.demo import DemoError, demo
 from admitter.cli.install import install
 from admitter.cli.run import run
+from admitter.cli.simulate import simulate
 from admitter.cli.uninstall import uninstall
 from admitter.cluster.errors import ClusterError
 from admitter.sandbox.errors import SandboxError
+from admitter.simulate.manifests import ManifestError
 
 app = typer.Typer(
     name="admitter",
@@ -25,6 +27,7 @@ app = typer.Typer(
 app.command()(install)
 app.command()(uninstall)
 app.command()(run)
+app.command()(simulate)
 app.add_typer(sandbox.app, name="sandbox")
 app.command()(demo)
 
@@ -39,6 +42,6 @@ def main() -> None:
     """Run a command; what went wrong is said in one line."""
     try:
         app()
-    except (ClusterError, SandboxError, DemoError) as error:
+    except (ClusterError, SandboxError, DemoError, ManifestError) as error:
         Console(stderr=True).print(f"[bold red]error:[/bold red] {error}", highlight=False, soft_wrap=True)
         sys.exit(1)

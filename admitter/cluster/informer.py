@@ -5,6 +5,7 @@ Next step: the listeners of the store (`admitter.controllers`).
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Generic
 
@@ -25,33 +26,40 @@ LONGEST_PAUSE_SECONDS: Final = 10.0
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Source(Generic[V]):
+    """A collection of the API server, and the store for what is in it.
+
+    Attributes:
+        path: of the collection, such as `/apis/batch/v1/jobs`.
+        parse: keeps the fields that are used.
+        selector: a label selector, to watch less than everything.
+        store: where the views go.
+    """
+
+    path: str
+    parse: Callable[[Json], V]
+    selector: str = ""
+    store: Store[V] = field(default_factory=Store)
+
+
 class Informer(Generic[V]):
     """Lists and watches one collection, for as long as `run` is not cancelled."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        path: str,
-        parse: Callable[[Json], V],
-        *,
-        selector: str = "",
-        random: Random,
-    ) -> None:
+    def __init__(self, transport: Transport, source: Source[V], random: Random) -> None:
         """Prepare; nothing is read yet.
 
         Args:
             transport: where to read.
-            path: of the collection, such as `/apis/batch/v1/jobs`.
-            parse: keeps the fields that are used.
-            selector: a label selector, to watch less than everything.
+            source: what to read, and where to keep it.
             random: spreads the ends of watches over time.
         """
-        self.store: Store[V] = Store()
         self.synced = asyncio.Event()
-        self.path = path
+        self.path = source.path
+        self.store = source.store
         self._transport = transport
-        self._parse = parse
-        self._selector = {"labelSelector": selector} if selector else {}
+        self._parse = source.parse
+        self._selector = {"labelSelector": source.selector} if source.selector else {}
         self._random = random
         self._version = ""
 

@@ -9,6 +9,7 @@ from random import Random
 import structlog
 
 from admitter.cluster.errors import ClusterError, NotFoundError
+from admitter.cluster.informer import Informer
 from admitter.cluster.store import Key, Listener, Store, V
 from admitter.cluster.transport import Transport
 from admitter.controllers.admission import Admissions
@@ -32,7 +33,8 @@ class Manager:
 
     def __init__(self, transport: Transport, clock: Clock, random: Random) -> None:
         self._transport = transport
-        self._world = World(transport, random)
+        self._world = World()
+        self._informers = [Informer(transport, source, random) for source in self._world.sources]
         engine = Engine()
         self._catalog = Catalog(self._world, engine, self._cluster_queue_rules_changed)
         self._events = Events(transport, clock)
@@ -51,8 +53,10 @@ class Manager:
         3. Changes are followed, and decisions written.
         """
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._world.run(), name="world")
-            await self._world.wait_synced()
+            for informer in self._informers:
+                group.create_task(informer.run(), name=f"informer {informer.path}")
+            for informer in self._informers:
+                await informer.synced.wait()
             await self._say_what_guards()
             self._feed()
             group.create_task(self._admissions.run(), name="admissions")

@@ -1,14 +1,12 @@
-"""Everything the controllers read: one informer a kind, and the indexes over them."""
+"""Everything the controllers read: one store a kind, and the indexes over them."""
 
-import asyncio
 from collections.abc import Callable
 from hashlib import sha256
-from random import Random
 from typing import Any, Final
 
-from admitter.cluster.informer import Informer
+from admitter.cluster.informer import Source
 from admitter.cluster.store import Index, Key, Store, V
-from admitter.cluster.transport import Json, Transport
+from admitter.cluster.transport import Json
 from admitter.controllers.views import (
     JobView,
     PodView,
@@ -34,21 +32,19 @@ def workload_name(job: JobView) -> str:
 class World:
     """The newest known state of the cluster."""
 
-    def __init__(self, transport: Transport, random: Random) -> None:
-        self._transport = transport
-        self._random = random
-        self._informers: list[Informer[Any]] = []
-        self.jobs: Store[JobView] = self._watch("/apis/batch/v1/jobs", parse_job)
-        self.workloads: Store[WorkloadView] = self._watch(f"{OWN}/workloads", parse_workload)
-        self.pods: Store[PodView] = self._watch("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
-        self.cohorts = self._watch(f"{OWN}/cohorts", parse_object)
-        self.cluster_queues = self._watch(f"{OWN}/clusterqueues", parse_object)
-        self.local_queues = self._watch(f"{OWN}/localqueues", parse_object)
-        self.flavors = self._watch(f"{OWN}/resourceflavors", parse_object)
-        self.namespaces = self._watch("/api/v1/namespaces", parse_object)
-        self.limit_ranges = self._watch("/api/v1/limitranges", parse_object)
-        self.priority_classes = self._watch("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
-        self.runtime_classes = self._watch("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
+    def __init__(self) -> None:
+        self.sources: list[Source[Any]] = []
+        self.jobs: Store[JobView] = self._keep("/apis/batch/v1/jobs", parse_job)
+        self.workloads: Store[WorkloadView] = self._keep(f"{OWN}/workloads", parse_workload)
+        self.pods: Store[PodView] = self._keep("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
+        self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
+        self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
+        self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
+        self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
+        self.namespaces = self._keep("/api/v1/namespaces", parse_object)
+        self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
+        self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
+        self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
 
         self._jobs_by_workload = Index(self.jobs, lambda job: (job.namespace, workload_name(job)))
         self.jobs_by_namespace = Index(self.jobs, lambda job: job.namespace)
@@ -61,21 +57,10 @@ class World:
         self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
         self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
 
-    def _watch(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
-        informer = Informer(self._transport, path, parse, selector=selector, random=self._random)
-        self._informers.append(informer)
-        return informer.store
-
-    async def run(self) -> None:
-        """Keep the stores current until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for informer in self._informers:
-                group.create_task(informer.run(), name=f"informer {informer.path}")
-
-    async def wait_synced(self) -> None:
-        """Wait until every store has been filled."""
-        for informer in self._informers:
-            await informer.synced.wait()
+    def _keep(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
+        source = Source(path, parse, selector)
+        self.sources.append(source)
+        return source.store
 
     def job_of(self, key: Key) -> JobView | None:
         """The Job whose Workload has this key, whether or not the Workload exists."""

@@ -123,14 +123,15 @@ class Pending:
         """A workload that waits."""
         return self._class_of[uid].members[uid]
 
-    def add(self, workload: Workload) -> None:
-        """Let a workload wait."""
+    def add(self, workload: Workload) -> Class:
+        """Let a workload wait; returns its class."""
         shape = (workload.priority, workload.pod_sets)
         members = self._classes.get(shape)
         if members is None:
             members = self._classes[shape] = Class(self._queue)
         self._class_of[workload.uid] = members
         members.add(workload)
+        return members
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""

@@ -7,6 +7,7 @@ from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.pending import Pending, Waiters
+from admitter.engine.policy import WithinQueue
 from admitter.engine.quota import Tree
 
 
@@ -42,7 +43,13 @@ class State:
         self._queue_of[workload.uid] = workload.queue
         if workload.queue not in self.pending:
             self.pending[workload.queue] = Pending(workload.queue)
-        self.pending[workload.queue].add(workload)
+        members = self.pending[workload.queue].add(workload)
+        queue = self.tree.queues.get(workload.queue)
+        age_counts = (
+            queue is not None and queue.preemption.within is WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
+        )
+        if age_counts and members.head() is workload:
+            members.wake()  # it is older than those for whom nobody could be preempted
         self.changed.add(workload.queue)
 
     def dequeue(self, uid: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from admitter.cluster import informer as informer_module
-from admitter.cluster.informer import Informer
+from admitter.cluster.informer import Informer, Source
 from admitter.controllers.views import ObjectView, parse_object
 from tests.io.faulty_server import FaultyServer, bookmark, connected, event, thing
 
@@ -22,7 +22,7 @@ def page(version: int, *items: dict[str, Any], more: str = "") -> tuple[int, dic
 @asynccontextmanager
 async def informed(server: FaultyServer) -> AsyncIterator[Informer[ObjectView]]:
     async with connected(server) as transport:
-        informer = Informer(transport, "/things", parse_object, random=Random(1))
+        informer = Informer(transport, Source("/things", parse_object), Random(1))
         running = asyncio.create_task(informer.run())
         try:
             yield informer

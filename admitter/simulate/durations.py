@@ -1,0 +1,33 @@
+"""Durations as people and Go write them."""
+
+import re
+from fractions import Fraction
+
+_UNITS = {
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "m": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+class InvalidDurationError(ValueError):
+    """A text that is no duration."""
+
+
+def parse_duration(text: str) -> float:
+    """Seconds in a duration such as `30`, `500ms`, `90s` or `1h30m`.
+
+    Raises:
+        InvalidDurationError: it is none.
+    """
+    written = str(text).strip()
+    if _SECONDS.fullmatch(written):
+        return float(written)
+    parts = _PART.findall(written)
+    if not parts or "".join(number + unit for number, unit in parts) != written:
+        raise InvalidDurationError(f"{text!r} is not a duration such as 30, 500ms, 90s or 1h30m")
+    return float(sum(Fraction(number) * _UNITS[unit] for number, unit in parts))

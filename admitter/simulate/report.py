@@ -1,0 +1,143 @@
+"""What a simulation came to, as JSON and as tables."""
+
+from collections import Counter
+from typing import Any
+
+from rich.table import Table
+
+from admitter.engine.amounts import to_quantity
+from admitter.simulate.simulator import Event, Item, Simulator, timestamp
+
+Json = dict[str, Any]
+
+_QUEUE_HEADINGS = (
+    *("CLUSTERQUEUE", "COHORT", "FLAVOR", "RESOURCE"),
+    *("USED", "BORROWED", "PENDING", "ADMITTED"),
+)
+
+
+def event_json(event: Event) -> Json:
+    """An event."""
+    return {
+        "time": timestamp(event.time),
+        "type": event.kind,
+        "namespace": event.key[0],
+        "name": event.key[1],
+        "clusterQueue": event.queue,
+        "reason": event.reason,
+        "preemptor": "/".join(event.preemptor) if event.preemptor else None,
+    }
+
+
+def result_json(simulator: Simulator, events: list[Event]) -> Json:
+    """All of it."""
+    positions = _positions(simulator)
+    return {
+        "workloads": [_workload_json(item, positions) for item in _ordered(simulator)],
+        "events": [event_json(event) for event in events],
+        "clusterQueues": [_queue_json(simulator, name) for name in sorted(simulator.queue_names())],
+        "errors": [{"object": error.object, "message": error.message} for error in simulator.errors],
+    }
+
+
+def _ordered(simulator: Simulator) -> list[Item]:
+    return sorted(simulator.items.values(), key=lambda item: item.view.key)
+
+
+def _workload_json(item: Item, positions: dict[str, int]) -> Json:
+    admission = item.admission if item.state != "Pending" else None
+    waits = item.state == "Pending" and item.waiting is not None
+    return {
+        "namespace": item.view.namespace,
+        "name": item.view.name,
+        "job": item.job.name if item.job is not None else None,
+        "state": item.state,
+        "clusterQueue": item.queue,
+        "borrowing": item.borrowing and item.state == "Admitted",
+        "podSets": [
+            {
+                "name": pod_set.name,
+                "count": pod_set.count,
+                "flavors": dict(pod_set.flavors),
+                "usage": {resource: to_quantity(resource, amount) for resource, amount in pod_set.usage},
+            }
+            for pod_set in (admission.pod_sets if admission is not None else ())
+        ],
+        "reason": item.waiting.reason if waits and item.waiting else "",
+        "message": item.waiting.message if waits and item.waiting else "",
+        "position": positions.get(item.view.uid),
+    }
+
+
+def _positions(simulator: Simulator) -> dict[str, int]:
+    """The place of each waiting workload in its ClusterQueue, from 1."""
+    waiting = [item for item in simulator.items.values() if item.state == "Pending"]
+    waiting.sort(key=lambda item: (-item.view.spec.get("priority", 0), item.created, item.view.uid))
+    places: Counter[str | None] = Counter()
+    found = {}
+    for item in waiting:
+        places[item.queue] += 1
+        found[item.view.uid] = places[item.queue]
+    return found
+
+
+def _queue_json(simulator: Simulator, name: str) -> Json:
+    usage: dict[str, dict[str, Json]] = {}
+    queue = simulator.engine.tree.queues.get(name)
+    used = simulator.engine.ledger.used(name)
+    for flavor, resource in [*(queue.quotas if queue is not None else ()), *used]:
+        amount = used.get((flavor, resource), 0)
+        cell = simulator.engine.ledger.real.cell(name, (flavor, resource))
+        usage.setdefault(flavor, {})[resource] = {
+            "used": to_quantity(resource, amount),
+            "borrowed": to_quantity(resource, max(0, amount - cell.own)),
+        }
+    states = Counter(item.state for item in simulator.items.values() if item.queue == name)
+    return {
+        "name": name,
+        "cohort": queue.cohort or None if queue is not None else None,
+        "usage": usage,
+        "pending": states["Pending"] + states["Preempted"],
+        "admitted": states["Admitted"],
+    }
+
+
+def workload_table(result: Json) -> Table:
+    """Workloads, one a line."""
+    table = Table(box=None, header_style="bold")
+    for heading in ("NAMESPACE", "NAME", "CLUSTERQUEUE", "STATUS", "FLAVORS", "POSITION"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("WHY IT WAITS", overflow="fold")
+    for row in result["workloads"]:
+        flavors = dict.fromkeys(f for pod_set in row["podSets"] for f in pod_set["flavors"].values())
+        state = row["state"] + (", borrowing" if row["borrowing"] else "")
+        place = str(row["position"] or "")
+        name = row["job"] or row["name"]
+        table.add_row(
+            row["namespace"], name, row["clusterQueue"], state, ", ".join(flavors), place, row["message"]
+        )
+    return table
+
+
+def queue_table(result: Json) -> Table:
+    """ClusterQueues with their use, one flavor and resource a line."""
+    table = Table(box=None, header_style="bold")
+    for heading in (
+        "CLUSTERQUEUE",
+        "COHORT",
+        "FLAVOR",
+        "RESOURCE",
+        "USED",
+        "BORROWED",
+        "PENDING",
+        "ADMITTED",
+    ):
+        table.add_column(heading, no_wrap=True)
+    for row in result["clusterQueues"]:
+        first = (row["name"], row["cohort"] or "", str(row["pending"]), str(row["admitted"]))
+        for flavor, resources in row["usage"].items() or [("", {"": {"used": "", "borrowed": ""}})]:
+            for resource, use in resources.items():
+                name, cohort, pending, admitted = first
+                table.add_row(name, cohort, flavor, resource, use["used"], use["borrowed"], pending, admitted)
+                first = ("", "", "", "")
+    return table

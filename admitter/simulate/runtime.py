@@ -1,0 +1,39 @@
+"""For how long a workload of a simulation runs once it is admitted."""
+
+import math
+from typing import Any
+
+from admitter.names import SIMULATED_RUNTIME_ANNOTATION
+from admitter.simulate.durations import InvalidDurationError, parse_duration
+
+
+def runtime(manifest: dict[str, Any]) -> float | None:
+    """Seconds that a Job or Workload runs; None: for ever.
+
+    An annotation on the object itself is the time of all of it. One on a Job's pod template, which is
+    what simulated nodes go by, is the time of a pod: with more completions than parallelism the Job
+    takes several times that.
+
+    Raises:
+        InvalidDurationError: names the annotation.
+    """
+    own = _annotation(manifest.get("metadata"))
+    if own is not None:
+        return own
+    spec = manifest.get("spec") or {}
+    pod = _annotation((spec.get("template") or {}).get("metadata"))
+    if pod is None:
+        return None
+    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+    waves = math.ceil(completions / parallelism) if completions and parallelism else 1
+    return pod * waves
+
+
+def _annotation(metadata: dict[str, Any] | None) -> float | None:
+    text = ((metadata or {}).get("annotations") or {}).get(SIMULATED_RUNTIME_ANNOTATION)
+    try:
+        return None if text is None else parse_duration(text)
+    except InvalidDurationError as error:
+        raise InvalidDurationError(
+            f"metadata.annotations[{SIMULATED_RUNTIME_ANNOTATION}]: {error}"
+        ) from error

@@ -1,0 +1,371 @@
+"""Runs a timeline: the controllers' catalog and gate and the engine, with a clock that jumps.
+
+A step is: take in what changes now, run one cycle of the engine, let its plan come true at once.
+Evicted workloads end at once and wait again; what was admitted ends after its runtime.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from admitter.cluster.store import Store
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.derive import workload_spec
+from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.messages import waiting_message
+from admitter.controllers.views import (
+    JobView,
+    ObjectView,
+    WorkloadView,
+    parse_job,
+    parse_object,
+    parse_workload,
+)
+from admitter.controllers.world import World, workload_name
+from admitter.convert import workloads
+from admitter.engine.amounts import InvalidQuantityError
+from admitter.engine.contest import Plan
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission, Workload
+from admitter.simulate.durations import InvalidDurationError
+from admitter.simulate.manifests import Change, Invalid, Timeline, title
+from admitter.simulate.runtime import runtime
+
+Json = dict[str, Any]
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a workload.
+
+    Attributes:
+        time: when, in seconds since the epoch.
+        kind: `Admitted`, `Preempted`, `Evicted` or `Finished`.
+        key: namespace and name of the Workload.
+        queue: the ClusterQueue.
+        reason: one word.
+        preemptor: namespace and name of the Workload it was preempted for.
+    """
+
+    time: float
+    kind: str
+    key: Key
+    queue: str
+    reason: str
+    preemptor: Key | None = None
+
+
+@dataclass(slots=True)
+class Item:
+    """A workload of the simulation.
+
+    Attributes:
+        view: the Workload, as the controllers see it.
+        job: the Job it was made for; None for a Workload of its own.
+        runtime: for how long it runs once it is admitted, in seconds; None: for ever.
+        state: `Pending`, `Admitted`, `Preempted` or `Finished`.
+        admission: what it holds, or held last.
+        borrowing: whether its queue borrowed for it.
+        starts: how often it was admitted, so that the end of an earlier start is told from the last's.
+        waiting: why it waits.
+        queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
+    """
+
+    view: WorkloadView
+    job: JobView | None
+    runtime: float | None
+    state: str = "Pending"
+    admission: Admission | None = None
+    borrowing: bool = False
+    starts: int = 0
+    waiting: Waiting | None = None
+    queue: str | None = None
+
+    @property
+    def created(self) -> float:
+        """What its age counts from, in seconds since the epoch."""
+        return self.job.created if self.job is not None else self.view.created
+
+
+@dataclass(order=True, slots=True)
+class _End:
+    time: float
+    uid: str
+    start: int = field(compare=False)
+
+
+class Simulator:
+    """One simulation."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.now = timeline.start
+        self.engine = Engine()
+        self.world = World()
+        self.items: dict[str, Item] = {}
+        self.errors: list[Invalid] = list(timeline.errors)
+        self.cycles = 0
+        self._catalog = Catalog(self.world, self.engine, lambda _: None)
+        self._gate = Gate(self.world, self._catalog)
+        self._changes = list(reversed(timeline.changes))
+        self._ends: list[_End] = []
+        self._leaving: list[str] = []
+        self._serial = 0
+        self._lives: Counter[str] = Counter()
+        self._numbers: dict[str, int] = {}
+
+    def run(self, *, cycles: int | None = None, until: float | None = None) -> Iterator[Event]:
+        """Go on until nothing changes any more.
+
+        Args:
+            cycles: stop after so many.
+            until: stop at this time, in seconds since the epoch.
+        """
+        while True:
+            yield from self._take_in()
+            self._let_go()
+            if self.engine.changed:
+                self.cycles += 1
+                yield from self._come_true(self.engine.cycle(self.now))
+                if self.cycles == cycles:
+                    return
+                continue
+            following = self._next_time()
+            if following is None or (until is not None and following > until):
+                return
+            self.now = following
+
+    def queue_names(self) -> set[str]:
+        """All ClusterQueues there are."""
+        return {view.name for view in self.world.cluster_queues}
+
+    def _next_time(self) -> float | None:
+        times = [self._changes[-1].time] if self._changes else []
+        times += [self._ends[0].time] if self._ends else []
+        return min(times, default=None)
+
+    def _take_in(self) -> Iterator[Event]:
+        """Ends, arrivals and edits of this moment."""
+        while self._ends and self._ends[0].time <= self.now:
+            end = heapq.heappop(self._ends)
+            item = self.items.get(end.uid)
+            if item is not None and item.state == "Admitted" and item.starts == end.start:
+                item.state = "Finished"
+                self.engine.release(end.uid)
+                assert item.admission is not None
+                yield self._event("Finished", item, "JobSucceeded")
+        defined = False
+        while self._changes and self._changes[-1].time <= self.now:
+            change = self._changes.pop()
+            defined |= self._apply(change)
+        if defined:
+            yield from self._define()
+
+    def _apply(self, change: Change) -> bool:
+        """Take in one object; True if it may concern workloads other than itself."""
+        self._serial += 1
+        manifest, metadata = change.object, change.object["metadata"]
+        kind, key = manifest["kind"], (metadata.get("namespace", ""), metadata["name"])
+        raw = {**manifest, "metadata": self._completed(metadata, kind, change.time, gone=change.gone)}
+        if kind == "Job":
+            self._job(raw, key, gone=change.gone)
+            return False
+        if kind == "Workload":
+            self._workload(raw, key, gone=change.gone)
+            return False
+        store = self._store(kind)
+        if store is not None and change.gone:
+            store.delete(key, raw["metadata"]["uid"])
+        elif store is not None:
+            store.apply(parse_object(raw))
+        match kind:
+            case "ResourceFlavor":
+                self._catalog.flavor_changed(key[1])
+            case "Cohort":
+                self._catalog.cohort_changed(key[1])
+            case "ClusterQueue":
+                self._catalog.queue_changed(key[1])
+        return True
+
+    def _completed(self, metadata: Json, kind: str, time: float, *, gone: bool) -> Json:
+        """Metadata with what an API server would have added; it changes with each version."""
+        base = "/".join((kind, metadata.get("namespace", ""), metadata["name"]))
+        number = self._numbers.setdefault(base, self._serial)
+        uid = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
+        self._lives[base] += gone
+        created = metadata.get("creationTimestamp") or timestamp(time)
+        return {**metadata, "uid": uid, "resourceVersion": str(self._serial), "creationTimestamp": created}
+
+    def _store(self, kind: str) -> Store[ObjectView] | None:
+        stores = {
+            "Namespace": self.world.namespaces,
+            "LimitRange": self.world.limit_ranges,
+            "PriorityClass": self.world.priority_classes,
+            "RuntimeClass": self.world.runtime_classes,
+            "ResourceFlavor": self.world.flavors,
+            "Cohort": self.world.cohorts,
+            "ClusterQueue": self.world.cluster_queues,
+            "LocalQueue": self.world.local_queues,
+        }
+        return stores.get(kind)
+
+    def _job(self, raw: Json, key: Key, *, gone: bool) -> None:
+        raw["spec"] = {**raw["spec"], "suspend": True}
+        job = parse_job(raw)
+        if gone:
+            self.world.jobs.delete(key, job.uid)
+            self._forget(job.uid)
+        else:
+            self.world.jobs.apply(job)
+            self._enter(raw, key, job)
+
+    def _enter(self, raw: Json, key: Key, job: JobView) -> None:
+        """Let a Job wait, or wait as what it is now."""
+        if job.queue is None:
+            self._forget(job.uid)
+            return
+        try:
+            lasts = runtime(raw)
+            spec = workload_spec(job, self.world)
+        except (InvalidDurationError, InvalidQuantityError) as error:
+            self.errors.append(Invalid(title(raw), str(error)))
+            return
+        metadata = {**raw["metadata"], "name": workload_name(job)}
+        view = parse_workload({"metadata": metadata, "spec": spec})
+        self._namespace(key[0])
+        self._put(view, job, lasts)
+
+    def _workload(self, raw: Json, key: Key, *, gone: bool) -> None:
+        view = parse_workload(raw)
+        if gone:
+            self._forget(view.uid)
+            return
+        try:
+            lasts = runtime(raw)
+        except InvalidDurationError as error:
+            self.errors.append(Invalid(title(raw), str(error)))
+            return
+        self._namespace(key[0])
+        item = self._put(view, None, lasts)
+        if view.admission is not None and not item.starts:
+            self._begin(item, view.admission, self.now)
+            self.engine.reserve(
+                view.uid, view.admission, self._competitor(item, view.admission.queue), self.now
+            )
+
+    def _namespace(self, name: str) -> None:
+        """A namespace that is used exists."""
+        if self.world.namespaces.get(("", name)) is None:
+            self._serial += 1
+            labels = {"kubernetes.io/metadata.name": name}
+            metadata = {"name": name, "uid": f"Namespace//{name}", "resourceVersion": str(self._serial)}
+            self.world.namespaces.apply(parse_object({"metadata": metadata | {"labels": labels}}))
+
+    def _put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
+        known = self.items.get(view.uid)
+        if known is None:
+            known = self.items[view.uid] = Item(view, job, lasts)
+        known.view, known.job, known.runtime = view, job, lasts
+        self._evaluate(known)
+        return known
+
+    def _forget(self, uid: str) -> None:
+        if self.items.pop(uid, None) is not None:
+            self.engine.withdraw(uid)
+            self.engine.release(uid)
+
+    def _define(self) -> Iterator[Event]:
+        """Definitions changed: whoever waits is looked at again, and drained queues are emptied."""
+        for item in self.items.values():
+            if item.state == "Admitted":
+                assert item.admission is not None
+                local = self.world.local_queues.get((item.view.namespace, item.view.queue))
+                drained = local is not None and local.spec.get("stopPolicy") == "HoldAndDrain"
+                if drained or self._catalog.queue(item.admission.queue).drains:
+                    yield self._event("Evicted", item, "Stopped")
+                    self._leaving.append(item.view.uid)
+            elif item.state != "Finished":
+                if item.job is not None:
+                    self._again(item)
+                self._evaluate(item)
+
+    def _again(self, item: Item) -> None:
+        """Derive a Job's Workload anew: limit ranges and classes may have changed."""
+        assert item.job is not None
+        try:
+            spec = workload_spec(item.job, self.world)
+        except InvalidQuantityError:
+            return  # told when the Job came
+        if spec != item.view.spec:
+            metadata = {"namespace": item.view.namespace, "name": item.view.name, "uid": item.view.uid}
+            version = {
+                "resourceVersion": str(self._serial),
+                "creationTimestamp": timestamp(item.view.created),
+            }
+            item.view = parse_workload({"metadata": metadata | version, "spec": spec})
+
+    def _evaluate(self, item: Item) -> None:
+        """Let a workload compete, or say why it may not."""
+        if item.state in {"Admitted", "Finished"}:
+            return
+        local = self.world.local_queues.get((item.view.namespace, item.view.queue))
+        item.queue = str(local.spec["clusterQueue"]) if local is not None else None
+        outcome = self._gate.check(item.view, item.job)
+        if isinstance(outcome, Waiting):
+            item.waiting = outcome
+            self.engine.withdraw(item.view.uid)
+            return
+        try:
+            self.engine.submit(self._competitor(item, outcome))
+        except InvalidQuantityError as error:
+            item.waiting = Waiting("InvalidRequests", f"its requests can't be counted: {error}")
+
+    def _competitor(self, item: Item, queue: str) -> Workload:
+        return workloads.workload(item.view.uid, queue, item.view.spec, item.created)
+
+    def _let_go(self) -> None:
+        """Evicted workloads end, and wait again in their old place."""
+        leaving, self._leaving = self._leaving, []
+        for uid in leaving:
+            item = self.items.get(uid)
+            if item is not None:
+                item.state, item.admission = "Pending", None
+                self.engine.release(uid)
+                self._evaluate(item)
+
+    def _come_true(self, plan: Plan) -> Iterator[Event]:
+        for uid, refusal in plan.refusals.items():
+            self.items[uid].waiting = Waiting(refusal.reason, waiting_message(refusal))
+        for workload, admission in plan.admissions:
+            item = self.items[workload.uid]
+            self._begin(item, admission, self.now)
+            yield self._event("Admitted", item, "Admitted")
+        for eviction in plan.evictions:
+            item = self.items[eviction.victim.holder]
+            item.state = "Preempted"
+            self._leaving.append(eviction.victim.holder)
+            yield self._event("Preempted", item, "Preempted", self.items[eviction.preemptor.uid].view.key)
+
+    def _begin(self, item: Item, admission: Admission, now: float) -> None:
+        item.state, item.admission, item.waiting = "Admitted", admission, None
+        item.starts += 1
+        item.queue = admission.queue
+        book = self.engine.ledger.real
+        item.borrowing = any(book.cell(admission.queue, key).borrows() for key, _ in admission.usage())
+        if item.runtime is not None:
+            heapq.heappush(self._ends, _End(now + item.runtime, item.view.uid, item.starts))
+
+    def _event(self, kind: str, item: Item, reason: str, preemptor: Key | None = None) -> Event:
+        queue = item.admission.queue if item.admission is not None else ""
+        return Event(self.now, kind, item.view.key, queue, reason, preemptor)
+
+
+def timestamp(time: float) -> str:
+    """A time as the API writes it, with fractions of a second if it has any."""
+    moment = datetime.fromtimestamp(time, UTC)
+    return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds").replace(
+        "+00:00", "Z"
+    )

@@ -1,0 +1,214 @@
+"""`admitter simulate`: manifests in, decisions out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from admitter.install.bundle import bundled
+from tests.cluster.objects import Json, cluster_queue, job, local_queue, resource_flavor
+
+QUEUES = [
+    resource_flavor("default", {}),
+    cluster_queue("total", {"cpu": {"default": "4"}}),
+    local_queue("team", "total"),
+]
+    resource_flavor("default", {}),
+    cluster_queue("total", {"cpu": {"default": "4"}}),
+    local_queue("team", "total"),
+]
+
+
+def simulate(tmp_path: Path, *manifests: Json, options: list[str] | None = None, exit_code: int = 0) -> Any:
+    """The JSON result for some manifests."""
+    path = tmp_path / "manifests.yaml"
+    path.write_text(yaml.safe_dump_all(manifests))
+    answer = admitter("simulate", str(path), "-o", "json", *(options or []))
+    assert answer.returncode == exit_code, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def admitter(*arguments: str, content: str = "") -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "admitter", *arguments]
+    return subprocess.run(command, input=content, capture_output=True, text=True, check=False, timeout=60)
+
+
+def asks(
+    name: str, cpu: int, *, created: str = "2026-01-01T00:00:00Z", lasts: str | None = None, **more: Any
+) -> Json:
+    made = job("team", name, requests={"cpu": str(cpu)}, seconds=None, **more)
+    made["metadata"]["creationTimestamp"] = created
+    if lasts is not None:
+        annotate(made, "simulated-runtime", lasts)
+    return made
+
+
+def annotate(manifest: Json, name: str, value: str) -> Json:
+    manifest["metadata"].setdefault("annotations", {})[f"admitter.dev/{name}"] = value
+    return manifest
+
+
+def states(result: Json) -> dict[str, str]:
+    return {row["job"] or row["name"]: row["state"] for row in result["workloads"]}
+
+
+def happened(result: Json) -> list[tuple[str, str, str]]:
+    return [(e["time"][11:19], e["type"], e["name"].split("-")[1]) for e in result["events"]]
+
+
+def test_the_examples_of_the_demo_get_what_the_cluster_gives_them() -> None:
+    examples = bundled("manifests") / "examples"
+    answer = admitter("simulate", str(examples / "queues.yaml"), str(examples / "jobs.yaml"), "-o", "json")
+    result = json.loads(answer.stdout)
+    assert set(states(result).values()) == {"Finished"}
+    flavors = {row["job"]: row["podSets"][0]["flavors"] for row in result["workloads"]}
+    assert flavors["sweep-1"] == {"cpu": "spot", "memory": "spot"}
+    assert flavors["report-1"] == {"cpu": "on-demand", "memory": "on-demand"}
+    assert flavors["train-1"] == {"cpu": "spot", "memory": "spot", "nvidia.com/gpu": "vendor1"}
+    assert flavors["train-3"] == {"cpu": "on-demand", "memory": "on-demand", "nvidia.com/gpu": "vendor2"}
+
+
+def test_what_runs_ends_and_lets_the_next_in(tmp_path: Path) -> None:
+    result = simulate(tmp_path, *QUEUES, asks("one", 3, lasts="90s"), asks("two", 3, lasts="1m"))
+    assert happened(result) == [
+        ("00:00:00", "Admitted", "one"),
+        ("00:01:30", "Finished", "one"),
+        ("00:01:30", "Admitted", "two"),
+        ("00:02:30", "Finished", "two"),
+    ]
+
+
+def test_who_waits_is_told_why_and_where(tmp_path: Path) -> None:
+    result = simulate(tmp_path, *QUEUES, asks("one", 3), asks("two", 3), asks("three", 3))
+    rows = {row["job"]: row for row in result["workloads"]}
+    assert (rows["two"]["state"], rows["two"]["reason"]) == ("Pending", "InsufficientQuota")
+    assert rows["two"]["message"] == (
+        "asks for 3 cpu from ClusterQueue total: too much of the 4 cpu of default is in use"
+    )
+    assert [rows[name]["position"] for name in ("one", "two", "three")] == [None, 1, 2]
+    (queue,) = result["clusterQueues"]
+    assert queue == {
+        "name": "total",
+        "cohort": None,
+        "usage": {"default": {"cpu": {"used": "3", "borrowed": "0"}}},
+        "pending": 2,
+        "admitted": 1,
+    }
+
+
+PREEMPTING = cluster_queue(
+    "total", {"cpu": {"default": "4"}}, preemption={"withinClusterQueue": "LowerPriority"}
+)
+URGENT = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "urgent"},
+    "value": 9,
+}
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "urgent"},
+    "value": 9,
+}
+
+
+def preemption() -> list[Json]:
+    late = asks("urgent", 3, created="2026-01-01T00:01:00Z", lasts="30s", pod={"priorityClassName": "urgent"})
+    return [QUEUES[0], PREEMPTING, QUEUES[2], URGENT, asks("long", 3, lasts="10m"), late]
+
+
+def test_one_cycle_shows_a_preemption_under_way(tmp_path: Path) -> None:
+    result = simulate(tmp_path, *preemption(), options=["--cycles", "2"])
+    assert states(result) == {"long": "Preempted", "urgent": "Pending"}
+    assert result["events"][-1]["preemptor"].startswith("team/job-urgent-")
+
+
+def test_a_victim_waits_in_its_old_place_and_starts_anew(tmp_path: Path) -> None:
+    result = simulate(tmp_path, *preemption())
+    assert happened(result) == [
+        ("00:00:00", "Admitted", "long"),
+        ("00:01:00", "Preempted", "long"),
+        ("00:01:00", "Admitted", "urgent"),
+        ("00:01:30", "Finished", "urgent"),
+        ("00:01:30", "Admitted", "long"),
+        ("00:11:30", "Finished", "long"),
+    ]
+
+
+def test_a_policy_that_changes_on_the_way(tmp_path: Path) -> None:
+    larger = annotate(cluster_queue("total", {"cpu": {"default": "6"}}), "simulated-at", "45s")
+    result = simulate(tmp_path, *QUEUES, asks("one", 3), asks("two", 3), larger)
+    assert happened(result)[-1] == ("00:00:45", "Admitted", "two")
+
+
+def test_an_object_that_goes_and_comes_back(tmp_path: Path) -> None:
+    gone = annotate(local_queue("team", "total"), "simulated-until", "1m")
+    back = annotate(local_queue("team", "total"), "simulated-at", "3m")
+    late = asks("late", 1, created="2026-01-01T00:02:00Z")
+    result = simulate(tmp_path, *QUEUES[:2], gone, back, asks("early", 1), late)
+    assert happened(result) == [("00:00:00", "Admitted", "early"), ("00:03:00", "Admitted", "late")]
+
+
+def test_until_stops_the_clock(tmp_path: Path) -> None:
+    result = simulate(tmp_path, *QUEUES, asks("one", 3, lasts="90s"), options=["--until", "1m"])
+    assert states(result) == {"one": "Admitted"}
+
+
+def test_a_workload_that_is_admitted_already_counts(tmp_path: Path) -> None:
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Workload"}
+    pod_set = {"name": "main", "count": 1, "requests": {"cpu": "2"}}
+    admission = {
+        "clusterQueue": "total",
+        "podSets": [{"name": "main", "count": 1, "flavors": {"cpu": "default"}, "usage": {"cpu": "2"}}],
+    }
+    running = {
+        **kind,
+        "metadata": {"name": "runs", "namespace": "team"},
+        "spec": {"queueName": "main", "podSets": [pod_set]},
+        "status": {"admission": admission},
+    }
+    result = simulate(tmp_path, *QUEUES, running, asks("one", 3))
+    assert states(result) == {"runs": "Admitted", "one": "Pending"}
+
+
+def test_a_pods_runtime_counts_once_for_each_wave_of_pods(tmp_path: Path) -> None:
+    waves = job("team", "waves", pods=2, seconds=10, completions=5)
+    result = simulate(tmp_path, *QUEUES, waves)
+    assert happened(result)[-1] == ("00:00:30", "Finished", "waves")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "named", "words"),
+    [
+        (cluster_queue("bad", {"cpu": {"default": "-1"}}), "ClusterQueue bad", "quota.min"),
+        (annotate(asks("bad", 1), "simulated-runtime", "soon"), "Job team/bad", "'soon' is not a duration"),
+        (annotate(asks("bad", 1), "simulated-at", "-3s"), "Job team/bad", "simulated-at]: '-3s'"),
+        (asks("bad", 1, created="yesterday"), "Job team/bad", "'yesterday' is no time"),
+        ({**asks("bad", 1), "spec": {}}, "Job team/bad", "spec.template.spec.containers: is missing"),
+    ],
+    ids=["a quantity", "a runtime", "a time of change", "a time", "a template"],
+)
+def test_an_invalid_object_is_named_and_the_rest_goes_on(
+    manifest: Json, named: str, words: str, tmp_path: Path
+) -> None:
+    result = simulate(tmp_path, *QUEUES, asks("good", 1), manifest, exit_code=1)
+    (error,) = result["errors"]
+    assert error["object"] == named
+    assert words in error["message"]
+    assert states(result)["good"] == "Admitted"
+
+
+def test_standard_input_and_bad_usage() -> None:
+    answer = admitter("simulate", "-", "-o", "events", content=yaml.safe_dump_all([*QUEUES, asks("one", 1)]))
+    (event,) = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert event["type"] == "Admitted"
+    assert admitter("simulate", "-", "--until", "soon").returncode == 2
+    missing = admitter("simulate", "nowhere.yaml")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("error: nowhere.yaml: can't be read")
+    broken = admitter("simulate", "-", content="a: [")
+    assert broken.stderr.startswith("error: standard input: is no YAML")
