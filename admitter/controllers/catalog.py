@@ -1,11 +1,11 @@
 """What administrators define, checked and handed to the engine: flavors and ClusterQueues.
 
 A queue that can't work (a rule broken that the API server did not check, a flavor that is missing)
-is taken out of the engine and shows the reason as its condition `Active`.
+admits nothing and shows the reason as its condition `Active`; what it lends and uses still counts.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from admitter.api.base import Problem, problems
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
@@ -118,10 +118,11 @@ class Catalog:
             self._engine.remove_queue(name)
         else:
             self._queues[name] = entry = self._entry(view)
-            if entry.problem is None:
-                self._engine.set_queue(definitions.queue(name, ClusterQueue.model_validate(_raw(view)).spec))
+            if entry.problem is not None and entry.problem[0] is ActiveReason.INVALID_SPEC:
+                self._engine.stop_queue(name)
             else:
-                self._engine.remove_queue(name)
+                made = definitions.queue(name, ClusterQueue.model_validate(_raw(view)).spec)
+                self._engine.set_queue(replace(made, admits=entry.problem is None))
         self._changed(name)
 
     def cohort_changed(self, name: str) -> None:
@@ -129,9 +130,9 @@ class Catalog:
         view = self._world.cohorts.get(("", name))
         self._cohort_problems.pop(name, None)
         found = problems(Cohort, _raw(view)) if view is not None else []
-        if view is None or found:
+        if view is None:
             self._engine.remove_cohort(name)
-        else:
+        elif not found:  # an invalid one stays what it was
             self._engine.set_cohort(definitions.cohort(name, Cohort.model_validate(_raw(view)).spec))
         if found:
             self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, _sentence(found))

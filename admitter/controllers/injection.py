@@ -95,8 +95,9 @@ def _toleration(toleration: Toleration) -> Json:
         "operator": toleration.operator,
         "value": toleration.value,
         "effect": toleration.effect,
+        "tolerationSeconds": toleration.seconds,
     }
-    return {name: value for name, value in fields.items() if value}
+    return {name: value for name, value in fields.items() if value not in {"", None}}
 
 
 def _json(value: object) -> str:

@@ -16,7 +16,9 @@ def flavor(made: ResourceFlavor) -> Flavor:
         tuple(sorted(made.spec.node_labels.items())),
         tuple(Taint(t.key, t.value or "", t.effect) for t in made.spec.node_taints),
         tuple(
-            Toleration(t.key or "", t.operator or "Equal", t.value or "", t.effect or "")
+            Toleration(
+                t.key or "", t.operator or "Equal", t.value or "", t.effect or "", t.toleration_seconds
+            )
             for t in made.spec.tolerations
         ),
     )

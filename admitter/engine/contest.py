@@ -89,7 +89,16 @@ class Contest:
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
-        self._enter_all(queues | self._redeem(now, plan))
+        names = queues
+        while True:
+            self._enter_all(names | self._redeem(now, plan))
+            if not self._heap:
+                return
+            self._drain(now, plan)
+            names = set()
+
+    def _drain(self, now: float, plan: Plan) -> None:
+        """Take the turn of everybody who competes."""
         while self._heap:
             _, entry = heapq.heappop(self._heap)
             self._inside.discard(entry.workload.queue)
@@ -104,7 +113,7 @@ class Contest:
     def _enter(self, name: str) -> None:
         """Let a queue's next head compete; those that have no chance are parked on the way."""
         queue, pending = self._tree.queues.get(name), self._state.pending.get(name)
-        if queue is None or pending is None or name in self._inside:
+        if queue is None or not queue.admits or pending is None or name in self._inside:
             return
         if queue.strategy is Strategy.STRICT_FIFO and self._ledger.holds_in(name):
             return  # its head is on the way in, and is not overtaken

@@ -6,6 +6,7 @@ rolled back by `release` and `spare`.
 """
 
 from collections import defaultdict
+from dataclasses import replace
 
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
@@ -50,12 +51,26 @@ class Engine:
             self.tree.set_queue(queue)
             self._reshaped(before | self._relatives(queue.name))
 
+    def stop_queue(self, name: str) -> None:
+        """Let a queue admit nothing; what it lends and what is reserved in it stays counted."""
+        queue = self.tree.queues.get(name)
+        if queue is not None:
+            self.set_queue(replace(queue, admits=False))
+
     def remove_queue(self, name: str) -> None:
-        """Stop a queue: what waits in it stays, what is reserved stays counted."""
-        if name in self.tree.queues:
-            before = self._relatives(name)
+        """Remove a queue with its quota: what waits in it stays.
+
+        What is reserved stays counted where it was, in its cohort, until it is released.
+        """
+        queue = self.tree.queues.get(name)
+        if queue is None:
+            return
+        before = self._relatives(name)
+        if self.ledger.used(name):
+            self.tree.set_queue(Queue(name, queue.strategy, (), {}, queue.cohort, admits=False))
+        else:
             self.tree.remove_queue(name)
-            self._reshaped(before)
+        self._reshaped(before)
 
     def set_cohort(self, cohort: Cohort) -> None:
         """Define a cohort, or change it."""
@@ -116,6 +131,9 @@ class Engine:
         reservation = self.ledger.release(holder)
         if reservation is not None:
             self._state.freed_by(reservation)
+            queue = self.tree.queues.get(reservation.queue)
+            if queue is not None and not queue.groups and not queue.admits:
+                self.remove_queue(queue.name)  # it was only kept for what was reserved
 
     def evict(self, holder: str, preemptor: Workload, admission: Admission) -> None:
         """Take up an eviction that was decided before this engine lived, and keep the preemptor's place."""
@@ -156,7 +174,7 @@ class Engine:
         for root in sorted(trees):
             Contest(state, root).run(trees[root], now, plan)
         for name in sorted(changed | state.changed):
-            if name in self.tree.queues and name in state.pending:
+            if name in self.tree.queues and self.tree.queues[name].admits and name in state.pending:
                 plan.refusals.update(state.pending[name].news(self.tree.queues[name]))
         for uid, admission in plan.planned.items():
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)

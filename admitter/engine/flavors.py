@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule, reason_of
-from admitter.engine.matching import label_keys, mismatch
+from admitter.engine.matching import conflict, label_keys, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Workload
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota import Book
@@ -105,7 +105,9 @@ class Assigner:
                 if not wanted:
                     continue
                 barred = {flavor for p, g, flavor in passed if (p, g) == (number, place)}
-                choice = self._choose(pod_set, queue, group, wanted, proposal.usage, barred)
+                others = {name: self._flavors[name] for name in chosen.values()}
+                suiting = self._suiting(pod_set, group, others)
+                choice = self._choose(queue, group, wanted, proposal.usage, suiting, barred)
                 if not isinstance(choice, _Choice):
                     name = pod_set.name if len(workload.pod_sets) > 1 else ""
                     return Refusal(
@@ -127,20 +129,29 @@ class Assigner:
         proposal.admission = Admission(queue.name, tuple(assignments))
         return proposal
 
+    def _suiting(
+        self, pod_set: PodSet, group: Group, others: Mapping[str, Flavor]
+    ) -> dict[str, FlavorRefusal | None]:
+        """Each flavor of a group, and why a pod set's pods could not run on it beside those they have."""
+        return {
+            name: self._mismatch(pod_set, group, name) or conflict(self._flavors[name], others.values())
+            for name in group.flavors
+        }
+
     def _choose(
         self,
-        pod_set: PodSet,
         queue: Queue,
         group: Group,
         wanted: Mapping[str, int],
         taken: Mapping[FlavorResource, int],
+        suiting: Mapping[str, FlavorRefusal | None],
         barred: AbstractSet[str],
     ) -> _Choice | tuple[FlavorRefusal, ...]:
         """The flavor of one group for one pod set, or why each is refused."""
         refusals: list[FlavorRefusal] = []
         best: _Choice | None = None
         for name in group.flavors:
-            refused = self._mismatch(pod_set, group, name)
+            refused = suiting[name]
             choice: _Choice | FlavorRefusal
             choice = refused if refused is not None else self._fit(queue, name, wanted, taken)
             if isinstance(choice, _Choice) and not choice.fits and name in barred:

@@ -1,6 +1,6 @@
 """Which flavors suit a pod set by taints and labels (003, *ResourceFlavor labels* and *taints*)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from admitter.engine.explain import FlavorRefusal, Rule
 from admitter.engine.model import Flavor, PodSet
@@ -27,4 +27,14 @@ def mismatch(pod_set: PodSet, flavor: Flavor, keys: frozenset[str]) -> FlavorRef
         for term in pod_set.terms
     ):
         return FlavorRefusal(flavor.name, Rule.LABELS, detail="required node affinity")
+    return None
+
+
+def conflict(flavor: Flavor, others: Iterable[Flavor]) -> FlavorRefusal | None:
+    """Why no node can be of a flavor and of others at a time; None if one can."""
+    labels = dict(flavor.labels)
+    for other in others:
+        for key, value in other.labels:
+            if labels.get(key, value) != value:
+                return FlavorRefusal(flavor.name, Rule.LABELS, detail=f"{key}={value} of {other.name}")
     return None

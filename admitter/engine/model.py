@@ -29,12 +29,16 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A pod's toleration; an empty key with `Exists` tolerates every taint, an empty effect every effect."""
+    """A pod's toleration; an empty key with `Exists` tolerates every taint, an empty effect every effect.
+
+    With `seconds` a pod leaves that long after a `NoExecute` taint has come.
+    """
 
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
+    seconds: int | None = None
 
     def tolerates(self, taint: Taint) -> bool:
         """Whether pods with it may run on nodes with the taint (Kubernetes' own rule)."""

@@ -111,6 +111,7 @@ class Queue:
         cohort: the cohort that it shares quota in; empty for none.
         fungibility: how flavors are chosen.
         preemption: whom its workloads may preempt.
+        admits: False for a queue that lends and counts what it uses, but admits nothing.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Queue:
     cohort: str = ""
     fungibility: Fungibility = Fungibility()
     preemption: Preemption = Preemption()
+    admits: bool = True
 
     def covered(self) -> tuple[str, ...]:
         """The resources that the queue counts."""

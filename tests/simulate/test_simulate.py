@@ -17,10 +17,6 @@ QUEUES = [
     cluster_queue("total", {"cpu": {"default": "4"}}),
     local_queue("team", "total"),
 ]
-    resource_flavor("default", {}),
-    cluster_queue("total", {"cpu": {"default": "4"}}),
-    local_queue("team", "total"),
-]
 
 
 def simulate(tmp_path: Path, *manifests: Json, options: list[str] | None = None, exit_code: int = 0) -> Any:
@@ -104,11 +100,6 @@ PREEMPTING = cluster_queue(
     "total", {"cpu": {"default": "4"}}, preemption={"withinClusterQueue": "LowerPriority"}
 )
 URGENT = {
-    "apiVersion": "scheduling.k8s.io/v1",
-    "kind": "PriorityClass",
-    "metadata": {"name": "urgent"},
-    "value": 9,
-}
     "apiVersion": "scheduling.k8s.io/v1",
     "kind": "PriorityClass",
     "metadata": {"name": "urgent"},
