@@ -14,6 +14,9 @@ FIELD_MANAGER = "admitter"
 QUEUE_LABEL = f"{GROUP}/queue-name"
 """On a Job: the LocalQueue it is submitted to."""
 
+JOB_LABEL = f"{GROUP}/job-uid"
+"""On a Workload: the UID of the Job that it was made for, also once its ownerReference is gone."""
+
 WORKLOAD_LABEL = f"{GROUP}/workload"
 """On an admitted Job's pods: the Workload whose quota they use."""
 

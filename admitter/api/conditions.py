@@ -73,6 +73,8 @@ class WaitingReason(StrEnum):
     """One of its requests can't be counted."""
     PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"
     """It names a PriorityClass that does not exist."""
+    PRIORITY_MISMATCH = "PriorityMismatch"
+    """It was made by hand with another priority than its PriorityClass has."""
     INACTIVE = "Inactive"
     """Its spec.active is false, or its Job is being deleted."""
     JOB_STILL_RUNNING = "JobStillRunning"

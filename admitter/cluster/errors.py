@@ -6,7 +6,8 @@ ClusterError
 └── ApiError              an answer that refuses; `status` and `reason` as the server gave them
     ├── ConflictError     409: the object changed, or exists already (`already_exists`)
     ├── NotFoundError     404
-    └── GoneError         410: the resource version is too old to continue from
+    ├── GoneError         410: the resource version is too old to continue from
+    └── InvalidError      422: the object breaks a rule of the API server
 """
 
 from collections.abc import Mapping
@@ -55,11 +56,20 @@ class NotFoundError(ApiError):
     """The object, its namespace or its kind does not exist."""
 
 
+class InvalidError(ApiError):
+    """The object breaks a rule: asking again would change nothing."""
+
+
 class GoneError(ApiError):
     """The resource version asked for is no longer in the server's history."""
 
 
-_BY_STATUS: Mapping[int, type[ApiError]] = {404: NotFoundError, 409: ConflictError, 410: GoneError}
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    422: InvalidError,
+}
 
 
 def api_error(status: int, body: Mapping[str, Any], retry_after: str | None = None) -> ApiError:

@@ -38,6 +38,7 @@ class WorkQueue(Generic[K]):
         self._busy: set[K] = set()
         self._again: set[K] = set()
         self._failures: dict[K, int] = {}
+        self._timers: dict[K, asyncio.TimerHandle] = {}
         self._ready = asyncio.Semaphore(0)
 
     def add(self, key: K) -> None:
@@ -50,8 +51,15 @@ class WorkQueue(Generic[K]):
             self._ready.release()
 
     def add_later(self, key: K, seconds: float) -> None:
-        """Have a key handled after a while."""
-        asyncio.get_running_loop().call_later(seconds, self.add, key)
+        """Have a key handled after a while; a later call for the same key replaces an earlier one."""
+        earlier = self._timers.pop(key, None)
+        if earlier is not None:
+            earlier.cancel()
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
+
+    def _due(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self.add(key)
 
     def __len__(self) -> int:
         return len(self._queued) + len(self._busy)

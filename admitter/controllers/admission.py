@@ -5,12 +5,13 @@ is started (`admitter.controllers.jobs`).
 """
 
 import asyncio
+import logging
 from typing import Final
 
 import structlog
 
 from admitter.api.conditions import WaitingReason
-from admitter.cluster.errors import ClusterError, NotFoundError
+from admitter.cluster.errors import ApiError, ClusterError, ConflictError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
@@ -29,6 +30,8 @@ from admitter.engine.model import Admission
 
 WRITES_AT_A_TIME: Final = 32
 PAUSE_SECONDS: Final = 1.0
+REFUSED_SECONDS: Final = 10.0
+"""For how long a Workload does not compete after the API server refused its admission or its evictions."""
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +61,7 @@ class Admissions:
         self._remainders = Remainders(world, engine, transport)
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
+        self._refused: set[str] = set()
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
         self._wake = asyncio.Event()
 
@@ -79,6 +83,11 @@ class Admissions:
         """A labelled pod came, changed or went."""
         self._remainders.pod_changed(old, new)
         self.wake()
+
+    def job_changed(self, key: Key) -> None:
+        """The Job of a Workload came, changed or went."""
+        self._remainders.job_changed(key)
+        self.reconsider(key)
 
     def reconsider(self, key: Key) -> None:
         """Something that decides whether a Workload may compete has changed."""
@@ -117,15 +126,17 @@ class Admissions:
             self._compete(workload, job, outcome)
 
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
-        try:
-            known = _competitor(workload, job, admission.queue)
-        except InvalidQuantityError:  # its spec was changed by hand: nobody is to be evicted by that
-            known = None
+        # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
+        known = _competitor(workload, job, admission.queue)
         self._engine.reserve(workload.uid, admission, known, workload.since)
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
+        if workload.uid in self._refused:
+            return  # its turn comes when the pause is over
         try:
-            competing = _competitor(workload, job, queue)
+            competing = workloads.workload(
+                workload.uid, queue, workload.spec, job.created if job else workload.created
+            )
         except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
             self._engine.withdraw(workload.uid)
             words = f"its requests can't be counted: {error}"
@@ -144,7 +155,7 @@ class Admissions:
             if not waits or self._gate.check(preemptor, job) != wanted.admission.queue:
                 continue
             competing = _competitor(preemptor, job, wanted.admission.queue)
-            if workloads.suits(wanted.admission, competing):
+            if competing is not None and workloads.suits(wanted.admission, competing):
                 self._engine.evict(victim.uid, competing, wanted.admission)
 
     async def run(self) -> None:
@@ -163,20 +174,20 @@ class Admissions:
                 for uid, refusal in plan.refusals.items():
                     self._reasons.want(self._keys[uid], Waiting(refusal.reason, waiting_message(refusal)))
                 for workload, admission in plan.admissions:
-                    task = group.create_task(self._admit(workload, admission))
+                    task = group.create_task(self._admit(self._keys[workload.uid], workload, admission))
                     self._writing[workload.uid] = task
                 for eviction in plan.evictions:
                     uid = eviction.victim.holder
-                    self._writing[uid] = group.create_task(self._evict(eviction, self._writing.get(uid)))
+                    self._writing[uid] = group.create_task(
+                        self._evict(self._keys[uid], eviction, self._writing.get(uid))
+                    )
 
-    async def _admit(self, workload: model.Workload, admission: Admission) -> None:
-        key = self._keys[workload.uid]
+    async def _admit(self, key: Key, workload: model.Workload, admission: Admission) -> None:
         try:
             async with self._slots:
                 await self._write(key, workload, admission)
         except ClusterError as error:
-            log.warning("admission not written", namespace=key[0], workload=key[1], error=str(error))
-            await self._settle(key, workload.uid)
+            await self._failed("admission not written", key, workload.uid, error)
         finally:
             self._written(key, workload.uid)
 
@@ -203,23 +214,48 @@ class Admissions:
             self._evaluate(current)
         self.wake()
 
-    async def _evict(self, eviction: Eviction, earlier: asyncio.Task[None] | None) -> None:
+    async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
+        """A write has failed: find out what is true, and do not write the same again at once."""
+        conflict = isinstance(error, ConflictError | NotFoundError)
+        log.log(
+            logging.DEBUG if conflict else logging.WARNING,
+            what,
+            namespace=key[0],
+            workload=key[1],
+            error=str(error),
+        )
+        self._pause(key, uid, error)
+        await self._settle(key, uid)
+
+    def _pause(self, key: Key, uid: str, error: ClusterError) -> None:
+        """Let a Workload compete only after a while if the API server refuses what is written for it."""
+        if not isinstance(error, ApiError) or isinstance(error, ConflictError | NotFoundError):
+            return
+
+        def over() -> None:
+            self._refused.discard(uid)
+            self.reconsider(key)
+
+        self._refused.add(uid)
+        asyncio.get_running_loop().call_later(REFUSED_SECONDS, over)
+
+    async def _evict(self, key: Key, eviction: Eviction, earlier: asyncio.Task[None] | None) -> None:
         """Write that a Workload has to go; if that is not to be had, its preemptor competes anew.
 
         Args:
+            key: of the victim.
             eviction: who has to go for whom.
             earlier: writes the victim's admission, and has to come to its end first.
         """
         uid = eviction.victim.holder
-        key = self._keys[uid]
         if earlier is not None:
             await asyncio.wait([earlier])
         try:
             async with self._slots:
                 await self._write_eviction(key, eviction)
         except ClusterError as error:
-            log.warning("eviction not written", namespace=key[0], workload=key[1], error=str(error))
-            await self._settle(key, uid)
+            await self._failed("eviction not written", key, uid, error)
+            self._pause(key, eviction.preemptor.uid, error)
         finally:
             current = self._world.workloads.get(key)
             if current is None or current.uid != uid or not current.evicting:
@@ -251,7 +287,13 @@ class Admissions:
             return
 
 
-def _competitor(workload: WorkloadView, job: JobView | None, queue: str) -> model.Workload:
-    """A Workload as the engine sees it: its Job's age counts, since it may have been made much later."""
+def _competitor(workload: WorkloadView, job: JobView | None, queue: str) -> model.Workload | None:
+    """A Workload as the engine sees it; None if its requests can't be counted.
+
+    Its Job's age counts, since the Workload may have been made much later.
+    """
     created = job.created if job else workload.created
-    return workloads.workload(workload.uid, queue, workload.spec, created)
+    try:
+        return workloads.workload(workload.uid, queue, workload.spec, created)
+    except InvalidQuantityError:
+        return None

@@ -3,6 +3,7 @@
 from admitter.controllers.injection import original_template
 from admitter.controllers.views import JobView, Json, WorkloadView
 from admitter.controllers.world import World
+from admitter.convert import workloads
 from admitter.convert.pod_sets import job_count, pod_set
 
 POD_SET = "main"
@@ -34,7 +35,13 @@ def covers(workload: WorkloadView, job: JobView, world: World) -> bool:
     if not job.suspended:
         return True
     asked, admitted = _pod_set(job, world), workload.spec["podSets"][0]
-    return asked | {"count": admitted["count"]} == dict(admitted)
+    if asked | {"count": admitted["count"]} != dict(admitted):
+        return False
+    # The spec may have been another one when it was admitted: what counts is what is reserved.
+    count = workload.admission.pod_sets[0].count
+    requests = workloads.pod_set(asked).requests
+    reserved = {resource: amount * count for resource, amount in requests if amount * count}
+    return reserved == dict(workload.admission.pod_sets[0].usage)
 
 
 def _pod_set(job: JobView, world: World) -> Json:

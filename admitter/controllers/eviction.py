@@ -68,7 +68,6 @@ class Eviction:
                 await self._suspend(job)
         elif job.stopped:
             await self._release(workload)
-            await self._forget_start(job)
 
     async def _suspend(self, job: JobView) -> None:
         body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
@@ -83,8 +82,9 @@ class Eviction:
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
 
-    async def _forget_start(self, job: JobView) -> None:
-        """Make the template mutable again: before Kubernetes 1.36 it is not while `startTime` is set."""
-        if job.status["startTime"] is not None:
-            raw = await self._transport.patch(f"{job_path(job.key)}/status", {"status": {"startTime": None}})
-            self._world.jobs.apply(parse_job(raw))
+    async def forget_start(self, job: JobView) -> JobView:
+        """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
+        raw = await self._transport.patch(f"{job_path(job.key)}/status", {"status": {"startTime": None}})
+        forgotten = parse_job(raw)
+        self._world.jobs.apply(forgotten)
+        return forgotten

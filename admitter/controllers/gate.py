@@ -37,10 +37,9 @@ class Gate:
         """
         if not workload.active:
             return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
-        if job is not None:
-            waiting = self._job(job)
-            if waiting is not None:
-                return waiting
+        waiting = self._job(job) if job is not None else self._by_hand(workload)
+        if waiting is not None:
+            return waiting
         return self._queue(workload)
 
     def _job(self, job: JobView) -> Waiting | None:
@@ -55,6 +54,23 @@ class Gate:
             return Waiting(WaitingReason.INACTIVE, "its Job is being deleted")
         if not job.suspended or not job.idle:
             return Waiting(WaitingReason.JOB_STILL_RUNNING, "pods of an earlier start of its Job still run")
+        return None
+
+    def _by_hand(self, workload: WorkloadView) -> Waiting | None:
+        """One without a Job has the priority of its class: else everybody could give himself any."""
+        if workload.job is not None:
+            return Waiting(WaitingReason.INACTIVE, "its Job is gone")
+        name = workload.spec.get("priorityClassName")
+        found = self._world.priority_classes.get(("", name)) if name else None
+        if name and found is None:
+            return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
+        value = found.body["value"] if found is not None else 0
+        if workload.spec.get("priority", 0) != value:
+            source = f"its PriorityClass {name}" if name else "a Workload without priorityClassName"
+            words = (
+                f"its spec.priority is {workload.spec.get('priority', 0)}, but that of {source} is {value}"
+            )
+            return Waiting(WaitingReason.PRIORITY_MISMATCH, words)
         return None
 
     def _queue(self, workload: WorkloadView) -> str | Waiting:

@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import EvictedReason, FinishedReason, WaitingReason
-from admitter.cluster.errors import ConflictError, NotFoundError
+from admitter.cluster.errors import ConflictError, InvalidError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Json, Transport
 from admitter.cluster.workqueue import WorkQueue
@@ -22,7 +22,7 @@ from admitter.controllers.injection import start_patch
 from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_workload
 from admitter.controllers.world import OWN, World, job_path, workload_name, workload_path
 from admitter.engine.amounts import InvalidQuantityError
-from admitter.names import API_VERSION
+from admitter.names import API_VERSION, JOB_LABEL, QUEUE_LABEL
 
 WORKERS: Final = 16
 PAUSE_SECONDS: Final = 0.5
@@ -73,7 +73,12 @@ class Jobs:
         if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
             return
         if not job.suspended:
+            if job.started_by == workload_name(job) and not job.resumed:
+                return  # the Job controller has yet to act on the start: only then can it prove the stop
             job = await self._suspend(job)
+        if not job.queue:
+            self._tell(job, WaitingReason.QUEUE_NOT_FOUND, f"its label {QUEUE_LABEL} is empty")
+            return
         try:
             spec = workload_spec(job, self._world)
         except InvalidQuantityError as error:
@@ -85,6 +90,7 @@ class Jobs:
             "metadata": {
                 "name": workload_name(job),
                 "namespace": job.namespace,
+                "labels": {JOB_LABEL: job.uid},
                 "ownerReferences": [
                     {
                         "apiVersion": "batch/v1",
@@ -97,7 +103,11 @@ class Jobs:
             },
             "spec": spec,
         }
-        raw = await self._transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
+        try:
+            raw = await self._transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
+        except InvalidError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"no Workload can be made for it: {error}")
+            return
         self._world.workloads.apply(parse_workload(raw))
 
     def _is_going(self, namespace: str) -> bool:
@@ -152,6 +162,8 @@ class Jobs:
             gone = ", ".join(sorted(names - set(flavors)))
             await self._eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
             return
+        if job.status["startTime"] is not None:
+            job = await self._eviction.forget_start(job)
         body = start_patch(job, workload, workload.admission, flavors)
         self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
         log.info("started", namespace=job.namespace, job=job.name)

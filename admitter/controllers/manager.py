@@ -123,7 +123,7 @@ class Manager:
     def _job_changed(self, old: JobView | None, new: JobView | None) -> None:
         job = _either(old, new)
         key = (job.namespace, workload_name(job))
-        self._admissions.reconsider(key)
+        self._admissions.job_changed(key)
         self._jobs.queue.add(key)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:

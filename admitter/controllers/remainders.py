@@ -4,6 +4,7 @@ A Job may be deleted, or its Workload by hand, while its pods take their time to
 the annotation injected at admission say what such a pod uses, also after a restart.
 """
 
+from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
 from admitter.controllers.views import PodView, WorkloadView, parse_pod
@@ -23,6 +24,7 @@ class Remainders:
         self._engine = engine
         self._transport = transport
         self.queue: WorkQueue[Gone] = WorkQueue(self._settle, workers=4)
+        self._unsettled: dict[Key, Gone] = {}
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
@@ -35,14 +37,26 @@ class Remainders:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted."""
         assert workload.admission is not None
         self._engine.reserve(workload.uid, workload.admission)
-        self.queue.add((workload.namespace, workload.name, workload.uid))
+        gone = (workload.namespace, workload.name, workload.uid)
+        self._unsettled[workload.key] = gone
+        self.queue.add(gone)
+
+    def job_changed(self, key: Key) -> None:
+        """A Job changed: one whose Workload is gone may have stopped."""
+        gone = self._unsettled.get(key)
+        if gone is not None:
+            self.queue.add(gone)
 
     async def _settle(self, gone: Gone) -> None:
         """Replace what the Workload held by what its pods still use.
 
-        The pods are read from the API server, since the store may not have the newest ones yet.
+        A Job that is there still may be about to make pods: that is over when it has stopped. The pods
+        are read from the API server, since the store may not have the newest ones yet.
         """
         namespace, name, uid = gone
+        job = self._world.job_of((namespace, name))
+        if job is not None and not job.finished and not (job.suspended and job.stopped):
+            return  # its next change brings us here again
         query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
         listed = await self._transport.get(pods_path(namespace), query)
         for raw in listed["items"]:
@@ -50,6 +64,8 @@ class Remainders:
         for pod in self._world.pods_of((namespace, name)):
             self.pod_changed(None, pod)
         self._engine.release(uid)
+        if self._unsettled.get((namespace, name)) == gone:
+            del self._unsettled[namespace, name]
 
     def _covered(self, pod: PodView) -> bool:
         workload = self._world.workloads.get((pod.namespace, pod.workload))

@@ -114,7 +114,7 @@ def active(
     generation: int, conditions: list[Json], problem: tuple[ActiveReason, str] | None, now: datetime
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
-    reason, message = problem or (ActiveReason.READY, "can admit workloads")
+    reason, message = problem or (ActiveReason.READY, "it works")
     change = condition(ConditionType.ACTIVE, problem is None, reason, message, now)
     change["observedGeneration"] = generation
     return merged(conditions, change)

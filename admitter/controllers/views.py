@@ -18,6 +18,7 @@ from admitter.names import (
     CLUSTER_QUEUE_LABEL,
     FLAVORS_ANNOTATION,
     INJECTED_ANNOTATION,
+    JOB_LABEL,
     QUEUE_LABEL,
     WORKLOAD_LABEL,
 )
@@ -118,6 +119,12 @@ class JobView(Meta):
         """The kept fields of the pod template's spec."""
         template: Json = self.spec["template"]
         return template
+
+    @property
+    def started_by(self) -> str | None:
+        """The Workload whose admission started it; None if none did."""
+        name = (self.template_metadata.get("labels") or {}).get(WORKLOAD_LABEL)
+        return str(name) if name else None
 
     @property
     def finished(self) -> str | None:
@@ -231,7 +238,8 @@ class WorkloadView(Meta):
 
     Attributes:
         created: seconds since the epoch.
-        job: name and UID of the Job that owns it; None for one made by hand.
+        job: name and UID of the Job that it was made for; None for one made by hand. The name is empty
+            if the Job was deleted and left its Workload behind.
         spec: as it is.
         admission: the quota it holds; None if it waits, and once it has finished.
         status: as it is.
@@ -290,13 +298,14 @@ class WorkloadView(Meta):
 def parse_workload(raw: Json) -> WorkloadView:
     """A view of a Workload."""
     metadata, status = raw["metadata"], raw.get("status") or {}
+    marked = (metadata.get("labels") or {}).get(JOB_LABEL)
     owners = [o for o in metadata.get("ownerReferences") or () if o["kind"] == "Job" and o.get("controller")]
     finished = any(c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions") or ())
     admission = None if finished else status.get("admission")
     return WorkloadView(
         *_meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
-        job=(owners[0]["name"], owners[0]["uid"]) if owners else None,
+        job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
         spec=raw["spec"],
         admission=workloads.admission(admission) if admission else None,
         status=status,

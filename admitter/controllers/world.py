@@ -24,7 +24,7 @@ LONGEST_LABEL_VALUE: Final = 63
 
 def workload_name(job: JobView) -> str:
     """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label."""
-    digest = sha256(job.uid.encode()).hexdigest()[:5]
+    digest = sha256(job.uid.encode()).hexdigest()[:10]
     room = LONGEST_LABEL_VALUE - len("job--") - len(digest)
     return f"job-{job.name[:room].rstrip('-.')}-{digest}"
 
@@ -64,8 +64,10 @@ class World:
 
     def job_of(self, key: Key) -> JobView | None:
         """The Job whose Workload has this key, whether or not the Workload exists."""
-        keys = self._jobs_by_workload.get(key)
-        return self.jobs.get(keys[0]) if keys else None
+        jobs = [self.jobs.get(found) for found in self._jobs_by_workload.get(key)]
+        workload = self.workloads.get(key)
+        owner = workload.job[1] if workload is not None and workload.job is not None else None
+        return next((job for job in jobs if job is not None and job.uid == owner), next(iter(jobs), None))
 
     def pods_of(self, workload: Key) -> list[PodView]:
         """The labelled pods of a Workload."""

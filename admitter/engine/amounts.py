@@ -81,7 +81,13 @@ def to_amount(resource: str, quantity: str | int) -> int:
 
 
 def rounded_up(resource: str, value: Fraction) -> int:
-    """An exact value, such as a sum of quantities, as an amount."""
+    """An exact value, such as a sum of quantities, as an amount.
+
+    Raises:
+        InvalidQuantityError: it is larger than Kubernetes represents.
+    """
+    if value > MAX_VALUE:
+        raise InvalidQuantityError(f"{resource} comes to more than 2^63-1, the most Kubernetes represents")
     if resource == CPU:
         value *= 1000
     return -(-value.numerator // value.denominator)

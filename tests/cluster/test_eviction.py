@@ -107,7 +107,10 @@ def test_a_drained_queue_evicts_and_what_was_evicted_comes_back(team: Team, kind
     first = team.pods("runs")[0]["metadata"]["name"]
     team.patch(kind, name, {"spec": {"stopPolicy": "HoldAndDrain"}})
     reason = "ClusterQueueStopped" if kind == "cq" else "QueueStopped"
-    eventually(lambda: team.reason("runs") == reason, what="its quota to be released")
+    eventually(
+        lambda: (team.state("runs"), team.reason("runs")) == ("Pending", reason),
+        what="its quota to be released",
+    )
     assert team.pods("runs") == []
     team.patch(kind, name, {"spec": {"stopPolicy": "None"}})
     team.runs("runs")
@@ -164,3 +167,23 @@ def test_finished_and_failed_jobs_free_their_quota(team: Team) -> None:
     eventually(lambda: team.states() == {"Finished": 2}, what="both to end")
     assert team.condition("fails", "Finished")["reason"] == "JobFailed"
     assert team.condition("next", "Finished")["reason"] == "JobSucceeded"
+
+
+def test_a_workload_that_is_deleted_as_its_job_starts_keeps_its_quota_until_the_job_has_stopped(
+    team: Team,
+) -> None:
+    team.offers({"cpu": {"spot": "4"}})
+    with Auditor(team.cluster, team.namespace, {(team.flavor("spot"), "cpu"): 4.0}) as auditor:
+        for round_ in range(4):
+            name = f"job-{round_}"
+            team.apply(slow_to_end(job(team.namespace, name, pods=4, seconds=None)))
+            eventually(lambda name=name: team.state(name) == "Admitted", what="an admission")  # type: ignore[misc]
+            team.kubectl("delete", "wl", team.workload(name)["metadata"]["name"])
+            team.apply(job(team.namespace, f"next-{round_}", pods=4, seconds=None))
+            eventually(lambda name=name: team.read("job", name)["spec"]["suspend"] is True, what="a stop")  # type: ignore[misc]
+            deleting(team, name)
+            assert team.state(f"next-{round_}") != "Admitted", "pods of the first still run"
+            team.kubectl("delete", "job", name, f"next-{round_}")
+            let_go(team, name)
+            eventually(lambda name=name: team.pods(name) == [], what="its pods to go")  # type: ignore[misc]
+    assert auditor.most_pods <= 4

@@ -122,3 +122,42 @@ def test_a_fresh_workload_shows_as_pending(installed: Cluster, namespace: str) -
     apply(installed, {**kind, "metadata": metadata, "spec": {"queueName": "main", "podSets": pod_sets}})
     row = installed.run_kubectl("get", "wl", "fresh", f"--namespace={namespace}").splitlines()[1].split()
     assert row[:4] == ["fresh", "main", "0", "Pending"]
+
+
+FORGED = {"admitter.dev/workload": "x", "admitter.dev/cluster-queue": "total"}
+
+
+def test_pods_are_not_counted_on_anybodys_word(user: Cluster, namespace: str) -> None:
+    container = {"name": "main", "image": "work", "resources": {"requests": {"cpu": "1000000"}}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "forged", "namespace": namespace, "labels": FORGED},
+        "spec": {"containers": [container]},
+    }
+    with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+        apply(user, pod)
+    del pod["metadata"]["labels"]  # type: ignore[attr-defined]
+    apply(user, pod)
+    labels = json.dumps({"metadata": {"labels": FORGED}})
+    with pytest.raises(KubectlError, match="only Jobs that are admitted have pods with them"):
+        user.run_kubectl("patch", "pod", "forged", f"--namespace={namespace}", f"--patch={labels}")
+
+
+def test_nobody_marks_a_template_as_admitted(user: Cluster, namespace: str) -> None:
+    forged = job(namespace, "forged", queue=None)
+    forged["spec"]["template"]["metadata"]["labels"] = FORGED
+    with pytest.raises(KubectlError, match="put into pod templates by Admitter's controller alone"):
+        apply(user, forged)
+
+
+def test_of_a_workload_a_user_changes_only_whether_it_is_active(user: Cluster, namespace: str) -> None:
+    pod_sets = [{"name": "main", "count": 1, "requests": {"cpu": "1"}}]
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Workload"}
+    metadata = {"name": "work", "namespace": namespace}
+    apply(user, {**kind, "metadata": metadata, "spec": {"queueName": "absent", "podSets": pod_sets}})
+    change = ["patch", WORKLOAD, "work", f"--namespace={namespace}", "--type=merge"]
+    for spec in ({"priority": 9}, {"queueName": "other"}, {"podSets": [{"name": "main", "count": 2}]}):
+        with pytest.raises(KubectlError, match="only active can be changed"):
+            user.run_kubectl(*change, f"-p={json.dumps({'spec': spec})}")
+    user.run_kubectl(*change, '-p={"spec": {"active": false}}')

@@ -182,6 +182,30 @@ def test_a_poisoned_workload_made_by_hand_harms_no_other(team: Team) -> None:
     starts(team)
 
 
+def test_a_workload_made_by_hand_does_not_choose_its_priority(team: Team) -> None:
+    team.offers({"cpu": {"on-demand": "1"}})
+    kind = {"apiVersion": "admitter.dev/v1alpha1", "kind": "Workload"}
+    spec = {"queueName": "main", "priority": 2**31 - 1, "podSets": [{"name": "main", "count": 1}]}
+    team.apply({**kind, "metadata": {"name": "greedy", "namespace": team.namespace}, "spec": spec})
+    waits(team, "PriorityMismatch", "greedy")
+
+
+def test_a_job_that_is_deleted_without_its_workload_leaves_nothing(team: Team) -> None:
+    team.offers({"cpu": {"on-demand": "1"}})
+    team.apply(job(team.namespace, "job"), job(team.namespace, "waits", requests={"cpu": "9"}))
+    starts(team)
+    waits(team, "NeverFits", "waits")
+    for name in ("job", "waits"):
+        team.kubectl("delete", "job", name, "--cascade=orphan")
+    eventually(lambda: team.workloads() == {}, what="the Workloads to go")
+
+
+def test_an_empty_queue_label_is_told(team: Team) -> None:
+    team.apply(job(team.namespace, "job", queue=""))
+    team.kubectl("label", "job", "job", "admitter.dev/queue-name=", "--overwrite")
+    eventually(lambda: "QueueNotFound" in team.events("job"), what="an event that says so")
+
+
 def test_a_job_deleted_while_it_is_being_admitted_leaves_nothing(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     for number in range(5):
