@@ -207,6 +207,29 @@ def test_a_borrower_does_not_preempt_who_is_within_its_own() -> None:
     assert evicted(made.cycle()) == {}
 
 
+def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> None:
+    """A owns what is contested and borrows the rest; B, more important, has it the other way round."""
+    everything = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.LOWER_PRIORITY)
+    made = engine(
+        DEFAULT,
+        queue("a", {"cpu": {"default": "2"}, "gpu": {"default": "0"}}, cohort="c", preemption=everything),
+        queue("b", {"cpu": {"default": "0"}, "gpu": {"default": "0"}}, cohort="c", preemption=everything),
+        queue("lender", {"cpu": {"default": "0"}, "gpu": {"default": "2"}}, cohort="c"),
+    )
+    shape = pods(cpu="2", gpu="2")
+    a, b = workload("a", shape, queue="a"), workload("b", shape, queue="b", priority=9)
+    made.reserve("b", use("b", "default", cpu="2", gpu="2"), b)
+    made.submit(a)
+    evictions = []
+    for _ in range(5):
+        plan = made.cycle()
+        for victim in evicted(plan):
+            evictions.append(victim)
+            made.release(victim)
+            made.submit(b if victim == "b" else a)
+    assert len(evictions) <= 1
+
+
 def hierarchy(*more: Queue | Cohort) -> Engine:
     """Left has 4 of its own in one queue and 2 in the cohort, right has 6; all under top."""
     return engine(

@@ -4,11 +4,11 @@ A subtree that stays within its own quota may take back from its siblings what t
 queue under a cohort without quota of its own the subtree is the queue.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import Reclaim
-from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.quota import Book, Cell, Node, Tree
 
 
 def allows(policy: Reclaim, preemptor: Workload, victim: Workload) -> bool:
@@ -22,19 +22,26 @@ def allows(policy: Reclaim, preemptor: Workload, victim: Workload) -> bool:
             return True
 
 
-def entitled(book: Book, subtree: Node, usage: Mapping[FlavorResource, int]) -> bool:
+def entitled(shares: Iterable[tuple[Cell, int]]) -> bool:
     """Whether a subtree has so much of its own, on top of what it uses."""
-    return not any(book.at(subtree, key).borrows(amount) for key, amount in usage.items())
+    return not any(cell.borrows(amount) for cell, amount in shares)
 
 
-def exceeds(book: Book, tree: Tree, queue: str, below: Node, keys: Iterable[FlavorResource]) -> bool:
-    """Whether a queue, and every subtree between it and a node above, uses more than its own.
+def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
+    """Whether a queue, and every subtree between it and some node above, uses more than its own.
 
-    It must do so in one of some flavors and resources, the same at every level.
+    It must do so in every flavor and resource that the chains stand for: what it has of its own in one
+    nobody else takes for another's sake. Else two workloads could evict each other for ever, each by
+    what the other borrows.
     """
-    nodes = []
+    return all(cell.borrows() for chain in chains for cell in chain)
+
+
+def chain(book: Book, tree: Tree, queue: str, below: Node, key: FlavorResource) -> list[Cell]:
+    """The cells of a queue, and of the subtrees between it and a node above."""
+    cells = []
     for node in tree.path(("queue", queue)):
         if node == below:
             break
-        nodes.append(node)
-    return any(all(book.at(node, key).borrows() for node in nodes) for key in keys)
+        cells.append(book.at(node, key))
+    return cells

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from admitter.engine.ledger import Ledger, Reservation, Usage, fits
+from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, reclaim, within_queue
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota import Cell, Node, Tree
 
 Keys = frozenset[FlavorResource]
 
@@ -30,12 +30,13 @@ class Candidate:
     reservation: Reservation
     ancestor: Node | None
 
-    @property
-    def order(self) -> tuple[bool, int, float, str]:
-        """Its place, first to go first."""
-        workload = self.reservation.workload
-        assert workload is not None
-        return (self.ancestor is None, workload.priority, -self.reservation.since, self.reservation.holder)
+
+def _order(candidate: Candidate) -> tuple[bool, int, float, str]:
+    """A candidate's place, first to go first."""
+    reservation = candidate.reservation
+    assert reservation.workload is not None
+    priority = reservation.workload.priority
+    return (candidate.ancestor is None, priority, -reservation.since, reservation.holder)
 
 
 class Search:
@@ -57,9 +58,13 @@ class Search:
         self._queue = queue
         self._preemptor = preemptor
         self._usage = tuple((key, amount) for key, amount in usage if amount)
+        self._wanted = [(self._book.cell(queue.name, key), amount) for key, amount in self._usage]
         self._contested: Keys = frozenset(
-            key for key, amount in self._usage if amount > self._book.cell(queue.name, key).available()
+            key
+            for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
+            if amount > cell.available()
         )
+        self._chains: dict[tuple[str, Node, FlavorResource], list[Cell]] = {}
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
@@ -106,7 +111,7 @@ class Search:
         for queue in self._tree.below(above):
             if below in self._tree.path(("queue", queue)):
                 continue
-            if not reclaim.exceeds(self._book, self._tree, queue, above, self._contested):
+            if not any(reclaim.exceeds([self._chain(queue, above, key)]) for key in self._contested):
                 continue
             found += [
                 Candidate(reservation, above)
@@ -126,20 +131,35 @@ class Search:
     def _may_borrow(self, victim: Workload) -> bool:
         return borrow.allows(self._queue.preemption, self._preemptor, victim)
 
-    def _entitled(self, subtree: Node) -> bool:
-        """Whether the subtree of the preemptor has what is contested, of its own."""
-        usage = {key: amount for key, amount in self._usage if key in self._contested}
-        return reclaim.entitled(self._book, subtree, usage)
+    def _share(self, subtree: Node) -> list[tuple[Cell, int]]:
+        """What of the contested a subtree of the preemptor would use more."""
+        return [
+            (self._book.at(subtree, key), amount) for key, amount in self._usage if key in self._contested
+        ]
 
     def _could_be_entitled(self, subtree: Node) -> bool:
-        """Whether it could be so after evictions in the preemptor's own queue."""
+        """Whether it has enough of its own, perhaps after evictions in the preemptor's own queue."""
+        share = self._share(subtree)
         if self._queue.preemption.within is not WithinQueue.NEVER:
-            return all(
-                amount <= self._book.at(subtree, key).own
-                for key, amount in self._usage
-                if key in self._contested
+            return all(amount <= cell.own for cell, amount in share)
+        return reclaim.entitled(share)
+
+    def _chain(self, queue: str, ancestor: Node, key: FlavorResource) -> list[Cell]:
+        known = self._chains.get((queue, ancestor, key))
+        if known is None:
+            known = self._chains[queue, ancestor, key] = reclaim.chain(
+                self._book, self._tree, queue, ancestor, key
             )
-        return self._entitled(subtree)
+        return known
+
+    def _exceeds(self, candidate: Candidate) -> bool:
+        """Whether a candidate's queue still borrows what is contested and the candidate uses."""
+        queue, ancestor = candidate.reservation.queue, candidate.ancestor
+        return ancestor is None or reclaim.exceeds(
+            self._chain(queue, ancestor, key)
+            for key, amount in candidate.reservation.usage
+            if amount and key in self._contested
+        )
 
     def _least(self, candidates: Sequence[Candidate], entitled: Node | None = None) -> list[Reservation]:
         """The smallest set in the candidates' order with which the preemptor fits; empty if there is none.
@@ -148,37 +168,36 @@ class Search:
             candidates: whom to try.
             entitled: a subtree that must stay within its own quota, since it takes back what it lent.
         """
-        removed: list[Reservation] = []
+        share = self._share(entitled) if entitled is not None else []
+        removed: list[Candidate] = []
         try:
-            for candidate in sorted(candidates, key=lambda c: c.order):
-                reservation = candidate.reservation
-                if candidate.ancestor is not None and not self._exceeds(reservation, candidate.ancestor):
-                    continue
-                self._book.add(reservation.queue, reservation.usage, -1)
-                removed.append(reservation)
-                if self._fits(entitled):
-                    return self._give_back(removed, entitled)
+            for candidate in sorted(candidates, key=_order):
+                if self._exceeds(candidate):
+                    self._move(candidate, -1)
+                    removed.append(candidate)
+                    if self._fits(share):
+                        removed = self._give_back(removed, share)
+                        return [victim.reservation for victim in removed]
             return []
         finally:
-            for reservation in removed:
-                self._book.add(reservation.queue, reservation.usage)
+            for candidate in removed:
+                self._move(candidate, 1)
 
-    def _give_back(self, removed: list[Reservation], entitled: Node | None) -> list[Reservation]:
-        """Put back what is not needed; `removed` keeps the rest, in order."""
-        for reservation in reversed(removed[:-1]):
-            self._book.add(reservation.queue, reservation.usage)
-            if self._fits(entitled):
-                removed.remove(reservation)
-            else:
-                self._book.add(reservation.queue, reservation.usage, -1)
-        return list(removed)
+    def _give_back(self, removed: list[Candidate], share: list[tuple[Cell, int]]) -> list[Candidate]:
+        """Put back what is not needed; returns the rest, in order. The last one is always needed."""
+        *others, last = removed
+        needed = [last]
+        for candidate in reversed(others):
+            self._move(candidate, 1)
+            if not self._fits(share):
+                self._move(candidate, -1)
+                needed.append(candidate)
+        return needed[::-1]
 
-    def _exceeds(self, reservation: Reservation, ancestor: Node) -> bool:
-        """Whether a candidate's queue still borrows what is contested and the candidate uses."""
-        keys = [key for key, amount in reservation.usage if amount and key in self._contested]
-        return reclaim.exceeds(self._book, self._tree, reservation.queue, ancestor, keys)
+    def _move(self, candidate: Candidate, sign: int) -> None:
+        """Put a candidate's use back into the tree, or take it out."""
+        for key, amount in candidate.reservation.usage:
+            self._book.cell(candidate.reservation.queue, key).add(sign * amount)
 
-    def _fits(self, entitled: Node | None) -> bool:
-        if not fits(self._book, self._queue.name, self._usage):
-            return False
-        return entitled is None or self._entitled(entitled)
+    def _fits(self, share: list[tuple[Cell, int]]) -> bool:
+        return all(amount <= cell.available() for cell, amount in self._wanted) and reclaim.entitled(share)

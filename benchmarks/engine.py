@@ -1,0 +1,289 @@
+"""Speed and memory of the engine: `make bench-engine`, or `python -m benchmarks.engine [--quick]`.
+
+Prints a table and writes `benchmarks/results/engine.json`. Times are CPU seconds of this process,
+measured in one run; what counts is how they grow.
+"""
+
+import argparse
+import heapq
+import json
+import platform
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
+from admitter.engine.policy import Cohort, Group, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+
+RESULTS = Path(__file__).parent / "results" / "engine.json"
+KEY = ("default", "gpu")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Workloads that are alike: how many a queue, how large, how often, how long, how important."""
+
+    name: str
+    count: int
+    units: int
+    every_ms: int
+    lasts_ms: int
+    priority: int
+
+
+KINDS = (
+    Kind("small", 35, 1, 60, 150, 50),
+    Kind("medium", 11, 5, 300, 350, 100),
+    Kind("large", 4, 20, 700, 700, 200),
+)
+
+
+def queue(name: str, quota: Quota, cohort: str = "", preemption: Preemption | None = None) -> Queue:
+    """A queue with one flavor of GPUs."""
+    group = (Group(("gpu",), ("default",)),)
+    policy = preemption or Preemption()
+    return Queue(name, Strategy.BEST_EFFORT_FIFO, group, {KEY: quota}, cohort, preemption=policy)
+
+
+def pods(units: int) -> tuple[PodSet, ...]:
+    """One pod set of one pod."""
+    return (PodSet("main", 1, (("gpu", units),)),)
+
+
+def admission(name: str, units: int) -> Admission:
+    """What such a pod set uses."""
+    return Admission(name, (Assignment("main", 1, (("gpu", "default"),), (("gpu", units),)),))
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """CPU seconds that some work takes."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+@dataclass
+class Run:
+    """What a simulated run came to.
+
+    Attributes:
+        unit_ms: quota in use, summed over time, up to the last arrival.
+        preemptions: how many.
+        cycles: how many.
+        end_ms: when the last one finished.
+    """
+
+    unit_ms: float = 0.0
+    preemptions: int = 0
+    cycles: int = 0
+    end_ms: int = 0
+
+
+def arrivals(cohorts: int, queues: int, apart_ms: int) -> Iterator[tuple[int, Workload, int]]:
+    """When which workload comes, and for how long it runs; each queue starts a little after the last."""
+    for cohort in range(cohorts):
+        for number in range(queues):
+            name = f"c{cohort}-q{number:03}"
+            for kind in KINDS:
+                for index in range(kind.count):
+                    at = kind.every_ms * index + number * apart_ms
+                    uid = f"{name}-{kind.name}-{index:02}"
+                    yield at, Workload(uid, name, kind.priority, at, pods(kind.units)), kind.lasts_ms
+
+
+def earliest(coming: Sequence[tuple[Any, ...]], ends: Sequence[tuple[Any, ...]]) -> int:
+    """The next moment at which something comes (they are in reverse order) or ends."""
+    times = [queue[0] for queue in (*coming[-1:], *ends[:1])]
+    return int(min(times))
+
+
+def simulate(cohorts: int, queues: int, apart_ms: int = 0) -> Run:
+    """Run all workloads to their end, preemptions included."""
+    engine, run = Engine(), Run()
+    engine.set_flavor(Flavor("default"))
+    policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    for cohort in range(cohorts):
+        for number in range(queues):
+            engine.set_queue(queue(f"c{cohort}-q{number:03}", Quota(20, 120), f"c{cohort}", policy))
+    coming = sorted(
+        arrivals(cohorts, queues, apart_ms), key=lambda arrival: (arrival[0], arrival[1].uid), reverse=True
+    )
+    lasts = {workload.uid: duration for _, workload, duration in coming}
+    units = {workload.uid: workload.pod_sets[0].requests[0][1] for _, workload, _ in coming}
+    last_arrival = coming[0][0]
+    ends: list[tuple[int, str, int]] = []
+    starts: dict[str, int] = {}
+    in_use, now = 0, 0
+    while coming or ends:
+        following = earliest(coming, ends)
+        run.unit_ms += in_use * (min(following, last_arrival) - min(now, last_arrival))
+        now = following
+        while ends and ends[0][0] == now:
+            _, uid, start = heapq.heappop(ends)
+            if starts.get(uid) == start:
+                del starts[uid]
+                in_use -= units[uid]
+                engine.release(uid)
+        while coming and coming[-1][0] == now:
+            engine.submit(coming.pop()[1])
+        while engine.changed:
+            plan = engine.cycle(now)
+            run.cycles += 1
+            for workload, _ in plan.admissions:
+                starts[workload.uid] = run.cycles
+                in_use += units[workload.uid]
+                heapq.heappush(ends, (now + lasts[workload.uid], workload.uid, run.cycles))
+            for eviction in plan.evictions:
+                victim = eviction.victim
+                assert victim.workload is not None
+                run.preemptions += 1
+                del starts[victim.holder]
+                in_use -= units[victim.holder]
+                engine.release(victim.holder)
+                engine.submit(victim.workload)
+        run.end_ms = now
+    return run
+
+
+def oracle(queues: int, apart_ms: int = 0) -> int:
+    """When one cohort is done if whatever is free is given away at every moment, large ones first.
+
+    It knows no queues and preempts nobody: the cohort's quota is all that bounds it.
+    """
+    coming = sorted(
+        (kind.every_ms * index + number * apart_ms, -kind.units, kind.lasts_ms)
+        for kind in KINDS
+        for index in range(kind.count)
+        for number in range(queues)
+    )
+    coming.reverse()
+    free = queues * 20
+    waiting: dict[tuple[int, int], int] = {}
+    ends: list[tuple[int, int]] = []
+    now = 0
+    while coming or ends:
+        now = earliest(coming, ends)
+        while ends and ends[0][0] == now:
+            free += heapq.heappop(ends)[1]
+        while coming and coming[-1][0] == now:
+            _, units, lasts = coming.pop()
+            waiting[units, lasts] = waiting.get((units, lasts), 0) + 1
+        for units, lasts in sorted(waiting):
+            while waiting[units, lasts] and -units <= free:
+                waiting[units, lasts] -= 1
+                free += units
+                heapq.heappush(ends, (now + lasts, -units))
+    return now
+
+
+def throughput(cohorts: int, queues: int, apart_ms: int = 0) -> dict[str, float]:
+    """50 workloads a queue, to their end; compared with the oracle."""
+    began = time.process_time()
+    run = simulate(cohorts, queues, apart_ms)
+    seconds = time.process_time() - began
+    work = queues * sum(kind.count * kind.units * kind.lasts_ms for kind in KINDS)
+    best = oracle(queues, apart_ms)
+    capacity = queues * 20
+    return {
+        "workloads": cohorts * queues * 50,
+        "queues": cohorts * queues,
+        "cohorts": cohorts,
+        "queues_start_apart_ms": apart_ms,
+        "cpu_seconds": round(seconds, 2),
+        "cycles": run.cycles,
+        "preemptions": run.preemptions,
+        "mean_use": round(work / (capacity * run.end_ms), 4),
+        "mean_use_of_oracle": round(work / (capacity * best), 4),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def waiting(count: int, rounds: int = 90) -> dict[str, float]:
+    """A cycle after one of many finishes, with 10 shapes waiting in one queue."""
+    engine = Engine()
+    engine.set_flavor(Flavor("default"))
+    engine.set_queue(queue("q", Quota(1000)))
+    engine.reserve("fills", admission("q", 900))
+    engine.reserve("runs-0", admission("q", 100))
+    for number in range(count):
+        shape = pods(100 + number % 10)
+        engine.submit(Workload(f"w{number:06}", "q", 0, number, shape))
+    engine.cycle(0)
+    running, times = ["runs-0"], []
+    for _ in range(rounds):
+        began = time.process_time()
+        engine.release(running.pop())
+        plan = engine.cycle(0)
+        times.append(time.process_time() - began)
+        running += [workload.uid for workload, _ in plan.admissions]
+    return {
+        "waiting": count,
+        "median_ms": round(median(times) * 1000, 3),
+        "most_ms": round(max(times) * 1000, 3),
+    }
+
+
+def preempting(candidates: int, queues: int = 100) -> dict[str, float]:
+    """One decision in which a queue takes its quota back from thousands that borrow it."""
+    engine = Engine()
+    engine.set_flavor(Flavor("default"))
+    engine.set_queue(queue("owner", Quota(candidates), "c", Preemption(reclaim=Reclaim.ANY)))
+    for number in range(queues):
+        engine.set_queue(queue(f"q{number:03}", Quota(0), "c"))
+    for number in range(candidates):
+        name = f"q{number % queues:03}"
+        workload = Workload(f"w{number:06}", name, number % 7, number, pods(1))
+        engine.reserve(workload.uid, admission(name, 1), workload, number)
+    engine.cycle(0)
+    engine.submit(Workload("asks", "owner", 0, 0, pods(candidates // 2)))
+    evictions = []
+    seconds = cpu(lambda: evictions.extend(engine.cycle(0).evictions))
+    return {"candidates": candidates, "victims": len(evictions), "ms": round(seconds * 1000, 1)}
+
+
+def deep(depth: int, rounds: int = 2000) -> dict[str, float]:
+    """Reserve, release and decide under cohorts of some depth."""
+    engine = Engine()
+    engine.set_flavor(Flavor("default"))
+    for level in range(depth):
+        engine.set_cohort(Cohort(f"level-{level}", f"level-{level - 1}" if level else ""))
+    engine.set_queue(queue("q", Quota(10), f"level-{depth - 1}"))
+
+    def work() -> None:
+        for number in range(rounds):
+            engine.submit(Workload(f"w{number}", "q", 0, 0, pods(1)))
+            engine.cycle(0)
+            engine.release(f"w{number}")
+
+    return {"depth": depth, "us_per_workload": round(cpu(work) / rounds * 1e6, 1)}
+
+
+def main() -> None:
+    """Run all, print and save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of it, and nothing is saved")
+    quick = parser.parse_args().quick
+    scale = 10 if quick else 1
+    result: dict[str, object] = {
+        "command": "python -m benchmarks.engine",
+        "python": platform.python_version(),
+        "throughput": [throughput(max(1, 10 // scale), 100, apart_ms) for apart_ms in (0, 7)],
+        "growth": {
+            "queues": [throughput(1, queues) for queues in (50, 100, 200)],
+            "workloads": [waiting(count) for count in (1000, 10_000, 100_000 // scale)],
+            "candidates": [preempting(count) for count in (1250, 2500, 5000)],
+            "depth": [deep(depth) for depth in (1, 2, 4, 8, 16)],
+        },
+    }
+    print(json.dumps(result, indent=2))
+    if not quick:
+        RESULTS.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
