@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-kind check format crds lock clean
+.PHONY: demo test test-thorough test-kind bench-engine check format crds lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -16,6 +16,12 @@ demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how th
 
 test: check                   ## the checks, and every ring of tests: no cluster, then a real API server
 	bash tests/run.sh
+
+test-thorough: $(VENV)/.ready ## the engine's properties with many more examples (hours)
+	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine --timeout 0
+
+bench-engine: $(VENV)/.ready  ## speed and memory of the engine; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.engine
 
 test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)
 	bash tests/kind.sh

@@ -25,7 +25,7 @@ class Output(StrEnum):
 def simulate(
     paths: Annotated[
         list[str],
-        typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH..."),
+        typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
     ],
     cycles: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many cycles.", show_default=False)

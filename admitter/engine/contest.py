@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from admitter.engine.explain import Refusal
 from admitter.engine.flavors import Passed, Proposal
 from admitter.engine.ledger import Reservation, summed
-from admitter.engine.model import Admission, Workload
+from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.search import Search
@@ -86,6 +86,8 @@ class Contest:
         self._decisions = 0
         self._heap: list[tuple[Key, _Entry]] = []
         self._inside: set[str] = set()
+        # What evictions could have freed at most for the workload that was judged last.
+        self._evictable: dict[FlavorResource, int] = {}
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
@@ -122,7 +124,7 @@ class Contest:
             if isinstance(verdict, _Verdict):
                 self._push(_Entry(workload, verdict, self._decisions))
                 return
-            self._state.park(workload, verdict)
+            self._state.park(workload, verdict, self._evictable)
 
     def _push(self, entry: _Entry) -> None:
         self._inside.add(entry.workload.queue)
@@ -131,6 +133,7 @@ class Contest:
     def _judge(self, workload: Workload, queue: Queue) -> _Verdict | Refusal:
         """What a workload could get: as it is, by preemption, or with fewer pods, in this order."""
         passed: set[Passed] = set()
+        self._evictable = {}
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
             if isinstance(outcome, Refusal):
@@ -138,9 +141,12 @@ class Contest:
             if not outcome.preempting:
                 return _Verdict(outcome)
             usage = tuple(outcome.usage.items())
-            victims = Search(self._tree, self._ledger, queue, workload, usage).victims()
+            search = Search(self._tree, self._ledger, queue, workload, usage)
+            victims = search.victims()
             if victims:
                 return _Verdict(outcome, victims)
+            for key, amount in search.evictable.items():
+                self._evictable[key] = max(amount, self._evictable.get(key, 0))
             passed.add(outcome.preempting[0])
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
         return outcome if reduced is None else _Verdict(reduced)
@@ -154,7 +160,7 @@ class Contest:
         workload = entry.workload
         verdict = self._judge(workload, self._tree.queues[workload.queue])
         if isinstance(verdict, Refusal):
-            self._state.park(workload, verdict)
+            self._state.park(workload, verdict, self._evictable)
             return False
         entry.verdict, entry.judged = verdict, self._decisions
         if self._heap and self._heap[0][0] < entry.key:

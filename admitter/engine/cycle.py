@@ -98,7 +98,7 @@ class Engine:
         """A workload waits no longer; one that does not wait is no error."""
         hold = self.ledger.drop(uid)
         if hold is not None:
-            self._state.freed(hold.admission.queue, (key for key, _ in hold.usage))
+            self._state.freed(hold.admission.queue, hold.usage)
         queue = self._state.dequeue(uid)
         if queue is not None:
             self._state.changed.add(queue)  # behind a strict head, the next one may fit

@@ -5,7 +5,7 @@ queue's fungibility passes it over. Pod sets of one workload are assigned one af
 top of what those before it got. Nothing is changed here: the outcome is a proposal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -104,8 +104,8 @@ class Assigner:
                 wanted = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
                 if not wanted:
                     continue
-                barred = {flavor for p, g, flavor in passed if (p, g) == (number, place)}
-                others = {name: self._flavors[name] for name in chosen.values()}
+                barred = {flavor for p, g, flavor in passed if (p, g) == (number, place)} if passed else ()
+                others = {name: self._flavors[name] for name in chosen.values()} if chosen else {}
                 suiting = self._suiting(pod_set, group, others)
                 choice = self._choose(queue, group, wanted, proposal.usage, suiting, barred)
                 if not isinstance(choice, _Choice):
@@ -145,7 +145,7 @@ class Assigner:
         wanted: Mapping[str, int],
         taken: Mapping[FlavorResource, int],
         suiting: Mapping[str, FlavorRefusal | None],
-        barred: AbstractSet[str],
+        barred: Collection[str],
     ) -> _Choice | tuple[FlavorRefusal, ...]:
         """The flavor of one group for one pod set, or why each is refused."""
         refusals: list[FlavorRefusal] = []
@@ -205,16 +205,16 @@ class Assigner:
 
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:
     """Refuse what a queue does not count at all; a request of zero is no request."""
-    covered = set(queue.covered())
-    asked = {
-        resource
-        for pod_set in workload.pod_sets
-        for resource, amount in pod_set.requests
-        if amount and pod_set.count
-    }
-    missing = sorted(asked - covered)
+    covered = queue.covered()
+    missing, asked = [], False
+    for pod_set in workload.pod_sets:
+        for resource, amount in pod_set.requests:
+            if amount and pod_set.count:
+                asked = True
+                if resource not in covered:
+                    missing.append(resource)
     if missing:
-        return Refusal(Reason.RESOURCE_NOT_COVERED, queue.name, resources=tuple(missing))
+        return Refusal(Reason.RESOURCE_NOT_COVERED, queue.name, resources=tuple(sorted(set(missing))))
     if not asked and any(pod_set.count for pod_set in workload.pod_sets):
-        return Refusal(Reason.NOTHING_REQUESTED, queue.name, resources=queue.covered())
+        return Refusal(Reason.NOTHING_REQUESTED, queue.name, resources=covered)
     return None

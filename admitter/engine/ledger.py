@@ -35,6 +35,7 @@ class Reservation:
         workload: who holds it; None for one that can't be evicted.
         since: when it was admitted, in seconds since the epoch.
         usage: what it holds, as sums.
+        queue: the queue whose quota it is.
     """
 
     holder: str
@@ -42,14 +43,11 @@ class Reservation:
     workload: Workload | None = None
     since: float = 0.0
     usage: Usage = field(init=False)
+    queue: str = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "usage", summed(self.admission))
-
-    @property
-    def queue(self) -> str:
-        """The queue whose quota it is."""
-        return self.admission.queue
+        object.__setattr__(self, "queue", self.admission.queue)
 
 
 @dataclass(frozen=True, slots=True)

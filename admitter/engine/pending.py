@@ -35,7 +35,8 @@ class Class:
         # Who has not been told yet what stops the class.
         self._told: Refusal | None = None
         self._untold: set[str] = set()
-        self._waits_in: list[set[Class]] = []
+        self.ticket = 0
+        self._places: list[_Place] = []
 
     def add(self, workload: Workload) -> None:
         """Take a workload in."""
@@ -68,40 +69,72 @@ class Class:
         self._untold.clear()
         yield from sorted(news)
 
-    def wait_in(self, places: Iterable[set["Class"]]) -> None:
-        """Be found in some sets until it is woken."""
-        self._waits_in = list(places)
-        for place in self._waits_in:
-            place.add(self)
+    def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
+        """Be found in some places until it is woken, and be due when so much has been freed there."""
+        self._places = []
+        for place, shortfall in places:
+            self._places.append(place)
+            place.waiting.add(self)
+            heapq.heappush(place.due, (place.freed + shortfall, id(self), self.ticket, self))
 
     def wake(self) -> None:
         """It has to be tried again."""
         self.parked = None
-        for place in self._waits_in:
-            place.discard(self)
-        self._waits_in.clear()
+        self.ticket += 1
+        for place in self._places:
+            place.waiting.discard(self)
+        self._places.clear()
+
+
+class _Place:
+    """Who waits for one resource in one flavor of a tree, and how much of it was ever freed there."""
+
+    __slots__ = ("due", "freed", "waiting")
+
+    def __init__(self) -> None:
+        self.freed = 0
+        self.waiting: set[Class] = set()
+        self.due: list[tuple[int, int, int, Class]] = []
 
 
 class Waiters:
-    """Parked classes by what their refusals depend on: a flavor and resource in a tree."""
+    """Parked classes by what their refusals depend on: a flavor and resource in a tree.
+
+    What a class lacks is known when it is parked. Before so much has been freed in its tree it can't
+    fit, whoever else comes and goes: what others take in the meantime only adds to what it lacks.
+    """
 
     def __init__(self) -> None:
-        self._places: defaultdict[tuple[Node, FlavorResource], set[Class]] = defaultdict(set)
+        self._places: defaultdict[tuple[Node, FlavorResource], _Place] = defaultdict(_Place)
 
-    def park(self, members: Class, refusal: Refusal, root: Node, keys: Iterable[FlavorResource]) -> None:
-        """Park a class until one of some keys is freed in its tree."""
+    def park(
+        self, members: Class, refusal: Refusal, root: Node, shortfalls: Iterable[tuple[FlavorResource, int]]
+    ) -> None:
+        """Park a class until enough of one of some keys is freed in its tree."""
         members.parked = refusal
-        members.wait_in(self._places[root, key] for key in keys)
+        members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
+
+    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[Class]:
+        """Who may fit now that so much was freed in a tree."""
+        found: dict[Class, None] = {}
+        for key, amount in usage:
+            place = self._places.get((root, key))
+            if place is None:
+                continue
+            place.freed += amount
+            while place.due and place.due[0][0] <= place.freed:
+                _, _, ticket, members = heapq.heappop(place.due)
+                if ticket == members.ticket and members in place.waiting:
+                    found[members] = None
+        return list(found)
 
     def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
-        """Who waits for one of some keys in a tree."""
+        """All who wait for one of some keys in a tree."""
         found: dict[Class, None] = {}
         for key in keys:
             place = self._places.get((root, key))
             if place is not None:
-                found.update(dict.fromkeys(place))
-                if not place:
-                    del self._places[root, key]
+                found.update(dict.fromkeys(sorted(place.waiting, key=lambda members: members.queue)))
         return list(found)
 
 

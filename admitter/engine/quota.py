@@ -103,6 +103,7 @@ class Tree:
         self.version = 0
         self._parents: dict[Node, Node | None] = {}
         self._below: dict[Node, list[str]] = {}
+        self._roots: dict[str, Node] = {}
         self._cycles: list[tuple[str, ...]] = []
         self._built = -1
 
@@ -134,8 +135,7 @@ class Tree:
     def root(self, queue: str) -> Node:
         """The root of the tree that a queue is in."""
         self._build()
-        *_, last = self.path(("queue", queue))
-        return last
+        return self._roots.get(queue, ("queue", queue))
 
     def members(self, root: Node) -> list[str]:
         """The queues of a tree, by name."""
@@ -186,6 +186,9 @@ class Tree:
             for node in self.path(("queue", name)):
                 below[node].append(name)
         self._below = dict(below)
+        self._roots = {}
+        for name in self.queues:
+            *_, self._roots[name] = self.path(("queue", name))
 
 
 def _cycles(above: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -218,6 +221,7 @@ class Book:
         self._used: defaultdict[str, dict[FlavorResource, int]] = defaultdict(dict)
         self._cells: dict[tuple[str, FlavorResource], Cell] = {}
         self._nodes: dict[tuple[Node, FlavorResource], Cell] = {}
+        self._borrowers: defaultdict[tuple[Node, FlavorResource], set[str]] = defaultdict(set)
         self._version = -1
 
     def used(self, queue: str) -> Mapping[FlavorResource, int]:
@@ -238,12 +242,25 @@ class Book:
         for key, amount in usage:
             if self.cell(queue, key).add(sign * amount):
                 crossed.append(key)
+            self._note(queue, key)
             used[key] = used.get(key, 0) + sign * amount
             if not used[key]:
                 del used[key]
         if not used:
             del self._used[queue]
         return crossed
+
+    def borrowers(self, root: Node, key: FlavorResource) -> set[str]:
+        """The queues of a tree that use more than their own."""
+        self.refresh()
+        return self._borrowers.get((root, key), set())
+
+    def _note(self, queue: str, key: FlavorResource) -> None:
+        borrowers = self._borrowers[self._tree.root(queue), key]
+        if self.cell(queue, key).borrows():
+            borrowers.add(queue)
+        else:
+            borrowers.discard(queue)
 
     def cell(self, queue: str, key: FlavorResource) -> Cell:
         """The cell of a queue."""
@@ -266,6 +283,7 @@ class Book:
         self._version = self._tree.version
         self._cells.clear()
         self._nodes.clear()
+        self._borrowers.clear()
         children: defaultdict[Node, list[Node]] = defaultdict(list)
         parents = self._tree.parents()
         for node, parent in parents.items():
@@ -277,6 +295,7 @@ class Book:
         for queue, used in self._used.items():
             for key, amount in used.items():
                 self.cell(queue, key).add(amount)
+                self._note(queue, key)
 
     def _plant(self, root: Node, children: Mapping[Node, list[Node]]) -> None:
         """Make the cells of a tree: what subtrees have from below, links to parents from above."""

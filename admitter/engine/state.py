@@ -1,13 +1,13 @@
 """What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from admitter.engine.explain import Refusal
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.pending import Pending, Waiters
-from admitter.engine.policy import WithinQueue
+from admitter.engine.policy import Queue, WithinQueue
 from admitter.engine.quota import Tree
 
 
@@ -62,23 +62,56 @@ class State:
                 del self.pending[queue]
         return queue
 
-    def park(self, workload: Workload, refusal: Refusal) -> None:
-        """Do not try a class again before something changes that its refusal depends on."""
-        queue = self.tree.queues[workload.queue]
-        keys = self.assigner.interests(workload, queue)
-        members = self.pending[workload.queue].class_of(workload)
-        self._waiters.park(members, refusal, self.tree.root(workload.queue), keys)
+    def park(self, workload: Workload, refusal: Refusal, evictable: Mapping[FlavorResource, int]) -> None:
+        """Do not try a class again before something changes that its refusal depends on.
 
-    def freed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
-        """Quota became free in the plan: whoever waits for it is to be tried again.
+        Args:
+            workload: the head of the class.
+            refusal: why it does not fit.
+            evictable: the most that evictions could have freed for it.
+        """
+        queue = self.tree.queues[workload.queue]
+        members = self.pending[workload.queue].class_of(workload)
+        shortfalls = self._shortfalls(workload, queue, evictable)
+        self._waiters.park(members, refusal, self.tree.root(workload.queue), shortfalls)
+
+    def _shortfalls(
+        self, workload: Workload, queue: Queue, evictable: Mapping[FlavorResource, int]
+    ) -> list[tuple[FlavorResource, int]]:
+        """How much of each flavor and resource has to be freed at least before a workload may fit.
+
+        With several pod sets, several numbers of pods, or cohorts under cohorts, anything may help.
+        """
+        keys = self.assigner.interests(workload, queue)
+        (first, *others) = workload.pod_sets
+        levels = sum(1 for _ in self.tree.path(("queue", queue.name)))
+        if others or first.min_count is not None or levels > 2:
+            return [(key, 1) for key in keys]
+        requests = dict(first.requests)
+        book = self.ledger.planned
+        found = []
+        for key in keys:
+            needed = requests[key[1]] * first.count
+            lacking = needed - book.cell(queue.name, key).available() - evictable.get(key, 0)
+            found.append((key, max(1, lacking)))
+        return found
+
+    def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
+        """Quota became free in the plan: whoever may fit now is to be tried again.
+
+        In the queue itself that is everybody: it may be entitled now to take back what it lent.
 
         Returns:
             The queues in which somebody was woken.
         """
-        woken = self._waiters.waiting(self.tree.root(queue), keys)
-        for members in woken:
+        names = set()
+        for members in self._waiters.freed(self.tree.root(queue), usage):
             members.wake()
-        names = {members.queue for members in woken}
+            names.add(members.queue)
+        pending = self.pending.get(queue)
+        if pending is not None:
+            pending.wake()
+            names.add(queue)
         self.changed |= names
         self.changed.add(queue)
         return names
@@ -100,7 +133,7 @@ class State:
 
     def freed_by(self, reservation: Reservation) -> set[str]:
         """As `freed`, with all that a reservation held."""
-        return self.freed(reservation.queue, (key for key, _ in reservation.usage))
+        return self.freed(reservation.queue, reservation.usage)
 
     def wake(self, queue: str) -> None:
         """Anything may have changed for those who wait in a queue."""

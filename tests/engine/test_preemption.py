@@ -230,6 +230,18 @@ def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> 
     assert len(evictions) <= 1
 
 
+def test_who_borrows_takes_only_what_others_borrow_if_they_could_take_it_back() -> None:
+    borrows = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    made = engine(DEFAULT, cpus("a", "2", borrows), cpus("b", "4", RECLAIM), cpus("c", "2"))
+    running(made, "first", 3, "b", since=1)
+    running(made, "second", 5, "b", since=2)
+    asks(made, "small", 3, "a", priority=5)
+    asks(made, "large", 6, "a", priority=4)
+    plan = made.cycle()
+    assert evicted(plan) == {"first": "small"}, "5 of the 4 that b has are left"
+    assert plan.refusals["large"].reason is Reason.INSUFFICIENT_QUOTA
+
+
 def hierarchy(*more: Queue | Cohort) -> Engine:
     """Left has 4 of its own in one queue and 2 in the cohort, right has 6; all under top."""
     return engine(

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -261,4 +261,6 @@ TestTree.settings = settings(
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
+    # A failing example is long and takes hours to shrink: it is printed as it is.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )

@@ -34,10 +34,14 @@ def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
     nobody else takes for another's sake. Else two workloads could evict each other for ever, each by
     what the other borrows.
     """
-    return all(cell.borrows() for chain in chains for cell in chain)
+    for cells in chains:
+        for cell in cells:
+            if cell.used <= cell.own:
+                return False
+    return True
 
 
-def chain(book: Book, tree: Tree, queue: str, below: Node, key: FlavorResource) -> list[Cell]:
+def chain_of(book: Book, tree: Tree, queue: str, below: Node, key: FlavorResource) -> list[Cell]:
     """The cells of a queue, and of the subtrees between it and a node above."""
     cells = []
     for node in tree.path(("queue", queue)):

@@ -5,9 +5,10 @@ UID. They are removed one by one until the preemptor fits; then each is put back
 to be needed, costliest first. All of it happens on the book of what is planned, and is undone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
@@ -24,11 +25,14 @@ class Candidate:
 
     Attributes:
         reservation: what it holds.
-        ancestor: the nearest node above it and the preemptor; None if it is of the same queue.
+        moves: where in the tree, and how much of it.
+        chains: for what of it is contested: the cells from its queue up to the nearest node above it and
+            the preemptor, and how much of it. None if it is of the preemptor's own queue.
     """
 
     reservation: Reservation
-    ancestor: Node | None
+    moves: list[tuple[Cell, int]]
+    chains: list[tuple[list[Cell], int]] | None
 
 
 def _order(candidate: Candidate) -> tuple[bool, int, float, str]:
@@ -36,11 +40,23 @@ def _order(candidate: Candidate) -> tuple[bool, int, float, str]:
     reservation = candidate.reservation
     assert reservation.workload is not None
     priority = reservation.workload.priority
-    return (candidate.ancestor is None, priority, -reservation.since, reservation.holder)
+    return (candidate.chains is None, priority, -reservation.since, reservation.holder)
+
+
+def _sums(candidates: Iterable[Candidate]) -> Counter[FlavorResource]:
+    sums: Counter[FlavorResource] = Counter()
+    for candidate in candidates:
+        for key, amount in candidate.reservation.usage:
+            sums[key] += amount
+    return sums
 
 
 class Search:
-    """Looks for victims of one preemptor."""
+    """Looks for victims of one preemptor.
+
+    Attributes:
+        evictable: the use of all candidates that were found, allowed together or not.
+    """
 
     def __init__(self, tree: Tree, ledger: Ledger, queue: Queue, preemptor: Workload, usage: Usage) -> None:
         """Prepare.
@@ -64,16 +80,16 @@ class Search:
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if amount > cell.available()
         )
-        self._chains: dict[tuple[str, Node, FlavorResource], list[Cell]] = {}
+        self.evictable: Counter[FlavorResource] = Counter()
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
-        own = self._own()
+        own = self._counted(self._own())
         if self._queue.preemption.reclaim is not Reclaim.NEVER:
             for below, above in self._levels():
-                if not self._could_be_entitled(below):
+                if not self._could_be_entitled(below, own):
                     continue
-                others = self._others(above, below, self._may_reclaim)
+                others = self._counted(self._others(above, below, self._may_reclaim))
                 found = self._least([*others, *own], below) if others else []
                 if found:
                     return found
@@ -81,7 +97,7 @@ class Search:
             others = [
                 candidate
                 for below, above in self._levels()
-                for candidate in self._others(above, below, self._may_borrow)
+                for candidate in self._counted(self._others(above, below, self._may_borrow))
             ]
             found = self._least([*others, *own]) if others else []
             if found:
@@ -98,7 +114,7 @@ class Search:
         if policy is WithinQueue.NEVER:
             return []
         return [
-            Candidate(reservation, None)
+            Candidate(reservation, self._moves(reservation), None)
             for reservation in self._ledger.candidates(self._queue.name)
             if self._contends(reservation)
             and reservation.workload is not None
@@ -108,19 +124,51 @@ class Search:
     def _others(self, above: Node, below: Node, allows: Callable[[Workload], bool]) -> list[Candidate]:
         """Candidates of queues below one node, but not below another one under it."""
         found = []
-        for queue in self._tree.below(above):
-            if below in self._tree.path(("queue", queue)):
+        for queue in self._borrowers(above, below):
+            chains = {k: reclaim.chain_of(self._book, self._tree, queue, above, k) for k in self._contested}
+            if not any(reclaim.exceeds([chain]) for chain in chains.values()):
                 continue
-            if not any(reclaim.exceeds([self._chain(queue, above, key)]) for key in self._contested):
-                continue
-            found += [
-                Candidate(reservation, above)
-                for reservation in self._ledger.candidates(queue)
-                if reservation.workload is not None
-                and self._contends(reservation)
-                and allows(reservation.workload)
-            ]
+            for reservation in self._ledger.candidates(queue):
+                taken = [
+                    (chains[key], amount) for key, amount in reservation.usage if key in chains and amount
+                ]
+                if taken and reservation.workload is not None and allows(reservation.workload):
+                    found.append(Candidate(reservation, self._moves(reservation), taken))
         return found
+
+    def _borrowers(self, above: Node, below: Node) -> list[str]:
+        """Queues below one node, but not below another one under it, that borrow what is contested."""
+        root = self._tree.root(self._queue.name)
+        names = {name for key in self._contested for name in self._book.borrowers(root, key)}
+        return [
+            name
+            for name in sorted(names)
+            if below not in (path := list(self._tree.path(("queue", name)))) and above in path
+        ]
+
+    def _counted(self, candidates: list[Candidate]) -> list[Candidate]:
+        self.evictable.update(_sums(candidates))
+        return candidates
+
+    def _enough(self, candidates: Sequence[Candidate]) -> bool:
+        """Whether candidates could free what is lacking: a cheap look before the search.
+
+        Of another queue it is at most what that one borrows, and the rest of one workload.
+        """
+        freed: Counter[FlavorResource] = Counter()
+        for name, ours in groupby(candidates, key=lambda candidate: candidate.reservation.queue):
+            group = list(ours)
+            sums = _sums(group)
+            for key in self._contested & sums.keys():
+                if group[0].chains is not None:
+                    cell = self._book.cell(name, key)
+                    largest = max(dict(candidate.reservation.usage).get(key, 0) for candidate in group)
+                    sums[key] = min(sums[key], cell.used - cell.own + largest)
+                freed[key] += sums[key]
+        return all(
+            amount <= cell.available() + freed[key]
+            for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
+        )
 
     def _contends(self, reservation: Reservation) -> bool:
         return any(key in self._contested for key, amount in reservation.usage if amount)
@@ -137,29 +185,30 @@ class Search:
             (self._book.at(subtree, key), amount) for key, amount in self._usage if key in self._contested
         ]
 
-    def _could_be_entitled(self, subtree: Node) -> bool:
+    def _could_be_entitled(self, subtree: Node, own: Sequence[Candidate]) -> bool:
         """Whether it has enough of its own, perhaps after evictions in the preemptor's own queue."""
-        share = self._share(subtree)
-        if self._queue.preemption.within is not WithinQueue.NEVER:
-            return all(amount <= cell.own for cell, amount in share)
-        return reclaim.entitled(share)
-
-    def _chain(self, queue: str, ancestor: Node, key: FlavorResource) -> list[Cell]:
-        known = self._chains.get((queue, ancestor, key))
-        if known is None:
-            known = self._chains[queue, ancestor, key] = reclaim.chain(
-                self._book, self._tree, queue, ancestor, key
-            )
-        return known
-
-    def _exceeds(self, candidate: Candidate) -> bool:
-        """Whether a candidate's queue still borrows what is contested and the candidate uses."""
-        queue, ancestor = candidate.reservation.queue, candidate.ancestor
-        return ancestor is None or reclaim.exceeds(
-            self._chain(queue, ancestor, key)
-            for key, amount in candidate.reservation.usage
-            if amount and key in self._contested
+        freed = _sums(own)
+        return all(
+            amount <= freed[key] or not self._book.at(subtree, key).borrows(amount - freed[key])
+            for key, amount in self._usage
+            if key in self._contested
         )
+
+    def _moves(self, reservation: Reservation) -> list[tuple[Cell, int]]:
+        return [(self._book.cell(reservation.queue, key), amount) for key, amount in reservation.usage]
+
+    def _may_go(self, candidate: Candidate, *, reclaiming: bool) -> bool:
+        """Whether a candidate's queue still borrows what is contested and the candidate uses."""
+        chains = candidate.chains
+        if chains is None:
+            return True
+        if not reclaim.exceeds(chain for chain, _ in chains):
+            return False
+        if reclaiming:
+            return True
+        owner = self._tree.queues.get(candidate.reservation.queue)
+        takes_back = owner is not None and owner.preemption.reclaim is Reclaim.ANY
+        return not takes_back or borrow.spares(chains)
 
     def _least(self, candidates: Sequence[Candidate], entitled: Node | None = None) -> list[Reservation]:
         """The smallest set in the candidates' order with which the preemptor fits; empty if there is none.
@@ -168,11 +217,13 @@ class Search:
             candidates: whom to try.
             entitled: a subtree that must stay within its own quota, since it takes back what it lent.
         """
+        if not self._enough(candidates):
+            return []
         share = self._share(entitled) if entitled is not None else []
         removed: list[Candidate] = []
         try:
             for candidate in sorted(candidates, key=_order):
-                if self._exceeds(candidate):
+                if self._may_go(candidate, reclaiming=entitled is not None):
                     self._move(candidate, -1)
                     removed.append(candidate)
                     if self._fits(share):
@@ -196,8 +247,8 @@ class Search:
 
     def _move(self, candidate: Candidate, sign: int) -> None:
         """Put a candidate's use back into the tree, or take it out."""
-        for key, amount in candidate.reservation.usage:
-            self._book.cell(candidate.reservation.queue, key).add(sign * amount)
+        for cell, amount in candidate.moves:
+            cell.add(sign * amount)
 
     def _fits(self, share: list[tuple[Cell, int]]) -> bool:
         return all(amount <= cell.available() for cell, amount in self._wanted) and reclaim.entitled(share)
