@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
+from admitter.engine.explanation import Explainer, Explanation
 from admitter.engine.ledger import Reservation, fits
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
@@ -154,6 +155,14 @@ class Engine:
             self._state.enqueue(hold.workload)
         if reservation is not None:
             self._wake_tree(reservation.queue)
+
+    def explain(self, uid: str) -> Explanation | None:
+        """Why a workload waits, as of now; None if it does not wait in a queue that admits."""
+        workload = self._state.waiting(uid)
+        queue = self.tree.queues.get(workload.queue) if workload is not None else None
+        if workload is None or queue is None or not queue.admits:
+            return None
+        return Explainer(self._state).explain(workload)
 
     def cycle(self, now: float = 0.0) -> Plan:
         """Decide all that can be decided now.

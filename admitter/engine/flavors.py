@@ -75,7 +75,7 @@ class Assigner:
             for name in group.flavors
             for resource in group.resources
             if any(
-                amount and pod_set.count and self._mismatch(pod_set, group, name) is None
+                amount and pod_set.count and self.mismatch(pod_set, group, name) is None
                 for pod_set in workload.pod_sets
                 for wanted, amount in pod_set.requests
                 if wanted == resource
@@ -134,7 +134,7 @@ class Assigner:
     ) -> dict[str, FlavorRefusal | None]:
         """Each flavor of a group, and why a pod set's pods could not run on it beside those they have."""
         return {
-            name: self._mismatch(pod_set, group, name) or conflict(self._flavors[name], others.values())
+            name: self.mismatch(pod_set, group, name) or conflict(self._flavors[name], others.values())
             for name in group.flavors
         }
 
@@ -168,7 +168,8 @@ class Assigner:
                 return choice
         return best if best is not None else tuple(refusals)
 
-    def _mismatch(self, pod_set: PodSet, group: Group, name: str) -> FlavorRefusal | None:
+    def mismatch(self, pod_set: PodSet, group: Group, name: str) -> FlavorRefusal | None:
+        """Why a pod set's pods could not run on a flavor of a group; None if they could."""
         keys = self._keys.get(group)
         if keys is None:
             keys = self._keys[group] = label_keys(group, self._flavors)

@@ -99,6 +99,10 @@ class Ledger:
             if reservation.workload is not None and reservation.holder not in self._evicting:
                 yield reservation
 
+    def reservations(self, queue: str) -> list[Reservation]:
+        """All that is reserved in a queue."""
+        return list(self._in_queue.get(queue, {}).values())
+
     def holds_in(self, queue: str) -> list[Hold]:
         """The holds of a queue's workloads."""
         return list(self._holds_in.get(queue, {}).values())

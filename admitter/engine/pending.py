@@ -184,6 +184,10 @@ class Pending:
         """The class of a waiting workload."""
         return self._class_of[workload.uid]
 
+    def ahead(self, workload: Workload) -> int:
+        """How many wait before a workload; takes as long as the queue is."""
+        return sum(other.rank < workload.rank for c in self._classes.values() for other in c.members.values())
+
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
         first: Workload | None = None

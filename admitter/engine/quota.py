@@ -142,6 +142,12 @@ class Tree:
         self._build()
         return self._below.get(root, [root[1]])
 
+    def nodes(self, root: Node) -> list[Node]:
+        """All nodes of a tree."""
+        self._build()
+        found = [node for node in self._parents if next(reversed([*self.path(node)])) == root]
+        return found or [root]
+
     def below(self, node: Node) -> list[str]:
         """The queues below a node, by name."""
         self._build()

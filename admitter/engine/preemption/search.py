@@ -56,6 +56,7 @@ class Search:
 
     Attributes:
         evictable: the use of all candidates that were found, allowed together or not.
+        considered: their UIDs.
     """
 
     def __init__(self, tree: Tree, ledger: Ledger, queue: Queue, preemptor: Workload, usage: Usage) -> None:
@@ -81,6 +82,7 @@ class Search:
             if amount > cell.available()
         )
         self.evictable: Counter[FlavorResource] = Counter()
+        self.considered: set[str] = set()
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
@@ -148,6 +150,7 @@ class Search:
 
     def _counted(self, candidates: list[Candidate]) -> list[Candidate]:
         self.evictable.update(_sums(candidates))
+        self.considered.update(candidate.reservation.holder for candidate in candidates)
         return candidates
 
     def _enough(self, candidates: Sequence[Candidate]) -> bool:

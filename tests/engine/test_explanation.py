@@ -1,0 +1,121 @@
+"""Everything about one waiting workload. Source: design, *explain*."""
+
+import copy
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admitter.engine.cycle import Engine
+from admitter.engine.explain import Reason
+from admitter.engine.explanation import Explanation
+from admitter.engine.policy import Preemption, Reclaim, Strategy, WithinQueue
+from tests.engine.builders import SPOT_TAINT, admitted, cohort, engine, flavor, pods, queue, use, workload
+
+DEFAULT = flavor("default")
+
+
+def explained(made: Engine, uid: str) -> Explanation:
+    made.cycle()
+    found = made.explain(uid)
+    assert found is not None
+    return found
+
+
+def test_what_is_asked_free_and_borrowable() -> None:
+    made = engine(
+        DEFAULT,
+        queue("a", {"cpu": {"default": "9"}}, cohort="c"),
+        queue("b", {"cpu": {"default": "12"}}, cohort="c"),
+    )
+    made.reserve("runs-a", use("a", "default", cpu="4"))
+    made.reserve("runs-b", use("b", "default", cpu="10"))
+    made.submit(workload("w", pods(cpu="8"), queue="a"))
+    found = explained(made, "w")
+    (amounts,) = found.amounts["main"]
+    assert (amounts.asked, amounts.free, amounts.borrowable) == (8000, 5000, 2000)
+    assert amounts.lacking == 1000
+    assert (amounts.cut_by_max, amounts.kept_by_others) == (0, 0)
+    assert found.refusal is not None
+    assert found.refusal.reason is Reason.INSUFFICIENT_QUOTA
+    assert found.enders == ("runs-a",)
+
+
+def test_what_limits_cut() -> None:
+    made = engine(
+        DEFAULT,
+        queue("a", {"cpu": {"default": "2..4"}}, cohort="c"),
+        queue("b", {"cpu": {"default": "9/3"}}, cohort="c"),
+    )
+    made.reserve("runs", use("a", "default", cpu="1"))
+    made.submit(workload("w", pods(cpu="4"), queue="a"))
+    (amounts,) = explained(made, "w").amounts["main"]
+    assert (amounts.free, amounts.borrowable) == (1000, 2000), "max leaves 3"
+    assert amounts.cut_by_max == 1000, "5 in the pool, 1 in use: 4 without max"
+    assert amounts.kept_by_others == 6000
+
+
+def test_flavors_that_do_not_suit_are_named() -> None:
+    made = engine(
+        flavor("spot", taints=(SPOT_TAINT,)), DEFAULT, queue("q", {"cpu": {"spot": "9", "default": "1"}})
+    )
+    made.submit(workload("w", pods(cpu="2")))
+    found = explained(made, "w")
+    assert [refused.flavor for refused in found.mismatches["main"]] == ["spot"]
+    assert [amounts.flavor for amounts in found.amounts["main"]] == ["default"]
+    assert found.enders == (), "nobody's end helps"
+
+
+def test_who_waits_ahead_and_behind_a_strict_head() -> None:
+    made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, Strategy.STRICT_FIFO))
+    made.reserve("runs", use("q", "default", cpu="3"))
+    for number in range(3):
+        made.submit(workload(f"w{number}", pods(cpu="2"), created=number))
+    assert [explained(made, f"w{number}").ahead for number in range(3)] == [0, 1, 2]
+
+
+def test_who_could_be_evicted_if_that_were_enough() -> None:
+    policy = Preemption(within=WithinQueue.LOWER_PRIORITY, reclaim=Reclaim.ANY)
+    made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, preemption=policy))
+    for uid, priority in (("low", 0), ("high", 9)):
+        who = workload(uid, pods(cpu="2"), priority=priority)
+        made.reserve(uid, use("q", "default", cpu="2"), who)
+    made.submit(workload("w", pods(cpu="3"), priority=5))
+    found = explained(made, "w")
+    assert found.evictable == ("low",)
+    assert found.enders == ("high", "low")
+
+
+@given(
+    running=st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5)), max_size=7),
+    asked=st.integers(1, 12),
+    lending=st.sampled_from(["6", "6/2", "6..8/4"]),
+)
+def test_the_end_of_the_enders_lets_it_in_and_none_can_be_left_out(
+    running: list[tuple[str, int]], asked: int, lending: str
+) -> None:
+    made = engine(
+        DEFAULT,
+        cohort("c", limits={"cpu": {"default": "1"}}),
+        queue("a", {"cpu": {"default": "6"}}, cohort="c"),
+        queue("b", {"cpu": {"default": lending}}, cohort="c"),
+    )
+    for number, (name, cpu) in enumerate(running):
+        made.reserve(f"r{number}", use(name, "default", cpu=str(cpu)))
+    made.submit(workload("w", pods(cpu=str(asked)), queue="a"))
+    if admitted(made.cycle()):
+        return
+    found = made.explain("w")
+    assert found is not None
+    if not found.enders:
+        for number in range(len(running)):
+            made.release(f"r{number}")
+        assert admitted(made.cycle()) == [], "not even the end of all would help"
+        return
+    for spared in found.enders:
+        without = copy.deepcopy(made)
+        for uid in set(found.enders) - {spared}:
+            without.release(uid)
+        assert admitted(without.cycle()) == [], f"{spared} is not needed"
+    for uid in found.enders:
+        made.release(uid)
+    assert admitted(made.cycle()) == ["w"]
