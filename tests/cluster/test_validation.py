@@ -105,5 +105,5 @@ def test_a_queue_that_breaks_a_rule_is_refused_on_update_too(installed: Cluster,
     installed.run_kubectl("create", "-f-", content=json.dumps(cluster_queue(namespace, {"cpu": {"a": "1"}})))
     broken = cluster_queue(namespace, {"cpu": {"a": "1", "b": "1"}, "memory": {"b": "1", "a": "1"}})
     with pytest.raises(KubectlError, match="share flavor a"):
-        installed.run_kubectl("replace", "-f-", content=json.dumps(broken))
+        installed.run_kubectl("patch", "cq", namespace, "--type=merge", f"--patch={json.dumps(broken)}")
     installed.run_kubectl("delete", "cq", namespace)
