@@ -230,6 +230,49 @@ def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> 
     assert len(evictions) <= 1
 
 
+POOLED = Preemption(reclaim=Reclaim.ANY)
+
+
+@pytest.mark.parametrize("pooled", [True, False], ids=["in the cohort", "by another queue"])
+def test_taking_back_one_resource_while_borrowing_another(*, pooled: bool) -> None:
+    """GPUs are contested; CPUs are free, but owned by nobody or by somebody who could claim them."""
+    made = engine(
+        DEFAULT,
+        cohort("c", limits={"cpu": {"default": "8" if pooled else "0"}, "gpu": {"default": "0"}}),
+        queue("a", {"cpu": {"default": "0"}, "gpu": {"default": "2"}}, cohort="c", preemption=POOLED),
+        queue("b", {"cpu": {"default": "0" if pooled else "8"}, "gpu": {"default": "0"}}, cohort="c"),
+    )
+    borrowed = workload("borrowed", pods(gpu="2", cpu="1"), queue="b")
+    made.reserve("borrowed", use("b", "default", gpu="2", cpu="1"), borrowed)
+    made.submit(workload("asks", pods(gpu="2", cpu="1"), queue="a", created=9))
+    assert evicted(made.cycle()) == ({"borrowed": "asks"} if pooled else {})
+
+
+def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
+    policy = Preemption(WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY, Reclaim.ANY)
+    made = engine(
+        flavor("a"),
+        flavor("b"),
+        queue("q0", {"cpu": {"a": "1"}, "gpu": {"b": "3"}}, cohort="c", preemption=policy),
+        queue("q2", {"cpu": {"a": "3"}, "gpu": {"b": "4"}}, cohort="c", preemption=policy),
+    )
+    asking = [
+        workload("w4", pods(gpu="5"), queue="q0", priority=2),
+        workload("w5", pods(gpu="4", cpu="1"), queue="q0", priority=1),
+        workload("w6", pods(gpu="3", cpu="1"), queue="q2"),
+        workload("w7", pods(cpu="3"), queue="q2", priority=1),
+    ]
+    for each in asking:
+        made.submit(each)
+    by_uid = {each.uid: each for each in asking}
+    for _ in range(20):
+        victims = list(evicted(made.cycle()))
+        for uid in victims:
+            made.release(uid)
+            made.submit(by_uid[uid])
+    assert not evicted(made.cycle()), "it comes to rest"
+
+
 def test_who_borrows_takes_only_what_others_borrow_if_they_could_take_it_back() -> None:
     borrows = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "2", borrows), cpus("b", "4", RECLAIM), cpus("c", "2"))

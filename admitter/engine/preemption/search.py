@@ -184,9 +184,28 @@ class Search:
 
     def _share(self, subtree: Node) -> list[tuple[Cell, int]]:
         """What of the contested a subtree of the preemptor would use more."""
-        return [
-            (self._book.at(subtree, key), amount) for key, amount in self._usage if key in self._contested
-        ]
+        return [(self._book.at(subtree, k), amount) for k, amount in self._usage if k in self._contested]
+
+    def _borrows_only_the_unowned(self, subtree: Node) -> bool:
+        """Whether what it uses besides is of its own too, or quota that no queue has for itself.
+
+        Else the owner would take that back, and what was reclaimed here would be lost again: so three or
+        more could evict each other in turns.
+        """
+        return all(
+            not self._book.at(subtree, key).borrows(amount) or self._unowned(key, amount)
+            for key, amount in self._usage
+            if key not in self._contested
+        )
+
+    def _unowned(self, key: FlavorResource, amount: int) -> bool:
+        """Whether so much more fits beside all that the queues of the tree have, used or not."""
+        root = self._tree.root(self._queue.name)
+        claimed = 0
+        for name in self._tree.members(root):
+            cell = self._book.cell(name, key)
+            claimed += max(cell.own, cell.used + (amount if name == self._queue.name else 0))
+        return claimed <= self._book.at(root, key).own
 
     def _could_be_entitled(self, subtree: Node, own: Sequence[Candidate]) -> bool:
         """Whether it has enough of its own, perhaps after evictions in the preemptor's own queue."""
@@ -223,6 +242,8 @@ class Search:
         if not self._enough(candidates):
             return []
         share = self._share(entitled) if entitled is not None else []
+        if entitled is not None and not self._borrows_only_the_unowned(entitled):
+            return []
         removed: list[Candidate] = []
         try:
             for candidate in sorted(candidates, key=_order):
