@@ -135,7 +135,11 @@ class Search:
                     (chains[key], amount) for key, amount in reservation.usage if key in chains and amount
                 ]
                 if taken and reservation.workload is not None and allows(reservation.workload):
-                    found.append(Candidate(reservation, self._moves(reservation), taken))
+                    moves = [
+                        (chains[k][0] if k in chains else self._book.cell(queue, k), amount)
+                        for k, amount in reservation.usage
+                    ]
+                    found.append(Candidate(reservation, moves, taken))
         return found
 
     def _borrowers(self, above: Node, below: Node) -> list[str]:
@@ -160,13 +164,17 @@ class Search:
         """
         freed: Counter[FlavorResource] = Counter()
         for name, ours in groupby(candidates, key=lambda candidate: candidate.reservation.queue):
-            group = list(ours)
-            sums = _sums(group)
+            sums: Counter[FlavorResource] = Counter()
+            largest: dict[FlavorResource, int] = {}
+            for candidate in ours:
+                for key, amount in candidate.reservation.usage:
+                    sums[key] += amount
+                    if amount > largest.get(key, 0):
+                        largest[key] = amount
             for key in self._contested & sums.keys():
-                if group[0].chains is not None:
+                if name != self._queue.name:
                     cell = self._book.cell(name, key)
-                    largest = max(dict(candidate.reservation.usage).get(key, 0) for candidate in group)
-                    sums[key] = min(sums[key], cell.used - cell.own + largest)
+                    sums[key] = min(sums[key], cell.used - cell.own + largest[key])
                 freed[key] += sums[key]
         return all(
             amount <= cell.available() + freed[key]
