@@ -59,17 +59,15 @@ def _quotas(resources: list[ResourceQuota]) -> dict[FlavorResource, Quota]:
     return {
         (flavor.name, resource.name): Quota(
             to_amount(resource.name, flavor.quota.min),
-            None if flavor.quota.max is None else to_amount(resource.name, flavor.quota.max),
-            None
-            if flavor.quota.lending_limit is None
-            else to_amount(resource.name, flavor.quota.lending_limit),
+            _limit(resource.name, flavor.quota.max),
+            _limit(resource.name, flavor.quota.lending_limit),
         )
         for resource in resources
         for flavor in resource.flavors
     }
 
 
-def _amount(resource: str, limit: str | int | None) -> int | None:
+def _limit(resource: str, limit: str | int | None) -> int | None:
     return None if limit is None else to_amount(resource, limit)
 
 

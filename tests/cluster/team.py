@@ -115,6 +115,11 @@ class Team:
         """Get objects of the namespace, or cluster-scoped ones."""
         return self.cluster.read(*arguments, f"--namespace={self.namespace}")
 
+    def active(self, kind: str, name: str) -> dict[str, Any]:
+        """The Active condition of a queue or Cohort; empty as long as its status is not written."""
+        conditions = self.read(kind, name).get("status", {}).get("conditions", [])
+        return next((c for c in conditions if c["type"] == "Active"), {})
+
     def priority_class(self, name: str, value: int) -> str:
         """Make a PriorityClass; returns its full name."""
         full = f"{self.namespace}-{name}"
@@ -133,7 +138,7 @@ class Team:
 
     def states(self) -> Counter[str]:
         """How many Workloads are in each state."""
-        return Counter(w["status"]["state"] for w in self.workloads().values())
+        return Counter(w.get("status", {}).get("state", "") for w in self.workloads().values())
 
     def state(self, job: str) -> str:
         """The state of a Job's Workload."""

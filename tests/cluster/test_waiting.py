@@ -42,10 +42,7 @@ def test_a_cluster_queue_that_is_missing(team: Team) -> None:
     team.apply(local_queue(team.namespace, team.cluster_queue), job(team.namespace, "job"))
     waits(team, "ClusterQueueNotFound")
     eventually(
-        lambda: (
-            team.read("lq", "main").get("status", {}).get("conditions", [{}])[0].get("reason")
-            == "ClusterQueueNotFound"
-        ),
+        lambda: team.active("lq", "main").get("reason") == "ClusterQueueNotFound",
         what="the LocalQueue to say so too",
     )
     team.offers({"cpu": {"spot": "1"}})
@@ -60,8 +57,12 @@ def test_a_flavor_that_is_missing(team: Team) -> None:
         job(team.namespace, "job"),
     )
     waits(team, "ClusterQueueInactive")
-    (condition,) = team.read("cq", team.cluster_queue)["status"]["conditions"]
-    assert (condition["status"], condition["reason"]) == ("False", "FlavorNotFound")
+    eventually(
+        lambda: team.active("cq", team.cluster_queue).get("reason") == "FlavorNotFound",
+        what="the ClusterQueue to say so too",
+    )
+    condition = team.active("cq", team.cluster_queue)
+    assert condition["status"] == "False"
     assert condition["message"] == (
         f"spec.resources[0].flavors names {flavor}: there is no such ResourceFlavor"
     )
@@ -83,7 +84,7 @@ def test_a_stopped_queue(team: Team, kind: str) -> None:
     name = team.cluster_queue if kind == "cq" else "main"
     team.patch(kind, name, {"spec": {"stopPolicy": "Hold"}})
     eventually(
-        lambda: team.read(kind, name).get("status", {}).get("conditions", [{}])[0].get("reason") == "Stopped",
+        lambda: team.active(kind, name).get("reason") == "Stopped",
         what="the queue to show that it is stopped",
     )
     team.apply(job(team.namespace, "job"))
