@@ -129,6 +129,17 @@ class QueuePreemption(Model):
     )
 
 
+WEIGHT = (
+    "How much more than one of weight 1 it may borrow, such as 2 or 500m. 0: only what nobody else wants."
+)
+
+
+class FairSharing(Model):
+    """How much a queue may borrow in comparison with others of its cohort."""
+
+    weight: Quantity = Field(default=1, description=WEIGHT)
+
+
 class ClusterQueueSpec(Model):
     """The queue's quota and rules."""
 
@@ -157,6 +168,11 @@ class ClusterQueueSpec(Model):
     )
     preemption: QueuePreemption = Field(
         default=QueuePreemption(), description="Whom the queue's Workloads may preempt when they do not fit."
+    )
+    fair_sharing: FairSharing = Field(
+        default=FairSharing(),
+        description="The queue's weight, if what is borrowed in its cohort's tree is shared by weight "
+        "(fairSharing.enabled of the Cohort at the top).",
     )
     stop_policy: StopPolicy = Field(
         default=StopPolicy.NONE,

@@ -4,8 +4,19 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from admitter.api.base import AGE, Column, Conditions, Model, Name, Resource, map_list
-from admitter.api.cluster_queue import ResourceQuota
+from admitter.api.base import AGE, Column, Conditions, Model, Name, Quantity, Resource, map_list
+from admitter.api.cluster_queue import WEIGHT, ResourceQuota
+
+
+class CohortFairSharing(Model):
+    """How what is borrowed is shared."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Share what is borrowed below this cohort by weight, at every level. Read only at the "
+        "top of a tree.",
+    )
+    weight: Quantity = Field(default=1, description=WEIGHT)
 
 
 class CohortSpec(Model):
@@ -20,6 +31,11 @@ class CohortSpec(Model):
         description="Quota of the cohort itself: min belongs to all queues below it, max caps what they use "
         "together, lendingLimit what the cohort above gets.",
         json_schema_extra=map_list("name", most=64),
+    )
+    fair_sharing: CohortFairSharing = Field(
+        default=CohortFairSharing(),
+        description="Whether the tree shares what is borrowed by weight, and this cohort's weight among "
+        "its siblings.",
     )
 
 

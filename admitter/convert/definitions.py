@@ -4,7 +4,7 @@ from admitter.api.base import LabelSelector
 from admitter.api.cluster_queue import ClusterQueueSpec, ResourceQuota, WhenCanBorrow, WhenCanPreempt
 from admitter.api.cohort import CohortSpec
 from admitter.api.resource_flavor import ResourceFlavor
-from admitter.engine.amounts import to_amount
+from admitter.engine.amounts import parse_quantity, to_amount
 from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
 from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota
 
@@ -47,12 +47,15 @@ def queue(name: str, spec: ClusterQueueSpec) -> Queue:
             borrowing.policy,
             borrowing.max_priority_threshold,
         ),
+        weight=parse_quantity(spec.fair_sharing.weight),
     )
 
 
 def cohort(name: str, spec: CohortSpec) -> Cohort:
     """A cohort with quota or a parent of its own."""
-    return Cohort(name, spec.parent or "", _quotas(spec.resources))
+    sharing = spec.fair_sharing
+    weight = parse_quantity(sharing.weight)
+    return Cohort(name, spec.parent or "", _quotas(spec.resources), weight, sharing.enabled)
 
 
 def _quotas(resources: list[ResourceQuota]) -> dict[FlavorResource, Quota]:

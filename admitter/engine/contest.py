@@ -6,10 +6,10 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-import heapq
 from dataclasses import dataclass, field
 
 from admitter.engine.explain import Refusal
+from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.flavors import Passed, Proposal
 from admitter.engine.ledger import Reservation, summed
 from admitter.engine.model import Admission, FlavorResource, Workload
@@ -18,8 +18,6 @@ from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node
 from admitter.engine.state import State
-
-Key = tuple[bool, int, float, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +52,6 @@ class Plan:
     planned: dict[str, Admission] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What a workload could get, and who would have to go for it."""
-
-    proposal: Proposal
-    victims: list[Reservation] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A head that competes, what it could get, and after how many decisions it was judged."""
-
-    workload: Workload
-    verdict: _Verdict
-    judged: int
-
-    @property
-    def key(self) -> Key:
-        return (self.verdict.proposal.borrowing, *self.workload.rank)
-
-
 class Contest:
     """Decides what can be decided in one tree."""
 
@@ -84,8 +61,9 @@ class Contest:
         self._tree = state.tree
         self._ledger = state.ledger
         self._decisions = 0
-        self._heap: list[tuple[Key, _Entry]] = []
-        self._inside: set[str] = set()
+        self._field: Field = (
+            ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
+        )
         # What evictions could have freed at most for the workload that was judged last.
         self._evictable: dict[FlavorResource, int] = {}
 
@@ -94,18 +72,19 @@ class Contest:
         names = queues
         while True:
             self._enter_all(names | self._redeem(now, plan))
-            if not self._heap:
+            if not self._field:
                 return
             self._drain(now, plan)
             names = set()
 
     def _drain(self, now: float, plan: Plan) -> None:
         """Take the turn of everybody who competes."""
-        while self._heap:
-            _, entry = heapq.heappop(self._heap)
-            self._inside.discard(entry.workload.queue)
-            if entry.judged == self._decisions or self._still_first(entry):
+        while self._field:
+            entry = self._field.pop()
+            if entry.judged == self._decisions:
                 self._decide(entry, now, plan)
+            else:
+                self._judge_anew(entry)
             self._enter(entry.workload.queue)
 
     def _enter_all(self, names: set[str]) -> None:
@@ -115,22 +94,18 @@ class Contest:
     def _enter(self, name: str) -> None:
         """Let a queue's next head compete; those that have no chance are parked on the way."""
         queue, pending = self._tree.queues.get(name), self._state.pending.get(name)
-        if queue is None or not queue.admits or pending is None or name in self._inside:
+        if queue is None or not queue.admits or pending is None or name in self._field:
             return
         if queue.strategy is Strategy.STRICT_FIFO and self._ledger.holds_in(name):
             return  # its head is on the way in, and is not overtaken
         while (workload := pending.candidate(queue.strategy)) is not None:
             verdict = self._judge(workload, queue)
-            if isinstance(verdict, _Verdict):
-                self._push(_Entry(workload, verdict, self._decisions))
+            if isinstance(verdict, Verdict):
+                self._field.push(Entry(workload, verdict, self._decisions))
                 return
             self._state.park(workload, verdict, self._evictable)
 
-    def _push(self, entry: _Entry) -> None:
-        self._inside.add(entry.workload.queue)
-        heapq.heappush(self._heap, (entry.key, entry))
-
-    def _judge(self, workload: Workload, queue: Queue) -> _Verdict | Refusal:
+    def _judge(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What a workload could get: as it is, by preemption, or with fewer pods, in this order."""
         passed: set[Passed] = set()
         self._evictable = {}
@@ -139,36 +114,31 @@ class Contest:
             if isinstance(outcome, Refusal):
                 break
             if not outcome.preempting:
-                return _Verdict(outcome)
+                return Verdict(outcome)
             usage = tuple(outcome.usage.items())
             search = Search(self._tree, self._ledger, queue, workload, usage)
             victims = search.victims()
             if victims:
-                return _Verdict(outcome, victims)
+                return Verdict(outcome, victims)
             for key, amount in search.evictable.items():
                 self._evictable[key] = max(amount, self._evictable.get(key, 0))
             passed.add(outcome.preempting[0])
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
-        return outcome if reduced is None else _Verdict(reduced)
+        return outcome if reduced is None else Verdict(reduced)
 
     def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
         outcome = self._state.assigner.assign(workload, queue)
         return outcome if isinstance(outcome, Proposal) and not outcome.preempting else None
 
-    def _still_first(self, entry: _Entry) -> bool:
-        """Judge a workload anew whose turn has come; False if another one comes before it now."""
-        workload = entry.workload
-        verdict = self._judge(workload, self._tree.queues[workload.queue])
-        if isinstance(verdict, Refusal):
-            self._state.park(workload, verdict, self._evictable)
-            return False
-        entry.verdict, entry.judged = verdict, self._decisions
-        if self._heap and self._heap[0][0] < entry.key:
-            self._push(entry)
-            return False
-        return True
+    def _judge_anew(self, entry: Entry) -> None:
+        """Something was decided since a workload was judged: let it compete with what it could get now."""
+        verdict = self._judge(entry.workload, self._tree.queues[entry.workload.queue])
+        if isinstance(verdict, Verdict):
+            self._field.push(Entry(entry.workload, verdict, self._decisions))
+        else:
+            self._state.park(entry.workload, verdict, self._evictable)
 
-    def _decide(self, entry: _Entry, now: float, plan: Plan) -> None:
+    def _decide(self, entry: Entry, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""
         admission = entry.verdict.proposal.admission
         if entry.verdict.victims:
@@ -186,6 +156,7 @@ class Contest:
         else:
             borrowed = self._ledger.hold(workload, admission)
             plan.planned[workload.uid] = admission
+        self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))
 
     def _preempt(
@@ -198,8 +169,10 @@ class Contest:
             plan.evictions.append(Eviction(victim, workload, admission))
         borrowed = self._ledger.hold(workload, admission)
         plan.planned[workload.uid] = admission
+        self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))
         for victim in victims:
+            self._field.changed(victim.queue)
             self._enter_all(self._state.freed_by(victim))
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:

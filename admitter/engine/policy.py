@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 
 from admitter.engine.model import FlavorResource
 
@@ -112,6 +113,8 @@ class Queue:
         fungibility: how flavors are chosen.
         preemption: whom its workloads may preempt.
         admits: False for a queue that lends and counts what it uses, but admits nothing.
+        weight: with fair sharing, how much more than a queue of weight 1 it may borrow; 0: only what nobody
+            else wants.
     """
 
     name: str
@@ -122,6 +125,7 @@ class Queue:
     fungibility: Fungibility = Fungibility()
     preemption: Preemption = Preemption()
     admits: bool = True
+    weight: Fraction = Fraction(1)
 
     def covered(self) -> tuple[str, ...]:
         """The resources that the queue counts."""
@@ -136,8 +140,12 @@ class Cohort:
         name: of the Cohort.
         parent: the cohort above it; empty for none.
         quotas: `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses.
+        weight: as of a queue, among its siblings.
+        fair: whether what is borrowed below it is shared by weight; counts at the root only.
     """
 
     name: str
     parent: str = ""
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict, hash=False)
+    weight: Fraction = Fraction(1)
+    fair: bool = False

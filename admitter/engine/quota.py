@@ -10,6 +10,7 @@ and no node on the path passes its `max`.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Final
 
 from admitter.engine.model import FlavorResource
@@ -166,6 +167,17 @@ class Tree:
         self._build()
         return self._parents
 
+    def fair(self, root: Node) -> bool:
+        """Whether what is borrowed in a tree is shared by weight."""
+        kind, name = root
+        return kind == "cohort" and name in self.cohorts and self.cohorts[name].fair
+
+    def weight(self, node: Node) -> Fraction:
+        """How much a node's borrowing counts for; 1 if nothing is said."""
+        kind, name = node
+        definition = self.queues.get(name) if kind == "queue" else self.cohorts.get(name)
+        return definition.weight if definition is not None else Fraction(1)
+
     def quotas(self, node: Node) -> Mapping[FlavorResource, Quota]:
         """What is defined at a node."""
         kind, name = node
@@ -226,7 +238,7 @@ class Book:
         self._tree = tree
         self._used: defaultdict[str, dict[FlavorResource, int]] = defaultdict(dict)
         self._cells: dict[tuple[str, FlavorResource], Cell] = {}
-        self._nodes: dict[tuple[Node, FlavorResource], Cell] = {}
+        self._nodes: defaultdict[Node, dict[FlavorResource, Cell]] = defaultdict(dict)
         self._borrowers: defaultdict[tuple[Node, FlavorResource], set[str]] = defaultdict(set)
         self._version = -1
 
@@ -279,8 +291,13 @@ class Book:
     def at(self, node: Node, key: FlavorResource) -> Cell:
         """The cell of any node."""
         self.refresh()
-        found = self._nodes.get((node, key))
+        found = self._nodes[node].get(key)
         return self._make(node, key) if found is None else found
+
+    def cells(self, node: Node) -> Mapping[FlavorResource, Cell]:
+        """All cells of a node in which anything was ever defined or used."""
+        self.refresh()
+        return self._nodes[node]
 
     def refresh(self) -> None:
         """Make all cells anew if a definition has changed."""
@@ -326,13 +343,13 @@ class Book:
             quotas, parent = self._tree.quotas(node), parents[node]
             for key, amount in own[node].items():
                 limit = quotas.get(key, _NO_QUOTA).maximum
-                above = self._nodes[parent, key] if parent is not None else None
-                self._nodes[node, key] = Cell(above, amount, kept[node, key], limit)
+                above = self._nodes[parent][key] if parent is not None else None
+                self._nodes[node][key] = Cell(above, amount, kept[node, key], limit)
 
     def _make(self, node: Node, key: FlavorResource) -> Cell:
         """A cell where nothing is defined: use that its definition no longer covers."""
         parent = self._tree.parents().get(node)
         limit = self._tree.quotas(node).get(key, _NO_QUOTA).maximum
         cell = Cell(self.at(parent, key) if parent is not None else None, 0, 0, limit)
-        self._nodes[node, key] = cell
+        self._nodes[node][key] = cell
         return cell

@@ -105,13 +105,16 @@ class State:
             The queues in which somebody was woken.
         """
         names = set()
-        for members in self._waiters.freed(self.tree.root(queue), usage):
+        root = self.tree.root(queue)
+        for members in self._waiters.freed(root, usage):
             members.wake()
             names.add(members.queue)
         pending = self.pending.get(queue)
         if pending is not None:
             pending.wake()
             names.add(queue)
+        if self.tree.fair(root):
+            names |= self._stir(self._kin(queue))  # their side's share is smaller now
         self.changed |= names
         self.changed.add(queue)
         return names
@@ -122,13 +125,32 @@ class State:
         Returns:
             The queues in which somebody was woken.
         """
-        names = set()
-        for members in self._waiters.waiting(self.tree.root(queue), keys):
-            waiting = self.tree.queues.get(members.queue)
-            if waiting is not None and waiting.preemption.allowed:
-                members.wake()
-                names.add(members.queue)
+        root = self.tree.root(queue)
+        if self.tree.fair(root):
+            names = self._stir(self.tree.members(root))  # this side's share is larger now
+        else:
+            names = set()
+            for members in self._waiters.waiting(root, keys):
+                if self._preempts(members.queue):
+                    members.wake()
+                    names.add(members.queue)
         self.changed |= names
+        return names
+
+    def _preempts(self, queue: str) -> bool:
+        found = self.tree.queues.get(queue)
+        return found is not None and found.preemption.allowed
+
+    def _kin(self, queue: str) -> list[str]:
+        """The queues on a queue's side of the root."""
+        *_, side = [node for node in self.tree.path(("queue", queue)) if node != self.tree.root(queue)]
+        return self.tree.below(side)
+
+    def _stir(self, queues: Iterable[str]) -> set[str]:
+        """Try all again who wait in some queues and may preempt; returns the queues of those."""
+        names = {name for name in queues if name in self.pending and self._preempts(name)}
+        for name in names:
+            self.pending[name].wake()
         return names
 
     def freed_by(self, reservation: Reservation) -> set[str]:

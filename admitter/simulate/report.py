@@ -122,16 +122,7 @@ def workload_table(result: Json) -> Table:
 def queue_table(result: Json) -> Table:
     """ClusterQueues with their use, one flavor and resource a line."""
     table = Table(box=None, header_style="bold")
-    for heading in (
-        "CLUSTERQUEUE",
-        "COHORT",
-        "FLAVOR",
-        "RESOURCE",
-        "USED",
-        "BORROWED",
-        "PENDING",
-        "ADMITTED",
-    ):
+    for heading in _QUEUE_HEADINGS:
         table.add_column(heading, no_wrap=True)
     for row in result["clusterQueues"]:
         first = (row["name"], row["cohort"] or "", str(row["pending"]), str(row["admitted"]))

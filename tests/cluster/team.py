@@ -85,10 +85,10 @@ class Team:
                 local_queue(self.namespace, full, name),
             )
 
-    def cohort(self, name: str, parent: str = "", cpu: str = "0") -> None:
-        """Make a Cohort with on-demand CPUs of its own."""
+    def cohort(self, name: str, parent: str = "", cpu: str = "0", **more: Any) -> None:
+        """Make a Cohort with on-demand CPUs of its own, and further fields."""
         flavor = {"name": self.flavor("on-demand"), "quota": {"min": cpu}}
-        spec: Json = {"resources": [{"name": "cpu", "flavors": [flavor]}]}
+        spec: Json = {"resources": [{"name": "cpu", "flavors": [flavor]}], **more}
         if parent:
             spec["parent"] = f"{self.namespace}-{parent}"
         metadata = {"name": f"{self.namespace}-{name}"}

@@ -92,3 +92,20 @@ def test_a_cycle_of_parents_is_reported_and_cut(team: Team) -> None:
     team.cohort("y", cpu="1")
     team.runs("three", pods=3)
     eventually(lambda: active() == [("True", "Ready")] * 2, what="both to work again")
+
+
+def test_what_is_borrowed_is_shared_by_weight(team: Team) -> None:
+    team.cohort("all", cpu="4", fairSharing={"enabled": True})
+    team.shares(("a", "0"), preemption=RECLAIM)
+    team.shares(("b", "0"), preemption=RECLAIM, fairSharing={"weight": 3})
+    for number in range(4):
+        team.apply(job(team.namespace, f"first-{number}", seconds=None, queue="a"))
+    eventually(lambda: team.states() == {"Admitted": 4}, what="all of it to be borrowed by the first")
+    for number in range(4):
+        team.apply(job(team.namespace, f"second-{number}", seconds=None, queue="b"))
+
+    def running() -> list[str]:
+        states = {name: w.get("status", {}).get("state") for name, w in team.workloads().items()}
+        return sorted(name.split("-")[0] for name, state in states.items() if state == "Admitted")
+
+    eventually(lambda: running() == ["first", *["second"] * 3], what="one to three, as their weights")

@@ -1,6 +1,7 @@
 """Short ways to write queues and workloads; CPU in whole cores, memory in GiB."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from admitter.engine.amounts import to_amount
 from admitter.engine.contest import Plan
@@ -52,18 +53,35 @@ def queue(
     cohort: str = "",
     fungibility: Fungibility = DEFAULT_FUNGIBILITY,
     preemption: Preemption = NO_PREEMPTION,
+    weight: Fraction | int = 1,
 ) -> Queue:
     """A queue from resource → flavor → quota; resources with the same flavors are codependent."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for resource, flavors in limits.items():
         groups.setdefault(tuple(flavors), []).append(resource)
     made = tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items())
-    return Queue(name, strategy, made, quotas(limits), cohort, fungibility, preemption)
+    return Queue(
+        name,
+        strategy,
+        made,
+        quotas(limits),
+        cohort,
+        fungibility,
+        preemption,
+        weight=Fraction(weight),
+    )
 
 
-def cohort(name: str, parent: str = "", limits: Mapping[str, Mapping[str, str]] | None = None) -> Cohort:
+def cohort(
+    name: str,
+    parent: str = "",
+    limits: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    weight: Fraction | int = 1,
+    fair: bool = False,
+) -> Cohort:
     """A Cohort object."""
-    return Cohort(name, parent, quotas(limits or {}))
+    return Cohort(name, parent, quotas(limits or {}), Fraction(weight), fair)
 
 
 def pods(

@@ -6,6 +6,7 @@ It shares no code with the engine but the values of `admitter.engine.policy`.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Cohort, Queue, Quota
@@ -90,6 +91,44 @@ class Naive:
             found.append(name)
             name = self.parent("cohort", name)
         return found
+
+    def share(self, kind: str, name: str, use: Use) -> tuple[bool, Fraction]:
+        """Whether the weighted dominant share is endless, and how large it is else."""
+        parent = self.parent(kind, name)
+        keys = {key for node in self.everything() for key in self.keys(*node, use)}
+        borrowed: Counter[str] = Counter()
+        lendable: Counter[str] = Counter()
+        for key in keys if parent else ():
+            borrowed[key[1]] += max(0, self.arrives(kind, name, key, use) - self.has(kind, name, key))
+            lendable[key[1]] += self.most("cohort", parent, key)
+        ratios = [Fraction(b, lendable[r]) if lendable[r] else None for r, b in borrowed.items() if b]
+        objects: Mapping[str, Queue | Cohort] = self.queues if kind == "queue" else self.cohorts
+        weight = objects[name].weight if name in objects else Fraction(1)
+        if ratios and (not weight or None in ratios):
+            return True, Fraction(0)
+        return False, max((r for r in ratios if r is not None), default=Fraction(0)) / (weight or 1)
+
+    def most(self, kind: str, name: str, key: FlavorResource) -> int:
+        """What a node could use of an empty tree."""
+        limits, free = [], 0
+        for step in [name, *self.above_cohort(name)]:
+            parent = self.parent(kind, step)
+            free += self.has(kind, step, key) - (self.lends(kind, step, key) if parent else 0)
+            limits.append(self.quota(kind, step, key).maximum)
+        return min([free, *(limit for limit in limits if limit is not None)])
+
+    def everything(self) -> list[tuple[str, str]]:
+        names = {n for q in self.queues for n in self.above(q)} | set(self.cohorts)
+        return [("queue", q) for q in self.queues] + [("cohort", c) for c in names]
+
+    def keys(self, kind: str, name: str, use: Use) -> set[FlavorResource]:
+        objects: Mapping[str, Queue | Cohort] = self.queues if kind == "queue" else self.cohorts
+        defined = set(objects[name].quotas) if name in objects else set()
+        return defined | set(use.get(name, ())) if kind == "queue" else defined
+
+    def above_cohort(self, cohort: str) -> list[str]:
+        parent = self.parent("cohort", cohort)
+        return [parent, *self.above_cohort(parent)] if parent else []
 
     def fits(self, queue: str, usage: Mapping[FlavorResource, int], use: Use) -> bool:
         """Whether a request makes no excess, and makes none worse."""

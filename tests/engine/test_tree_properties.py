@@ -2,6 +2,8 @@
 
 import os
 from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
+from admitter.engine.fairness import Shares
 from admitter.engine.ledger import summed
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import (
@@ -45,6 +48,7 @@ policies = st.builds(
     st.sampled_from([*BorrowWithin, *list(BorrowWithin)[1:]]),
     st.none() | st.integers(0, 2),
 )
+weights = st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1), Fraction(1), Fraction(2)])
 requests = st.tuples(
     st.sampled_from(QUEUES),
     st.integers(1, 7),  # pods of one CPU
@@ -66,12 +70,13 @@ def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
         preemption=draw(policies),
     )
     limits = {key: draw(quotas) for key in KEYS}
-    return Queue(name, made.strategy, made.groups, limits, made.cohort, made.fungibility, made.preemption)
+    return replace(made, quotas=limits, weight=draw(weights))
 
 
 @st.composite
 def cohort_definitions(draw: st.DrawFn, name: str) -> Cohort:
-    return Cohort(name, draw(st.sampled_from(PARENTS[name])), {KEYS[0]: draw(quotas)})
+    parent = draw(st.sampled_from(PARENTS[name]))
+    return Cohort(name, parent, {KEYS[0]: draw(quotas)}, draw(weights), fair=draw(st.booleans()))
 
 
 def preempting(plan: Plan) -> dict[str, str]:
@@ -171,6 +176,9 @@ class Tree(RuleBasedStateMachine):
             if uid in self.engine.ledger.holds:
                 self.promised[uid] = (self.waiting.pop(uid), admission)
         planned = self.planned()
+        shares = Shares(self.engine.tree, self.engine.ledger.planned)
+        for node in self.engine.tree.parents():
+            assert shares.of(node) == naive.share(*node, planned), f"the share of {node}"
         for workload in self.waiting.values():
             if self.queues[workload.queue].strategy is Strategy.BEST_EFFORT_FIFO:
                 self.does_not_fit(naive, workload, planned)

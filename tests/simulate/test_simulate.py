@@ -203,3 +203,33 @@ def test_standard_input_and_bad_usage() -> None:
     assert missing.stderr.startswith("error: nowhere.yaml: can't be read")
     broken = admitter("simulate", "-", content="a: [")
     assert broken.stderr.startswith("error: standard input: is no YAML")
+
+
+def test_what_is_borrowed_is_shared_by_weight(tmp_path: Path) -> None:
+    cohort = {
+        "apiVersion": "admitter.dev/v1alpha1",
+        "kind": "Cohort",
+        "metadata": {"name": "all"},
+        "spec": {
+            "fairSharing": {"enabled": True},
+            "resources": [{"name": "cpu", "flavors": [{"name": "default", "quota": {"min": 6}}]}],
+        },
+    }
+    common: Json = {"cohort": "all", "preemption": {"reclaimWithinCohort": "Any"}}
+    queues = [
+        cluster_queue(name, {"cpu": {"default": "0"}}, **common, fairSharing={"weight": weight})
+        for name, weight in (("light", "500m"), ("heavy", 1))
+    ]
+    first = [asks(f"first{n}", 1, queue="light") for n in range(6)]
+    second = [asks(f"second{n}", 1, queue="heavy", created="2026-01-01T00:00:09Z") for n in range(6)]
+    result = simulate(
+        tmp_path,
+        resource_flavor("default", {}),
+        cohort,
+        *queues,
+        *(local_queue("team", name, name) for name in ("light", "heavy")),
+        *first,
+        *second,
+    )
+    used = {queue["name"]: queue["usage"]["default"]["cpu"]["used"] for queue in result["clusterQueues"]}
+    assert used == {"heavy": "4", "light": "2"}

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, Preemption
-from admitter.engine.quota import Cell
+from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
+from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.preemption.reclaim import exceeds
+from admitter.engine.quota import Cell, Tree
 
 
 def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:
@@ -26,3 +28,21 @@ def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
         chains: the cells of each flavor and resource, and how much of it is to be taken.
     """
     return all(cell.used - amount >= cell.own for chain, amount in chains for cell in chain)
+
+
+class Borrowing(Simple):
+    """Both borrow; priority decides."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def may_go(self, candidate: Candidate) -> bool:
+        """Whether its queue borrows, and has no right to take back what it would lose."""
+        chains = candidate.chains
+        if chains is None:
+            return True
+        if not exceeds(chain for chain, _ in chains):
+            return False
+        owner = self._tree.queues.get(candidate.reservation.queue)
+        takes_back = owner is not None and owner.preemption.reclaim is Reclaim.ANY
+        return not takes_back or spares(chains)

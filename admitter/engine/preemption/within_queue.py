@@ -2,6 +2,7 @@
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue
+from admitter.engine.preemption.candidates import Candidate, Simple
 
 
 def allows(policy: WithinQueue, preemptor: Workload, victim: Workload) -> bool:
@@ -17,3 +18,11 @@ def allows(policy: WithinQueue, preemptor: Workload, victim: Workload) -> bool:
             return victim.priority < preemptor.priority
         case WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY:
             return preemptor.rank < victim.rank
+
+
+class WithinOwnQueue(Simple):
+    """No other queue loses anything."""
+
+    def may_go(self, candidate: Candidate) -> bool:
+        """Whoever is of the preemptor's queue."""
+        return candidate.chains is None

@@ -1,0 +1,147 @@
+"""Who competes in a cohort tree, and whose turn it is (design §3, *Order*)."""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from admitter.engine.fairness import Share, Shares
+from admitter.engine.flavors import Proposal
+from admitter.engine.ledger import Reservation
+from admitter.engine.model import Workload
+from admitter.engine.pending import Rank
+from admitter.engine.quota import Book, Node, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a workload could get, and who would have to go for it."""
+
+    proposal: Proposal
+    victims: list[Reservation] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A queue's head that competes.
+
+    Attributes:
+        workload: who it is.
+        verdict: what it could get.
+        judged: after how many decisions that was found.
+    """
+
+    workload: Workload
+    verdict: Verdict
+    judged: int
+
+    @property
+    def key(self) -> tuple[bool, Rank]:
+        """Who needs no borrowing goes first, then by rank."""
+        return (self.verdict.proposal.borrowing, self.workload.rank)
+
+
+class Field(Protocol):
+    """Heads that compete, one a queue."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def __contains__(self, queue: str) -> bool:
+        """Whether a queue's head is among them."""
+
+    def push(self, entry: Entry) -> None:
+        """Let one compete."""
+
+    def pop(self) -> Entry:
+        """Whose turn it is; it competes no longer."""
+
+    def changed(self, queue: str) -> None:
+        """The use of a queue has changed."""
+
+
+class ByRank:
+    """Where nothing is shared by weight: one line."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[tuple[bool, Rank], Entry]] = []
+        self._queues: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._queues
+
+    def push(self, entry: Entry) -> None:
+        """Let one compete."""
+        self._queues.add(entry.workload.queue)
+        heapq.heappush(self._heap, (entry.key, entry))
+
+    def pop(self) -> Entry:
+        """Whose turn it is."""
+        _, entry = heapq.heappop(self._heap)
+        self._queues.discard(entry.workload.queue)
+        return entry
+
+    def changed(self, queue: str) -> None:
+        """Makes no difference."""
+
+
+class ByShare:
+    """Where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
+
+    Two of them are compared where their ways to the root part: who needs no borrowing, then whose
+    side has the smaller share with him in, then rank.
+    """
+
+    def __init__(self, tree: Tree, book: Book, root: Node) -> None:
+        self._shares = Shares(tree, book)
+        self._parents: Mapping[Node, Node | None] = tree.parents()
+        self._paths = {name: list(tree.path(("queue", name))) for name in tree.members(root)}
+        depths = {node: len(path) - i for path in self._paths.values() for i, node in enumerate(path)}
+        self._upwards = sorted(depths, key=lambda node: (-depths[node], node))
+        self._entries: dict[str, Entry] = {}
+        self._with: dict[str, dict[Node, Share]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._entries
+
+    def push(self, entry: Entry) -> None:
+        """Let one compete."""
+        self._entries[entry.workload.queue] = entry
+        self._with.pop(entry.workload.queue, None)
+
+    def pop(self) -> Entry:
+        """Whose turn it is."""
+        winners = {("queue", name): entry for name, entry in self._entries.items()}
+        best: dict[Node, tuple[bool, Share, Rank]] = {}
+        for node in self._upwards:
+            entry, above = winners.get(node), self._parents.get(node)
+            if entry is None or above is None:
+                continue
+            borrows, rank = entry.key
+            key = (borrows, self._share(entry, node), rank)
+            if above not in best or key < best[above]:
+                winners[above], best[above] = entry, key
+        entry = winners[self._upwards[-1]]
+        del self._entries[entry.workload.queue]
+        return entry
+
+    def changed(self, queue: str) -> None:
+        """Forget the shares of those who are below the same child of the root."""
+        top = self._paths[queue][-2:-1]
+        for name in list(self._with):
+            if self._paths[name][-2:-1] == top:
+                del self._with[name]
+
+    def _share(self, entry: Entry, node: Node) -> Share:
+        """The share of a node with one from below it in."""
+        queue = entry.workload.queue
+        if queue not in self._with:
+            usage = tuple(entry.verdict.proposal.usage.items())
+            self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
+        return self._with[queue][node]

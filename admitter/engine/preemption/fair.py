@@ -1,0 +1,130 @@
+"""Preempting so that shares move together (design §3, *Preemption*; `fairSharing`).
+
+A workload that borrows may evict those of another queue as long as that queue, after all of it, has
+no smaller share than its own then has. They are compared where their ways to the root part. The
+proof that this comes to an end is in docs/design/fair-sharing.md; each condition here is a step of it.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+
+from admitter.engine.fairness import ENDLESS, Share, Shares
+from admitter.engine.ledger import Usage
+from admitter.engine.model import Workload
+from admitter.engine.policy import Preemption, Queue, Reclaim
+from admitter.engine.preemption import borrow, reclaim
+from admitter.engine.preemption.candidates import Candidate, place
+from admitter.engine.quota import Book, Node, Tree
+
+
+def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:
+    """Whether a queue's policy lets a workload preempt one of another queue, if the shares do."""
+    return reclaim.allows(policy.reclaim, preemptor, victim) or borrow.allows(policy, preemptor, victim)
+
+
+class FairSharing:
+    """Takes from the queue with the largest share first, and never past the point where they are equal."""
+
+    def __init__(self, tree: Tree, book: Book, queue: Queue, usage: Usage) -> None:
+        """Prepare, with nobody taken out yet.
+
+        Args:
+            tree: the quota tree.
+            book: what is in use.
+            queue: the preemptor's queue.
+            usage: what it would use.
+        """
+        self._tree = tree
+        self._queue = queue.name
+        self._usage = usage
+        self._shares = Shares(tree, book)
+        self._path = list(tree.path(("queue", queue.name)))
+        self._before = {node: self._shares.of(node) for node in self._path}
+        self._after: dict[Node, Share] = {}
+        self._ways: dict[str, tuple[int, list[Node]]] = {}
+        self._out: Counter[str] = Counter()
+
+    def order(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        """Nearest relatives first, of these the largest share; in a queue as ever; one's own queue last."""
+        own: list[Candidate] = []
+        others: dict[str, deque[Candidate]] = {}
+        for candidate in sorted(candidates, key=lambda c: (c.reservation.queue, place(c))):
+            if candidate.chains is None:
+                own.append(candidate)
+            else:
+                others.setdefault(candidate.reservation.queue, deque()).append(candidate)
+        while others:
+            name = max(others, key=self._height)
+            yield others[name].popleft()
+            if not others[name]:
+                del others[name]
+        yield from own
+
+    def may_go(self, candidate: Candidate) -> bool:
+        """Whether its queue still borrows, and would still have no smaller share than the preemptor's."""
+        chains = candidate.chains
+        if chains is None:
+            return True
+        if not reclaim.exceeds(chain for chain, _ in chains):
+            return False
+        name = candidate.reservation.queue
+        owner = self._tree.queues.get(name)
+        if owner is not None and owner.preemption.reclaim is not Reclaim.NEVER and not borrow.spares(chains):
+            return False
+        candidate.move(-1)
+        self._shares.changed(name)
+        fair = self._fair_to(name)
+        candidate.move(1)
+        self._shares.changed(name)
+        return fair
+
+    def holds(self) -> bool:
+        """Whether it is fair to all who lose, and no cohort that is above both sides loses by it."""
+        if not self._out:
+            return True
+        nearest = min(self._way(name)[0] for name in self._out)
+        return all(self._fair_to(name) for name in self._out) and all(
+            self._share_after(node) >= self._before[node] for node in self._path[nearest + 1 :]
+        )
+
+    def moved(self, candidate: Candidate, sign: int) -> None:
+        """Shares have changed."""
+        name = candidate.reservation.queue
+        if candidate.chains is not None:
+            self._out[name] -= sign
+            self._out += Counter()  # without those who are back
+        self._shares.changed(name)
+        self._after.clear()
+
+    def _way(self, name: str) -> tuple[int, list[Node]]:
+        """Where the ways to the root part: the place of the own node in the path; the others, downwards."""
+        found = self._ways.get(name)
+        if found is None:
+            path = list(self._tree.path(("queue", name)))
+            common = next(node for node in path if node in self._path)
+            down = path[: path.index(common)][::-1]
+            found = self._ways[name] = (self._path.index(common) - 1, down)
+        return found
+
+    def _height(self, name: str) -> tuple[int, list[Share]]:
+        """How much sooner than others a queue has to give."""
+        mine, down = self._way(name)
+        return -mine, [self._shares.of(node) for node in down]
+
+    def _fair_to(self, name: str) -> bool:
+        """Whether a queue's side has no smaller share than the preemptor's, with the preemptor in."""
+        place, (theirs, *_) = self._way(name)
+        node = self._path[place]
+        mine = self._share_after(node)
+        if mine == ENDLESS:
+            return False
+        if not self._tree.weight(theirs):
+            return True  # it borrowed what nobody else wanted
+        share = self._shares.of(theirs)
+        return mine < share or (mine == share and self._before[node] < mine)
+
+    def _share_after(self, node: Node) -> Share:
+        """The share of a node of the own path with the preemptor in."""
+        if not self._after:
+            self._after = self._shares.with_added(self._queue, self._usage, self._path)
+        return self._after[node]
