@@ -15,10 +15,11 @@ import typer
 import uvloop
 
 from admitter import __version__
-from admitter.cli.options import Context, Kubeconfig
+from admitter.cli.options import Context, Kubeconfig, RequeueOption
 from admitter.cluster.transport import Transport
 from admitter.controllers.health import serve
 from admitter.controllers.manager import Manager
+from admitter.convert.workloads import RequeueBy
 
 HIGHEST_PORT: Final = 65535
 
@@ -31,6 +32,7 @@ def run(
     bind: Annotated[
         str, typer.Option(help="Where to answer /healthz, /readyz and /metrics: ADDRESS:PORT.")
     ] = "127.0.0.1:8080",
+    requeue_by: RequeueOption = RequeueBy.CREATION,
 ) -> None:
     """Run the controller until it is stopped.
 
@@ -41,12 +43,15 @@ def run(
     if not address or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise typer.BadParameter(f"{bind!r} is not ADDRESS:PORT", param_hint="--bind")
     _log_to_stderr()
-    uvloop.run(_control(kubeconfig, context, address, int(port)))
+    uvloop.run(_control(kubeconfig, context, address, int(port), requeue_by))
 
 
-async def _control(kubeconfig: Path | None, context: str | None, address: str, port: int) -> None:
+async def _control(
+    kubeconfig: Path | None, context: str | None, address: str, port: int, requeue_by: RequeueBy
+) -> None:
     async with await Transport.connect(kubeconfig, context) as transport:
-        manager = Manager(transport, lambda: datetime.now(UTC), Random())  # noqa: S311  # spreads load only
+        random = Random()  # noqa: S311  # spreads load only
+        manager = Manager(transport, lambda: datetime.now(UTC), random, requeue_by)
         health = await serve(address, port, manager.ready.is_set)
         log.info(
             "starting",

@@ -2,14 +2,20 @@
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 from rich.console import Console
 
+from admitter.cli.options import RequeueOption
+from admitter.cli.progress import Progress
+from admitter.convert.workloads import RequeueBy
 from admitter.simulate.durations import InvalidDurationError, parse_duration
+from admitter.simulate.history import History
 from admitter.simulate.manifests import read
+from admitter.simulate.plot import PlotError, draw
 from admitter.simulate.report import event_json, queue_table, result_json, workload_table
 from admitter.simulate.simulator import Event, Simulator
 
@@ -37,6 +43,16 @@ def simulate(
     output: Annotated[
         Output, typer.Option("--output", "-o", help="events: JSON lines while it runs.")
     ] = Output.TABLE,
+    requeue_by: RequeueOption = RequeueBy.CREATION,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw each queue's use against min and max, and what waits in it, over time.",
+            metavar="FILE.svg",
+            dir_okay=False,
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Try out flavors, queues, cohorts and Jobs without a cluster.
 
@@ -52,13 +68,40 @@ def simulate(
     except InvalidDurationError as error:
         raise typer.BadParameter(str(error), param_hint="--until") from error
     timeline = read(paths)
-    simulator = Simulator(timeline)
+    simulator = Simulator(timeline, requeue_by)
+    history = History(simulator.engine)
     events: list[Event] = []
-    for event in simulator.run(cycles=cycles, until=None if end is None else timeline.start + end):
-        events.append(event)
-        if output is Output.EVENTS:
-            sys.stdout.buffer.write(orjson.dumps(event_json(event)) + b"\n")
-            sys.stdout.buffer.flush()
+    with Progress(len(timeline.changes), Console(stderr=True)) as progress:
+
+        def watch(now: float) -> None:
+            progress.show(simulator.to_come)
+            if plot is not None:
+                history.look(now)
+
+        last = None if end is None else timeline.start + end
+        for event in simulator.run(cycles=cycles, until=last, watch=watch):
+            events.append(event)
+            if output is Output.EVENTS:
+                sys.stdout.buffer.write(orjson.dumps(event_json(event)) + b"\n")
+                sys.stdout.buffer.flush()
+    if plot is not None:
+        _draw(history, plot)
+    _print(simulator, events, output)
+    for invalid in simulator.errors:
+        typer.echo(f"{invalid.object}: {invalid.message}", err=True)
+    if simulator.errors:
+        raise typer.Exit(1)
+
+
+def _draw(history: History, path: Path) -> None:
+    try:
+        draw(history, path)
+    except PlotError as error:
+        raise typer.BadParameter(str(error), param_hint="--plot") from error
+
+
+def _print(simulator: Simulator, events: list[Event], output: Output) -> None:
+    """Write the result; as events it is written already."""
     result = result_json(simulator, events)
     if output is Output.JSON:
         sys.stdout.buffer.write(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
@@ -67,7 +110,3 @@ def simulate(
         console.print(workload_table(result))
         console.print()
         console.print(queue_table(result))
-    for invalid in simulator.errors:
-        typer.echo(f"{invalid.object}: {invalid.message}", err=True)
-    if simulator.errors:
-        raise typer.Exit(1)

@@ -127,22 +127,27 @@ class Admissions:
 
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
         # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
-        known = _competitor(workload, job, admission.queue)
+        known = self._competitor(workload, job, admission.queue)
         self._engine.reserve(workload.uid, admission, known, workload.since)
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
         if workload.uid in self._refused:
             return  # its turn comes when the pause is over
         try:
-            competing = workloads.workload(
-                workload.uid, queue, workload.spec, job.created if job else workload.created
-            )
+            competing = self._gate.competitor(workload, job, queue)
         except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
             self._engine.withdraw(workload.uid)
             words = f"its requests can't be counted: {error}"
             self._reasons.want(workload.key, Waiting(WaitingReason.INVALID_REQUESTS, words))
             return
         self._engine.submit(competing)
+
+    def _competitor(self, workload: WorkloadView, job: JobView | None, queue: str) -> model.Workload | None:
+        """A Workload as the engine sees it; None if its requests can't be counted."""
+        try:
+            return self._gate.competitor(workload, job, queue)
+        except InvalidQuantityError:
+            return None
 
     def restore(self) -> None:
         """Keep the places of those for whom others were evicted before this controller started."""
@@ -154,7 +159,7 @@ class Admissions:
             waits = preemptor.uid == wanted.uid and preemptor.admission is None and not preemptor.finished
             if not waits or self._gate.check(preemptor, job) != wanted.admission.queue:
                 continue
-            competing = _competitor(preemptor, job, wanted.admission.queue)
+            competing = self._competitor(preemptor, job, wanted.admission.queue)
             if competing is not None and workloads.suits(wanted.admission, competing):
                 self._engine.evict(victim.uid, competing, wanted.admission)
 
@@ -193,7 +198,7 @@ class Admissions:
 
     async def _write(self, key: Key, workload: model.Workload, admission: Admission) -> None:
         view = self._world.workloads.get(key)
-        if view is None or _competitor(view, self._world.job_of(key), workload.queue) != workload:
+        if view is None or self._competitor(view, self._world.job_of(key), workload.queue) != workload:
             return  # it changed after the decision: it competes again as what it is now
         raw = await self._transport.patch(
             f"{workload_path(key)}/status", status.admitted(view, admission, self._clock())
@@ -285,15 +290,3 @@ class Admissions:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             return
-
-
-def _competitor(workload: WorkloadView, job: JobView | None, queue: str) -> model.Workload | None:
-    """A Workload as the engine sees it; None if its requests can't be counted.
-
-    Its Job's age counts, since the Workload may have been made much later.
-    """
-    created = job.created if job else workload.created
-    try:
-        return workloads.workload(workload.uid, queue, workload.spec, created)
-    except InvalidQuantityError:
-        return None

@@ -10,7 +10,10 @@ from admitter.api.conditions import WaitingReason
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
 from admitter.controllers.world import World
+from admitter.convert import workloads
 from admitter.convert.pod_sets import claims
+from admitter.convert.workloads import RequeueBy
+from admitter.engine.model import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +27,19 @@ class Waiting:
 class Gate:
     """Finds the ClusterQueue of a Workload, or the reason that it can't have one now."""
 
-    def __init__(self, world: World, catalog: Catalog) -> None:
+    def __init__(self, world: World, catalog: Catalog, requeue_by: RequeueBy = RequeueBy.CREATION) -> None:
         self._world = world
         self._catalog = catalog
+        self._requeue_by = requeue_by
+
+    def competitor(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload:
+        """A Workload as the engine sees it; its Job's age counts, since it may have been made much later.
+
+        Raises:
+            InvalidQuantityError: its requests can't be counted.
+        """
+        age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
+        return workloads.workload(workload.uid, queue, workload.spec, age)
 
     def check(self, workload: WorkloadView, job: JobView | None) -> str | Waiting:
         """The ClusterQueue to compete in, or why not.

@@ -22,6 +22,7 @@ from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_name
+from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
 from admitter.names import SUSPEND_POLICY
 
@@ -31,7 +32,13 @@ log = structlog.get_logger(__name__)
 class Manager:
     """Runs all controllers on one API server."""
 
-    def __init__(self, transport: Transport, clock: Clock, random: Random) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        random: Random,
+        requeue_by: RequeueBy = RequeueBy.CREATION,
+    ) -> None:
         self._transport = transport
         self._world = World()
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
@@ -39,7 +46,7 @@ class Manager:
         self._catalog = Catalog(self._world, engine, self._cluster_queue_rules_changed)
         self._events = Events(transport, clock)
         self._reasons = WaitingReasons(self._world, self._events, transport, clock)
-        gate = Gate(self._world, self._catalog)
+        gate = Gate(self._world, self._catalog, requeue_by)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, transport, clock)
         self._jobs = Jobs(self._world, self._catalog, self._events, transport, clock)
         self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)

@@ -278,6 +278,13 @@ class WorkloadView(Meta):
         return self.admission is not None and self.is_true("Evicted")
 
     @property
+    def preempted(self) -> float | None:
+        """When it was preempted, in seconds since the epoch; None once it is admitted again."""
+        return (
+            seconds(self.condition("Preempted")["lastTransitionTime"]) if self.is_true("Preempted") else None
+        )
+
+    @property
     def preemption(self) -> Preemption | None:
         """For whom it was evicted; None once it is admitted again, or if it was for another reason."""
         raw = self.status.get("preemption")

@@ -1,11 +1,28 @@
 """Workloads and their admissions, between JSON and the engine."""
 
+from enum import StrEnum
 from typing import Any
 
 from admitter.engine.amounts import to_amount, to_quantity
 from admitter.engine.model import Admission, Assignment, PodSet, Requirement, Term, Toleration, Workload
 
 Json = dict[str, Any]
+
+
+class RequeueBy(StrEnum):
+    """Where a workload waits that was preempted (design §3, *Order*)."""
+
+    CREATION = "creation"
+    EVICTION = "eviction"
+
+    def age(self, created: float, preempted: float | None) -> float:
+        """What its place counts from, in seconds since the epoch.
+
+        Args:
+            created: when it was created.
+            preempted: when it was preempted last; None if it was not, or has been admitted since.
+        """
+        return preempted if self is RequeueBy.EVICTION and preempted is not None else created
 
 
 def workload(uid: str, queue: str, spec: Json, created: float) -> Workload:

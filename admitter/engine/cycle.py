@@ -31,6 +31,16 @@ class Engine:
         """Whether a cycle could decide anything."""
         return bool(self._state.changed)
 
+    @property
+    def busy(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._state.pending or self.ledger.holds)
+
+    def waiting(self, queue: str) -> int:
+        """How many wait in a queue, those included for whom a place is being made."""
+        pending = self._state.pending.get(queue)
+        return len(self.ledger.holds_in(queue)) + (len(pending) if pending is not None else 0)
+
     def set_flavor(self, flavor: Flavor) -> None:
         """Define a flavor, or change it."""
         if self._state.flavors.get(flavor.name) != flavor:

@@ -72,7 +72,7 @@ def _workload_json(item: Item, positions: dict[str, int]) -> Json:
 def _positions(simulator: Simulator) -> dict[str, int]:
     """The place of each waiting workload in its ClusterQueue, from 1."""
     waiting = [item for item in simulator.items.values() if item.state == "Pending"]
-    waiting.sort(key=lambda item: (-item.view.spec.get("priority", 0), item.created, item.view.uid))
+    waiting.sort(key=lambda item: (-item.view.spec.get("priority", 0), simulator.age(item), item.view.uid))
     places: Counter[str | None] = Counter()
     found = {}
     for item in waiting:

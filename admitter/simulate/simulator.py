@@ -6,7 +6,7 @@ Evicted workloads end at once and wait again; what was admitted ends after its r
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +26,7 @@ from admitter.controllers.views import (
 )
 from admitter.controllers.world import World, workload_name
 from admitter.convert import workloads
+from admitter.convert.workloads import RequeueBy
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
@@ -73,6 +74,7 @@ class Item:
         starts: how often it was admitted, so that the end of an earlier start is told from the last's.
         waiting: why it waits.
         queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
+        preempted: when it was preempted, in seconds since the epoch; None once it is admitted again.
     """
 
     view: WorkloadView
@@ -84,6 +86,7 @@ class Item:
     starts: int = 0
     waiting: Waiting | None = None
     queue: str | None = None
+    preempted: float | None = None
 
     @property
     def created(self) -> float:
@@ -101,7 +104,8 @@ class _End:
 class Simulator:
     """One simulation."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, requeue_by: RequeueBy = RequeueBy.CREATION) -> None:
+        self._requeue_by = requeue_by
         self.now = timeline.start
         self.engine = Engine()
         self.world = World()
@@ -117,30 +121,48 @@ class Simulator:
         self._lives: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
 
-    def run(self, *, cycles: int | None = None, until: float | None = None) -> Iterator[Event]:
+    def run(
+        self,
+        *,
+        cycles: int | None = None,
+        until: float | None = None,
+        watch: Callable[[float], None] = lambda _: None,
+    ) -> Iterator[Event]:
         """Go on until nothing changes any more.
 
         Args:
-            cycles: stop after so many.
+            cycles: stop after so many in which anybody waited.
             until: stop at this time, in seconds since the epoch.
+            watch: is told the time whenever all has happened that happens then.
         """
         while True:
             yield from self._take_in()
             self._let_go()
             if self.engine.changed:
-                self.cycles += 1
+                self.cycles += self.engine.busy
                 yield from self._come_true(self.engine.cycle(self.now))
                 if self.cycles == cycles:
+                    watch(self.now)
                     return
                 continue
+            watch(self.now)
             following = self._next_time()
             if following is None or (until is not None and following > until):
                 return
             self.now = following
 
+    @property
+    def to_come(self) -> int:
+        """How many changes of the timeline have not happened yet."""
+        return len(self._changes)
+
     def queue_names(self) -> set[str]:
         """All ClusterQueues there are."""
         return {view.name for view in self.world.cluster_queues}
+
+    def age(self, item: Item) -> float:
+        """What a workload's place counts from, in seconds since the epoch."""
+        return self._requeue_by.age(item.created, item.preempted)
 
     def _next_time(self) -> float | None:
         times = [self._changes[-1].time] if self._changes else []
@@ -324,7 +346,7 @@ class Simulator:
             item.waiting = Waiting("InvalidRequests", f"its requests can't be counted: {error}")
 
     def _competitor(self, item: Item, queue: str) -> Workload:
-        return workloads.workload(item.view.uid, queue, item.view.spec, item.created)
+        return workloads.workload(item.view.uid, queue, item.view.spec, self.age(item))
 
     def _let_go(self) -> None:
         """Evicted workloads end, and wait again in their old place."""
@@ -345,12 +367,13 @@ class Simulator:
             yield self._event("Admitted", item, "Admitted")
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
-            item.state = "Preempted"
+            item.state, item.preempted = "Preempted", self.now
             self._leaving.append(eviction.victim.holder)
             yield self._event("Preempted", item, "Preempted", self.items[eviction.preemptor.uid].view.key)
 
     def _begin(self, item: Item, admission: Admission, now: float) -> None:
         item.state, item.admission, item.waiting = "Admitted", admission, None
+        item.preempted = None
         item.starts += 1
         item.queue = admission.queue
         book = self.engine.ledger.real

@@ -233,3 +233,52 @@ def test_what_is_borrowed_is_shared_by_weight(tmp_path: Path) -> None:
     )
     used = {queue["name"]: queue["usage"]["default"]["cpu"]["used"] for queue in result["clusterQueues"]}
     assert used == {"heavy": "4", "light": "2"}
+
+
+PRIORITIES = [
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 1000,
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("by", "order"),
+    [
+        pytest.param("creation", ["low", "later"], id="old-place"),
+        pytest.param("eviction", ["later", "low"], id="behind"),
+    ],
+)
+def test_where_the_preempted_wait(tmp_path: Path, by: str, order: list[str]) -> None:
+    total = cluster_queue(
+        "total", {"cpu": {"default": "4"}}, preemption={"withinClusterQueue": "LowerPriority"}
+    )
+    flavor, _, local = QUEUES
+    result = simulate(
+        tmp_path,
+        *(flavor, total, local, *PRIORITIES),
+        asks("low", 4, lasts="1h"),
+        asks("later", 4, created="2026-01-01T00:00:05Z", lasts="1h"),
+        asks("high", 4, created="2026-01-01T00:00:10Z", lasts="1m", pod={"priorityClassName": "high"}),
+        options=["--requeue-by", by],
+    )
+    admitted = [name for _, kind, name in happened(result) if kind == "Admitted"]
+    assert admitted == ["low", "high", *order]
+
+
+def test_a_cycle_in_which_nobody_waits_is_not_counted(tmp_path: Path) -> None:
+    later = "2026-01-01T00:01:00Z"
+    early = annotate(cluster_queue("early", {"cpu": {"default": "1"}}), "simulated-at", "0s")
+    early["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    result = simulate(
+        tmp_path,
+        *QUEUES,
+        early,
+        asks("one", 3, created=later),
+        asks("two", 3, created=later),
+        options=["--cycles", "1"],
+    )
+    assert states(result) == {"one": "Admitted", "two": "Pending"}

@@ -1,0 +1,87 @@
+"""What became of each queue in the course of a simulation."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from admitter.engine.cycle import Engine
+
+
+@dataclass(slots=True)
+class Course:
+    """One resource in one queue, all flavors together; each list has a value for each of `times`.
+
+    Attributes:
+        times: in seconds since the epoch; each value holds until the next one.
+        used: amounts in the resource's unit.
+        minimum: its own quota.
+        maximum: the most it may use; None if there is no limit in some flavor.
+    """
+
+    times: list[float] = field(default_factory=list)
+    used: list[int] = field(default_factory=list)
+    minimum: list[int] = field(default_factory=list)
+    maximum: list[int | None] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Waiting:
+    """How many workloads wait in one queue, and since when it is so many."""
+
+    times: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+
+class History:
+    """Takes note of what has changed, whenever it is told to look."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.courses: defaultdict[tuple[str, str], Course] = defaultdict(Course)
+        self.waiting: defaultdict[str, Waiting] = defaultdict(Waiting)
+        self.end = 0.0
+
+    def look(self, now: float) -> None:
+        """Take note of this moment, in seconds since the epoch."""
+        self.end = now
+        for name, queue in self._engine.tree.queues.items():
+            used = self._engine.ledger.used(name)
+            resources = {resource for _, resource in [*queue.quotas, *used]}
+            for resource in resources:
+                keys = [key for key in {*queue.quotas, *used} if key[1] == resource]
+                quotas = [queue.quotas[key] for key in keys if key in queue.quotas]
+                limits = [quota.maximum for quota in quotas if quota.maximum is not None]
+                self._note(
+                    self.courses[name, resource],
+                    now,
+                    sum(used.get(key, 0) for key in keys),
+                    sum(quota.minimum for quota in quotas),
+                    sum(limits) if quotas and len(limits) == len(quotas) else None,
+                )
+            count = self._engine.waiting(name)
+            waiting = self.waiting[name]
+            if not waiting.counts or waiting.counts[-1] != count:
+                waiting.times.append(now)
+                waiting.counts.append(count)
+
+    @staticmethod
+    def _note(course: Course, now: float, used: int, minimum: int, maximum: int | None) -> None:
+        if course.times and (course.used[-1], course.minimum[-1], course.maximum[-1]) == (
+            used,
+            minimum,
+            maximum,
+        ):
+            return
+        course.times.append(now)
+        course.used.append(used)
+        course.minimum.append(minimum)
+        course.maximum.append(maximum)
+
+
+def shortest_unit(highest: int, resource: str) -> tuple[int, str]:
+    """A divisor for amounts up to some height, and what to call a resource then."""
+    if resource == "cpu":
+        return 1000, "cpu"
+    for power, prefix in ((40, "Ti"), (30, "Gi"), (20, "Mi")):
+        if highest >= 1 << power:
+            return 1 << power, f"{resource} ({prefix})"
+    return 1, resource

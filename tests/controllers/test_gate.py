@@ -1,0 +1,48 @@
+"""What the engine is told of a Workload that may compete."""
+
+import pytest
+
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.gate import Gate
+from admitter.controllers.views import WorkloadView, parse_workload
+from admitter.controllers.world import World
+from admitter.convert.workloads import RequeueBy
+from admitter.engine.cycle import Engine
+
+CREATED, PREEMPTED = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+
+
+def view(preempted: str | None) -> WorkloadView:
+    conditions = [{"type": "Preempted", "status": preempted, "lastTransitionTime": PREEMPTED}]
+    metadata = {
+        "name": "w",
+        "namespace": "team",
+        "uid": "u",
+        "resourceVersion": "3",
+        "creationTimestamp": CREATED,
+    }
+    spec = {
+        "queueName": "q",
+        "priority": 7,
+        "podSets": [{"name": "main", "count": 2, "requests": {"cpu": "1"}}],
+    }
+    status = {"conditions": conditions if preempted else []}
+    return parse_workload({"metadata": metadata, "spec": spec, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("requeue_by", "preempted", "hours"),
+    [
+        pytest.param(RequeueBy.CREATION, "True", 0, id="in-its-old-place"),
+        pytest.param(RequeueBy.EVICTION, "True", 1, id="behind-those-who-came-before"),
+        pytest.param(RequeueBy.EVICTION, "False", 0, id="admitted-again-since"),
+        pytest.param(RequeueBy.EVICTION, None, 0, id="never-preempted"),
+    ],
+)
+def test_where_a_workload_waits(requeue_by: RequeueBy, preempted: str | None, hours: int) -> None:
+    world = World()
+    gate = Gate(world, Catalog(world, Engine(), lambda _: None), requeue_by)
+    first = gate.competitor(view(None), None, "total").created
+    competitor = gate.competitor(view(preempted), None, "total")
+    assert competitor.created - first == hours * 3600
+    assert (competitor.uid, competitor.queue, competitor.priority) == ("u", "total", 7)
