@@ -145,6 +145,28 @@ class Tree(RuleBasedStateMachine):
             workload, _ = self.promised.pop(uid)
             self.waiting[uid] = workload
 
+    @precondition(lambda self: self.waiting)
+    @rule(data=st.data())
+    def explain(self, data: st.DataObject) -> None:
+        """To look for victims, flavors and whose end would help leaves every number as it was."""
+        uid = data.draw(st.sampled_from(sorted(self.waiting)))
+        before, changed = self.numbers(), self.engine.changed
+        explanation = self.engine.explain(uid)
+        assert self.numbers() == before
+        assert self.engine.changed == changed
+        assert explanation is not None
+        assert set(explanation.enders) <= self.running.keys()
+
+    def numbers(self) -> dict[object, tuple[int, int]]:
+        books = (self.engine.ledger.real, self.engine.ledger.planned)
+        return {
+            (number, node, key): (cell.used, cell.total)
+            for number, book in enumerate(books)
+            for node in self.engine.tree.parents()
+            for key in KEYS
+            for cell in (book.at(node, key),)
+        }
+
     @precondition(lambda self: self.engine.changed)
     @rule()
     def decide(self) -> None:

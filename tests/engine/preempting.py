@@ -1,0 +1,24 @@
+"""What the cases of preemption have in common: one flavor, CPUs, and who has been running since when."""
+
+from admitter.engine.cycle import Engine
+from admitter.engine.policy import Preemption, Queue, Reclaim, WithinQueue
+from tests.engine.builders import flavor, pods, queue, use, workload
+
+DEFAULT = flavor("default")
+LOWER = Preemption(within=WithinQueue.LOWER_PRIORITY)
+NEWER = Preemption(within=WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY)
+RECLAIM = Preemption(reclaim=Reclaim.ANY)
+
+
+def cpus(name: str, limits: str, preemption: Preemption | None = None, parent: str = "c") -> Queue:
+    return queue(name, {"cpu": {"default": limits}}, cohort=parent, preemption=preemption or Preemption())
+
+
+def running(made: Engine, uid: str, cpu: int, name: str, *, priority: int = 0, since: float = 0) -> None:
+    """Something that was admitted some time ago."""
+    who = workload(uid, pods(cpu=str(cpu)), queue=name, priority=priority, created=since)
+    made.reserve(uid, use(name, "default", cpu=str(cpu)), who, since)
+
+
+def asks(made: Engine, uid: str, cpu: int, name: str, *, priority: int = 0, created: float = 99) -> None:
+    made.submit(workload(uid, pods(cpu=str(cpu)), queue=name, priority=priority, created=created))

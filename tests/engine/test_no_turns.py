@@ -1,0 +1,66 @@
+"""Sequences that would go round for ever if a rule were any weaker (docs/design/engine.md, *Preemption*)."""
+
+from admitter.engine.policy import (
+    BorrowWithin,
+    Preemption,
+    Reclaim,
+    WithinQueue,
+)
+from tests.engine.builders import (
+    engine,
+    evicted,
+    flavor,
+    pods,
+    queue,
+    use,
+    workload,
+)
+from tests.engine.preempting import DEFAULT
+
+
+def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> None:
+    """A owns what is contested and borrows the rest; B, more important, has it the other way round."""
+    everything = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.LOWER_PRIORITY)
+    made = engine(
+        DEFAULT,
+        queue("a", {"cpu": {"default": "2"}, "gpu": {"default": "0"}}, cohort="c", preemption=everything),
+        queue("b", {"cpu": {"default": "0"}, "gpu": {"default": "0"}}, cohort="c", preemption=everything),
+        queue("lender", {"cpu": {"default": "0"}, "gpu": {"default": "2"}}, cohort="c"),
+    )
+    shape = pods(cpu="2", gpu="2")
+    a, b = workload("a", shape, queue="a"), workload("b", shape, queue="b", priority=9)
+    made.reserve("b", use("b", "default", cpu="2", gpu="2"), b)
+    made.submit(a)
+    evictions = []
+    for _ in range(5):
+        plan = made.cycle()
+        for victim in evicted(plan):
+            evictions.append(victim)
+            made.release(victim)
+            made.submit(b if victim == "b" else a)
+    assert len(evictions) <= 1
+
+
+def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
+    policy = Preemption(WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY, Reclaim.ANY)
+    made = engine(
+        flavor("a"),
+        flavor("b"),
+        queue("q0", {"cpu": {"a": "1"}, "gpu": {"b": "3"}}, cohort="c", preemption=policy),
+        queue("q2", {"cpu": {"a": "3"}, "gpu": {"b": "4"}}, cohort="c", preemption=policy),
+    )
+    asking = [
+        workload("w4", pods(gpu="5"), queue="q0", priority=2),
+        workload("w5", pods(gpu="4", cpu="1"), queue="q0", priority=1),
+        workload("w6", pods(gpu="3", cpu="1"), queue="q2"),
+        workload("w7", pods(cpu="3"), queue="q2", priority=1),
+    ]
+    for each in asking:
+        made.submit(each)
+    by_uid = {each.uid: each for each in asking}
+    for _ in range(20):
+        victims = list(evicted(made.cycle()))
+        for uid in victims:
+            made.release(uid)
+            made.submit(by_uid[uid])
+    assert not evicted(made.cycle()), "it comes to rest"
