@@ -102,12 +102,13 @@ def earliest(coming: Sequence[tuple[Any, ...]], ends: Sequence[tuple[Any, ...]])
     return int(min(times))
 
 
-def simulate(cohorts: int, queues: int, apart_ms: int = 0) -> Run:
+def simulate(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False) -> Run:
     """Run all workloads to their end, preemptions included."""
     engine, run = Engine(), Run()
     engine.set_flavor(Flavor("default"))
     policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     for cohort in range(cohorts):
+        engine.set_cohort(Cohort(f"c{cohort}", fair=fair))
         for number in range(queues):
             engine.set_queue(queue(f"c{cohort}-q{number:03}", Quota(20, 120), f"c{cohort}", policy))
     coming = sorted(
@@ -181,10 +182,10 @@ def oracle(queues: int, apart_ms: int = 0) -> int:
     return now
 
 
-def throughput(cohorts: int, queues: int, apart_ms: int = 0) -> dict[str, float]:
+def throughput(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False) -> dict[str, float]:
     """50 workloads a queue, to their end; compared with the oracle."""
     began = time.process_time()
-    run = simulate(cohorts, queues, apart_ms)
+    run = simulate(cohorts, queues, apart_ms, fair=fair)
     seconds = time.process_time() - began
     work = queues * sum(kind.count * kind.units * kind.lasts_ms for kind in KINDS)
     best = oracle(queues, apart_ms)
@@ -194,6 +195,7 @@ def throughput(cohorts: int, queues: int, apart_ms: int = 0) -> dict[str, float]
         "queues": cohorts * queues,
         "cohorts": cohorts,
         "queues_start_apart_ms": apart_ms,
+        "fair_sharing": fair,
         "cpu_seconds": round(seconds, 2),
         "cycles": run.cycles,
         "preemptions": run.preemptions,
@@ -274,6 +276,7 @@ def main() -> None:
         "python": platform.python_version(),
         "throughput": throughput(max(1, 10 // scale), 100),
         "throughput_unaligned": throughput(1, 100 // scale, apart_ms=7),
+        "throughput_fair": throughput(1, 100 // scale, fair=True),
         "growth": {
             "queues": [throughput(1, queues) for queues in (50, 100, 200)],
             "workloads": [waiting(count) for count in (1000, 10_000, 100_000 // scale)],

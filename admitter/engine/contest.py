@@ -164,16 +164,15 @@ class Contest:
     ) -> None:
         self._decisions += 1
         self._state.dequeue(workload.uid)
-        for victim in victims:
-            self._ledger.evict(victim.holder, workload.uid)
-            plan.evictions.append(Eviction(victim, workload, admission))
+        plan.evictions.extend(Eviction(victim, workload, admission) for victim in victims)
+        freed = self._ledger.evict_all(victims, workload.uid)
         borrowed = self._ledger.hold(workload, admission)
         plan.planned[workload.uid] = admission
         self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))
-        for victim in victims:
-            self._field.changed(victim.queue)
-            self._enter_all(self._state.freed_by(victim))
+        for name, usage in freed.items():
+            self._field.changed(name)
+            self._enter_all(self._state.freed(name, usage))
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
         """Admit those whose place is kept, as far as what is real allows; returns the queues concerned."""

@@ -63,7 +63,8 @@ class Shares:
         weight, lendable = self._tree.weight(node), self._most(above)
         if not weight or not all(lendable.get(resource) for resource in borrowed):
             return ENDLESS
-        return False, max(Fraction(amount, lendable[r]) for r, amount in borrowed.items()) / weight
+        over, under = weight.denominator, weight.numerator
+        return False, max(Fraction(amount * over, lendable[r] * under) for r, amount in borrowed.items())
 
     def _most(self, cohort: Node) -> Mapping[str, int]:
         """The most of each resource that a cohort could have, in all flavors together."""

@@ -7,7 +7,7 @@ exceeds a limit, what is real never does, and a hole that an eviction makes is t
 made for.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -143,6 +143,19 @@ class Ledger:
             reservation = self._reservations[holder]
             self.planned.add(reservation.queue, reservation.usage, -1)
         self._evicting[holder] = preemptor
+
+    def evict_all(self, victims: Iterable[Reservation], preemptor: str) -> dict[str, Usage]:
+        """Plan without some holders that nobody evicts yet; returns what that frees, by queue."""
+        sums: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
+        for victim in victims:
+            freed = sums[victim.queue]
+            for key, amount in victim.usage:
+                freed[key] += amount
+            self._evicting[victim.holder] = preemptor
+        found = {queue: tuple(freed.items()) for queue, freed in sums.items()}
+        for queue, usage in found.items():
+            self.planned.add(queue, usage, -1)
+        return found
 
     def spare(self, holder: str) -> None:
         """Plan with a holder again."""

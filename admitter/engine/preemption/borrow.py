@@ -38,11 +38,11 @@ class Borrowing(Simple):
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whether its queue borrows, and has no right to take back what it would lose."""
-        chains = candidate.chains
-        if chains is None:
+        if candidate.pool.own:
             return True
+        chains = candidate.contested()
         if not exceeds(chain for chain, _ in chains):
             return False
-        owner = self._tree.queues.get(candidate.reservation.queue)
+        owner = self._tree.queues.get(candidate.pool.queue)
         takes_back = owner is not None and owner.preemption.reclaim is Reclaim.ANY
         return not takes_back or spares(chains)

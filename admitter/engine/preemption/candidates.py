@@ -1,7 +1,6 @@
 """Who might be evicted for whom, and by what right: what all rules of preemption have in common."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,42 +9,83 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.quota import Cell
 
 
+class Pool:
+    """All candidates of one queue.
+
+    Attributes:
+        queue: the queue's name.
+        own: whether it is the preemptor's.
+        cells: its cells, of all that is used in it.
+        chains: for each contested flavor and resource: the cells from the queue up to the nearest node above
+            it and the preemptor. Empty for the preemptor's own queue.
+        candidates: who might be evicted.
+        held: what they hold together.
+    """
+
+    def __init__(
+        self, queue: str, cells: Mapping[FlavorResource, Cell], chains: Mapping[FlavorResource, list[Cell]]
+    ) -> None:
+        self.queue = queue
+        self.own = not chains
+        self.cells = cells
+        self.chains = chains
+        self.candidates: list[Candidate] = []
+        self.held: dict[FlavorResource, int] = {}
+        self._largest: dict[FlavorResource, int] = {}
+
+    def add(self, reservation: Reservation) -> None:
+        """Take a reservation in."""
+        self.candidates.append(Candidate(reservation, self))
+        held, largest = self.held, self._largest
+        for key, amount in reservation.usage:
+            held[key] = held.get(key, 0) + amount
+            if amount > largest.get(key, 0):
+                largest[key] = amount
+
+    def at_most(self, key: FlavorResource) -> int:
+        """A bound on what can be freed: of another queue what it borrows, and the rest of one workload."""
+        held = self.held.get(key, 0)
+        if self.own or not held:
+            return held
+        cell = self.cells[key]
+        return min(held, cell.used - cell.own + self._largest[key])
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A workload that might be evicted.
 
     Attributes:
         reservation: what it holds.
-        moves: where in the tree, and how much of it.
-        chains: for what of it is contested: the cells from its queue up to the nearest node above it and
-            the preemptor, and how much of it. None if it is of the preemptor's own queue.
+        pool: those of the same queue.
     """
 
     reservation: Reservation
-    moves: list[tuple[Cell, int]]
-    chains: list[tuple[list[Cell], int]] | None
+    pool: Pool
 
     def move(self, sign: int) -> None:
         """Take its use out of the tree with sign -1, or put it back."""
-        for cell, amount in self.moves:
-            cell.add(sign * amount)
+        cells = self.pool.cells
+        for key, amount in self.reservation.usage:
+            if amount:
+                cells[key].add(sign * amount)
+
+    def contested(self) -> list[tuple[list[Cell], int]]:
+        """For what of it is contested: the chain of cells, and how much."""
+        chains = self.pool.chains
+        return [(chains[key], amount) for key, amount in self.reservation.usage if amount and key in chains]
 
 
 def place(candidate: Candidate) -> tuple[bool, int, float, str]:
     """A candidate's place (design §3): other queues first, lowest priority, newest admission, UID."""
     reservation = candidate.reservation
     assert reservation.workload is not None
-    priority = reservation.workload.priority
-    return (candidate.chains is None, priority, -reservation.since, reservation.holder)
-
-
-def sums(candidates: Iterable[Candidate]) -> Counter[FlavorResource]:
-    """What candidates hold together."""
-    found: Counter[FlavorResource] = Counter()
-    for candidate in candidates:
-        for key, amount in candidate.reservation.usage:
-            found[key] += amount
-    return found
+    return (
+        candidate.pool.own,
+        reservation.workload.priority,
+        -reservation.since,
+        reservation.holder,
+    )
 
 
 class Rule(Protocol):

@@ -7,6 +7,8 @@ proof that this comes to an end is in docs/design/fair-sharing.md; each conditio
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from heapq import heapify, heappop, heappush
 
 from admitter.engine.fairness import ENDLESS, Share, Shares
 from admitter.engine.ledger import Usage
@@ -48,26 +50,33 @@ class FairSharing:
         """Nearest relatives first, of these the largest share; in a queue as ever; one's own queue last."""
         own: list[Candidate] = []
         others: dict[str, deque[Candidate]] = {}
-        for candidate in sorted(candidates, key=lambda c: (c.reservation.queue, place(c))):
-            if candidate.chains is None:
+        for candidate in sorted(candidates, key=place):
+            if candidate.pool.own:
                 own.append(candidate)
             else:
-                others.setdefault(candidate.reservation.queue, deque()).append(candidate)
-        while others:
-            name = max(others, key=self._height)
-            yield others[name].popleft()
-            if not others[name]:
-                del others[name]
+                others.setdefault(candidate.pool.queue, deque()).append(candidate)
+        heap = [(self._turn(name), name) for name in others]
+        heapify(heap)
+        while heap:
+            turn, name = heappop(heap)
+            if turn == self._turn(name):
+                yield others[name].popleft()
+            if others[name]:  # its turn only moves back: shares get smaller while others go
+                heappush(heap, (self._turn(name), name))
         yield from own
+
+    def could_give(self, queue: str) -> bool:
+        """Whether a queue's share is large enough now to give anything at all."""
+        return self._fair_to(queue)
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whether its queue still borrows, and would still have no smaller share than the preemptor's."""
-        chains = candidate.chains
-        if chains is None:
+        if candidate.pool.own:
             return True
+        chains = candidate.contested()
         if not reclaim.exceeds(chain for chain, _ in chains):
             return False
-        name = candidate.reservation.queue
+        name = candidate.pool.queue
         owner = self._tree.queues.get(name)
         if owner is not None and owner.preemption.reclaim is not Reclaim.NEVER and not borrow.spares(chains):
             return False
@@ -89,8 +98,8 @@ class FairSharing:
 
     def moved(self, candidate: Candidate, sign: int) -> None:
         """Shares have changed."""
-        name = candidate.reservation.queue
-        if candidate.chains is not None:
+        name = candidate.pool.queue
+        if not candidate.pool.own:
             self._out[name] -= sign
             self._out += Counter()  # without those who are back
         self._shares.changed(name)
@@ -106,10 +115,11 @@ class FairSharing:
             found = self._ways[name] = (self._path.index(common) - 1, down)
         return found
 
-    def _height(self, name: str) -> tuple[int, list[Share]]:
-        """How much sooner than others a queue has to give."""
+    def _turn(self, name: str) -> tuple[int, list[tuple[bool, Fraction]]]:
+        """When a queue has to give: near ones before far ones, large shares before small ones."""
         mine, down = self._way(name)
-        return -mine, [self._shares.of(node) for node in down]
+        shares = [self._shares.of(node) for node in down]
+        return mine, [(not endless, -share) for endless, share in shares]
 
     def _fair_to(self, name: str) -> bool:
         """Whether a queue's side has no smaller share than the preemptor's, with the preemptor in."""

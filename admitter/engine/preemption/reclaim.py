@@ -69,7 +69,7 @@ class Reclaiming(Simple):
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whether its queue, and every subtree up to the common ancestor, still borrows."""
-        return candidate.chains is None or exceeds(chain for chain, _ in candidate.chains)
+        return candidate.pool.own or exceeds(chain for chain, _ in candidate.contested())
 
     def holds(self) -> bool:
         """Whether the subtree has so much of its own, on top of what it uses."""

@@ -6,14 +6,14 @@ of what is planned, and is undone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, reclaim, within_queue
-from admitter.engine.preemption.candidates import Candidate, Rule, sums
+from admitter.engine.preemption.candidates import Candidate, Pool, Rule
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Cell, Node, Tree
 
@@ -58,80 +58,88 @@ class Search:
         own = self._counted(self._own())
         return self._by_reclaim(own) or self._by_borrowing(own) or self._least(own, WithinOwnQueue())
 
-    def _by_reclaim(self, own: list[Candidate]) -> list[Reservation]:
+    def _by_reclaim(self, own: list[Pool]) -> list[Reservation]:
         """Take back what the queue lent, or a cohort above it."""
         if self._queue.preemption.reclaim is Reclaim.NEVER:
             return []
-        freed = sums(own)
+        freed = own[0].held if own else {}
         for below, above in self._levels():
             rule = reclaim.Reclaiming(
                 self._tree, self._book, self._queue, below, self._usage, self._contested
             )
             if not rule.could_hold(freed):
                 continue
-            others = self._counted(self._others(above, below, self._may_reclaim))
+            others = self._counted(self._others(self._borrowers(above, below), above, self._may_reclaim))
             if others and rule.borrows_only_the_unowned():
                 found = self._least([*others, *own], rule)
                 if found:
                     return found
         return []
 
-    def _by_borrowing(self, own: list[Candidate]) -> list[Reservation]:
+    def _by_borrowing(self, own: list[Pool]) -> list[Reservation]:
         """Borrow instead of others: by priority, or where it is shared by weight, by that."""
         policy = self._queue.preemption
         shared = self._tree.fair(self._tree.root(self._queue.name))
         if policy.borrow is BorrowWithin.NEVER and (not shared or policy.reclaim is Reclaim.NEVER):
             return []
-        allows = self._may_share if shared else self._may_borrow
+        return self._by_share(own) if shared else self._by_priority(own)
+
+    def _by_priority(self, own: list[Pool]) -> list[Reservation]:
         others = [
-            candidate
+            pool
             for below, above in self._levels()
-            for candidate in self._counted(self._others(above, below, allows))
+            for pool in self._counted(self._others(self._borrowers(above, below), above, self._may_borrow))
         ]
-        if not others:
-            return []
-        rule: Rule = (
-            fair.FairSharing(self._tree, self._book, self._queue, self._usage)
-            if shared
-            else borrow.Borrowing(self._tree)
-        )
-        return self._least([*others, *own], rule)
+        return self._least([*others, *own], borrow.Borrowing(self._tree)) if others else []
+
+    def _by_share(self, own: list[Pool]) -> list[Reservation]:
+        rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage)
+        others: list[Pool] = []
+        for below, above in self._levels():
+            # Once a relative has given, this side's share is smaller for those who are farther away.
+            names = [name for name in self._borrowers(above, below) if others or rule.could_give(name)]
+            others += self._counted(self._others(names, above, self._may_share))
+        return self._least([*others, *own], rule) if others else []
 
     def _levels(self) -> Iterator[tuple[Node, Node]]:
         """Each node from the queue upwards, with the one above it."""
         path = list(self._tree.path(("queue", self._queue.name)))
         yield from pairwise(path)
 
-    def _own(self) -> list[Candidate]:
+    def _own(self) -> list[Pool]:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
-        return [
-            Candidate(reservation, self._moves(reservation), None)
-            for reservation in self._ledger.candidates(self._queue.name)
-            if self._contends(reservation)
-            and reservation.workload is not None
-            and within_queue.allows(policy, self._preemptor, reservation.workload)
-        ]
+        pool = self._pool(self._queue.name, {})
+        for reservation in self._ledger.candidates(self._queue.name):
+            workload = reservation.workload
+            if (
+                self._contends(reservation)
+                and workload is not None
+                and within_queue.allows(policy, self._preemptor, workload)
+            ):
+                pool.add(reservation)
+        return [pool] if pool.candidates else []
 
-    def _others(self, above: Node, below: Node, allows: Callable[[Workload], bool]) -> list[Candidate]:
-        """Candidates of queues below one node, but not below another one under it."""
+    def _others(self, queues: Iterable[str], above: Node, allows: Callable[[Workload], bool]) -> list[Pool]:
+        """Candidates of some queues, of which the preemptor's has this nearest node above it."""
         found = []
-        for queue in self._borrowers(above, below):
+        for queue in queues:
             chains = {k: reclaim.chain_of(self._book, self._tree, queue, above, k) for k in self._contested}
             if not any(reclaim.exceeds([chain]) for chain in chains.values()):
                 continue
+            pool = self._pool(queue, chains)
             for reservation in self._ledger.candidates(queue):
-                taken = [
-                    (chains[key], amount) for key, amount in reservation.usage if key in chains and amount
-                ]
-                if taken and reservation.workload is not None and allows(reservation.workload):
-                    moves = [
-                        (chains[k][0] if k in chains else self._book.cell(queue, k), amount)
-                        for k, amount in reservation.usage
-                    ]
-                    found.append(Candidate(reservation, moves, taken))
+                workload = reservation.workload
+                if workload is not None and allows(workload) and self._contends(reservation):
+                    pool.add(reservation)
+            if pool.candidates:
+                found.append(pool)
         return found
+
+    def _pool(self, queue: str, chains: Mapping[FlavorResource, list[Cell]]) -> Pool:
+        cells = {key: self._book.cell(queue, key) for key in self._book.used(queue)}
+        return Pool(queue, cells, chains)
 
     def _borrowers(self, above: Node, below: Node) -> list[str]:
         """Queues below one node, but not below another one under it, that borrow what is contested."""
@@ -143,37 +151,21 @@ class Search:
             if below not in (path := list(self._tree.path(("queue", name)))) and above in path
         ]
 
-    def _counted(self, candidates: list[Candidate]) -> list[Candidate]:
-        self.evictable.update(sums(candidates))
-        self.considered.update(candidate.reservation.holder for candidate in candidates)
-        return candidates
+    def _counted(self, pools: list[Pool]) -> list[Pool]:
+        for pool in pools:
+            self.evictable.update(pool.held)
+            self.considered.update(candidate.reservation.holder for candidate in pool.candidates)
+        return pools
 
-    def _enough(self, candidates: Sequence[Candidate]) -> bool:
-        """Whether candidates could free what is lacking: a cheap look before the search.
-
-        Of another queue it is at most what that one borrows, and the rest of one workload.
-        """
-        freed: Counter[FlavorResource] = Counter()
-        for name, ours in groupby(candidates, key=lambda candidate: candidate.reservation.queue):
-            sums: Counter[FlavorResource] = Counter()
-            largest: dict[FlavorResource, int] = {}
-            for candidate in ours:
-                for key, amount in candidate.reservation.usage:
-                    sums[key] += amount
-                    if amount > largest.get(key, 0):
-                        largest[key] = amount
-            for key in self._contested & sums.keys():
-                if name != self._queue.name:
-                    cell = self._book.cell(name, key)
-                    sums[key] = min(sums[key], cell.used - cell.own + largest[key])
-                freed[key] += sums[key]
+    def _enough(self, pools: Sequence[Pool]) -> bool:
+        """Whether candidates could free what is lacking: a cheap look before the search."""
         return all(
-            amount <= cell.available() + freed[key]
+            amount <= cell.available() + sum(pool.at_most(key) for pool in pools)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
         )
 
     def _contends(self, reservation: Reservation) -> bool:
-        return any(key in self._contested for key, amount in reservation.usage if amount)
+        return any(amount and key in self._contested for key, amount in reservation.usage)
 
     def _may_reclaim(self, victim: Workload) -> bool:
         return reclaim.allows(self._queue.preemption.reclaim, self._preemptor, victim)
@@ -184,13 +176,11 @@ class Search:
     def _may_share(self, victim: Workload) -> bool:
         return fair.allows(self._queue.preemption, self._preemptor, victim)
 
-    def _moves(self, reservation: Reservation) -> list[tuple[Cell, int]]:
-        return [(self._book.cell(reservation.queue, key), amount) for key, amount in reservation.usage]
-
-    def _least(self, candidates: Sequence[Candidate], rule: Rule) -> list[Reservation]:
+    def _least(self, pools: Sequence[Pool], rule: Rule) -> list[Reservation]:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none."""
-        if not candidates or not self._enough(candidates):
+        if not pools or not self._enough(pools):
             return []
+        candidates = [candidate for pool in pools for candidate in pool.candidates]
         removed: list[Candidate] = []
         try:
             for candidate in rule.order(candidates):

@@ -25,4 +25,4 @@ class WithinOwnQueue(Simple):
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whoever is of the preemptor's queue."""
-        return candidate.chains is None
+        return candidate.pool.own
