@@ -12,12 +12,12 @@ from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.flavors import Passed, Proposal
 from admitter.engine.ledger import Reservation, summed
-from admitter.engine.model import Admission, FlavorResource, Workload
+from admitter.engine.model import Admission, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node
-from admitter.engine.state import State
+from admitter.engine.state import Outlook, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,7 @@ class Contest:
         self._field: Field = (
             ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
         )
-        # What evictions could have freed at most for the workload that was judged last.
-        self._evictable: dict[FlavorResource, int] = {}
+        self._outlook = Outlook()  # of the workload that was judged last
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
@@ -99,16 +98,18 @@ class Contest:
         if queue.strategy is Strategy.STRICT_FIFO and self._ledger.holds_in(name):
             return  # its head is on the way in, and is not overtaken
         while (workload := pending.candidate(queue.strategy)) is not None:
+            if self._state.still_short(workload):
+                continue
             verdict = self._judge(workload, queue)
             if isinstance(verdict, Verdict):
                 self._field.push(Entry(workload, verdict, self._decisions))
                 return
-            self._state.park(workload, verdict, self._evictable)
+            self._state.park(workload, verdict, self._outlook)
 
     def _judge(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What a workload could get: as it is, by preemption, or with fewer pods, in this order."""
         passed: set[Passed] = set()
-        self._evictable = {}
+        self._outlook = Outlook()
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
             if isinstance(outcome, Refusal):
@@ -120,8 +121,7 @@ class Contest:
             victims = search.victims()
             if victims:
                 return Verdict(outcome, victims)
-            for key, amount in search.evictable.items():
-                self._evictable[key] = max(amount, self._evictable.get(key, 0))
+            self._outlook.note(search)
             passed.add(outcome.preempting[0])
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
         return outcome if reduced is None else Verdict(reduced)
@@ -132,11 +132,13 @@ class Contest:
 
     def _judge_anew(self, entry: Entry) -> None:
         """Something was decided since a workload was judged: let it compete with what it could get now."""
+        if self._state.still_short(entry.workload):
+            return
         verdict = self._judge(entry.workload, self._tree.queues[entry.workload.queue])
         if isinstance(verdict, Verdict):
             self._field.push(Entry(entry.workload, verdict, self._decisions))
         else:
-            self._state.park(entry.workload, verdict, self._evictable)
+            self._state.park(entry.workload, verdict, self._outlook)
 
     def _decide(self, entry: Entry, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""

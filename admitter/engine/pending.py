@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from admitter.engine.explain import Reason, Refusal
+from admitter.engine.fairness import NO_SHARE, Share
 from admitter.engine.model import FlavorResource, PodSet, Workload
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.quota import Node
@@ -25,12 +26,18 @@ class Class:
         queue: the queue's name.
         members: by UID.
         parked: why none of it fits; None if that has to be found out.
+        needs: how much must be free of one flavor and resource at least; empty if other things may help too.
+        refusal: why none of it fitted when it was parked last.
+        share: with fair sharing, how large a share another queue must have to give anything.
     """
 
     def __init__(self, queue: str) -> None:
         self.queue = queue
         self.members: dict[str, Workload] = {}
         self.parked: Refusal | None = None
+        self.needs: list[tuple[FlavorResource, int]] = []
+        self.refusal: Refusal | None = None
+        self.share = NO_SHARE
         self._heap: list[tuple[Rank, str]] = []
         # Who has not been told yet what stops the class.
         self._told: Refusal | None = None
@@ -78,7 +85,13 @@ class Class:
             heapq.heappush(place.due, (place.freed + shortfall, id(self), self.ticket, self))
 
     def wake(self) -> None:
-        """It has to be tried again."""
+        """It has to be tried again, in every way."""
+        self.needs = []
+        self.share = NO_SHARE
+        self.retry()
+
+    def retry(self) -> None:
+        """It may fit now that others have freed something."""
         self.parked = None
         self.ticket += 1
         for place in self._places:
@@ -111,7 +124,7 @@ class Waiters:
         self, members: Class, refusal: Refusal, root: Node, shortfalls: Iterable[tuple[FlavorResource, int]]
     ) -> None:
         """Park a class until enough of one of some keys is freed in its tree."""
-        members.parked = refusal
+        members.parked = members.refusal = refusal
         members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
 
     def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[Class]:
@@ -179,6 +192,18 @@ class Pending:
         """Something that any of the parked ones may depend on has changed."""
         for members in self._classes.values():
             members.wake()
+
+    def disturb(self) -> None:
+        """The queue uses more than before: of that something might be evicted."""
+        for members in self._classes.values():
+            members.needs = []
+
+    def stir(self, share: Share) -> bool:
+        """Wake those to whom a queue of some share might have to give; returns whether there are any."""
+        found = [m for m in self._classes.values() if m.share <= share]
+        for members in found:
+            members.wake()
+        return bool(found)
 
     def class_of(self, workload: Workload) -> Class:
         """The class of a waiting workload."""

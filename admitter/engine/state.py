@@ -1,14 +1,39 @@
 """What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from admitter.engine.explain import Refusal
+from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.pending import Pending, Waiters
-from admitter.engine.policy import Queue, WithinQueue
-from admitter.engine.quota import Tree
+from admitter.engine.policy import WithinQueue
+from admitter.engine.preemption.search import Search
+from admitter.engine.quota import Node, Tree
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What evictions could have done for a workload that was judged.
+
+    Attributes:
+        evictable: the most that they could have freed.
+        barred: whether there were none, for no other reason than what its own queue uses.
+        share: with fair sharing, how large a share another queue must have to give anything.
+    """
+
+    evictable: Counter[FlavorResource] = field(default_factory=Counter)
+    barred: bool = True
+    share: Share = ENDLESS
+
+    def note(self, search: Search) -> None:
+        """Take in what a search has found that came to nothing."""
+        self.evictable |= search.evictable
+        self.barred &= search.barred
+        self.share = min(self.share, search.share)
 
 
 class State:
@@ -62,39 +87,60 @@ class State:
                 del self.pending[queue]
         return queue
 
-    def park(self, workload: Workload, refusal: Refusal, evictable: Mapping[FlavorResource, int]) -> None:
+    def park(self, workload: Workload, refusal: Refusal, outlook: Outlook) -> None:
         """Do not try a class again before something changes that its refusal depends on.
 
         Args:
             workload: the head of the class.
             refusal: why it does not fit.
-            evictable: the most that evictions could have freed for it.
+            outlook: what evictions could have done for it.
         """
         queue = self.tree.queues[workload.queue]
         members = self.pending[workload.queue].class_of(workload)
-        shortfalls = self._shortfalls(workload, queue, evictable)
-        self._waiters.park(members, refusal, self.tree.root(workload.queue), shortfalls)
+        keys = self.assigner.interests(workload, queue)
+        members.needs, members.share = [], NO_SHARE
+        if self._simple(workload):
+            (pods,) = workload.pod_sets
+            requests = dict(pods.requests)
+            needs = [(key, requests[key[1]] * pods.count) for key in keys]
+            shortfalls = self._shortfalls(queue.name, needs, outlook.evictable)
+            members.share = outlook.share
+            if outlook.barred:
+                members.needs = needs
+        else:
+            shortfalls = [(key, 1) for key in keys]
+        self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)
 
-    def _shortfalls(
-        self, workload: Workload, queue: Queue, evictable: Mapping[FlavorResource, int]
-    ) -> list[tuple[FlavorResource, int]]:
-        """How much of each flavor and resource has to be freed at least before a workload may fit.
+    def _simple(self, workload: Workload) -> bool:
+        """Whether it is known what has to change for a workload to fit.
 
         With several pod sets, several numbers of pods, or cohorts under cohorts, anything may help.
         """
-        keys = self.assigner.interests(workload, queue)
         (first, *others) = workload.pod_sets
-        levels = sum(1 for _ in self.tree.path(("queue", queue.name)))
-        if others or first.min_count is not None or levels > 2:
-            return [(key, 1) for key in keys]
-        requests = dict(first.requests)
+        levels = sum(1 for _ in self.tree.path(("queue", workload.queue)))
+        return not others and first.min_count is None and levels <= 2
+
+    def _shortfalls(
+        self, queue: str, needs: Iterable[tuple[FlavorResource, int]], evictable: Mapping[FlavorResource, int]
+    ) -> list[tuple[FlavorResource, int]]:
+        """How much of each flavor and resource has to be freed at least."""
         book = self.ledger.planned
-        found = []
-        for key in keys:
-            needed = requests[key[1]] * first.count
-            lacking = needed - book.cell(queue.name, key).available() - evictable.get(key, 0)
-            found.append((key, max(1, lacking)))
-        return found
+        return [
+            (key, max(1, needed - book.cell(queue, key).available() - evictable.get(key, 0)))
+            for key, needed in needs
+        ]
+
+    def still_short(self, workload: Workload) -> bool:
+        """Park a class again that was retried, if none of what it needs has become free: a cheap look."""
+        members = self.pending[workload.queue].class_of(workload)
+        book, queue = self.ledger.planned, workload.queue
+        if not members.needs or members.refusal is None:
+            return False
+        if any(needed <= book.cell(queue, key).available() for key, needed in members.needs):
+            return False
+        shortfalls = self._shortfalls(queue, members.needs, {})
+        self._waiters.park(members, members.refusal, self.tree.root(queue), shortfalls)
+        return True
 
     def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """Quota became free in the plan: whoever may fit now is to be tried again.
@@ -107,31 +153,36 @@ class State:
         names = set()
         root = self.tree.root(queue)
         for members in self._waiters.freed(root, usage):
-            members.wake()
+            members.retry()
             names.add(members.queue)
         pending = self.pending.get(queue)
         if pending is not None:
             pending.wake()
             names.add(queue)
         if self.tree.fair(root):
-            names |= self._stir(self._kin(queue))  # their side's share is smaller now
+            names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
         self.changed |= names
         self.changed.add(queue)
         return names
 
     def exposed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
-        """Somebody may be preempted now who could not be before: whoever preempts is to be tried again.
+        """A queue uses more than before, and borrows some of it that it did not before.
+
+        Somebody may be preempted now who could not be before: whoever preempts is to be tried again.
 
         Returns:
             The queues in which somebody was woken.
         """
+        if queue in self.pending:
+            self.pending[queue].disturb()
         root = self.tree.root(queue)
         if self.tree.fair(root):
-            names = self._stir(self.tree.members(root))  # this side's share is larger now
+            share = Shares(self.tree, self.ledger.planned).of(self._side(queue))  # larger than it was
+            names = self._stir(self.tree.members(root), share) if share > NO_SHARE else set()
         else:
             names = set()
             for members in self._waiters.waiting(root, keys):
-                if self._preempts(members.queue):
+                if not members.needs and self._preempts(members.queue):
                     members.wake()
                     names.add(members.queue)
         self.changed |= names
@@ -141,17 +192,15 @@ class State:
         found = self.tree.queues.get(queue)
         return found is not None and found.preemption.allowed
 
-    def _kin(self, queue: str) -> list[str]:
-        """The queues on a queue's side of the root."""
+    def _side(self, queue: str) -> Node:
+        """The child of the root that a queue is, or is below of."""
         *_, side = [node for node in self.tree.path(("queue", queue)) if node != self.tree.root(queue)]
-        return self.tree.below(side)
+        return side
 
-    def _stir(self, queues: Iterable[str]) -> set[str]:
-        """Try all again who wait in some queues and may preempt; returns the queues of those."""
-        names = {name for name in queues if name in self.pending and self._preempts(name)}
-        for name in names:
-            self.pending[name].wake()
-        return names
+    def _stir(self, queues: Iterable[str], share: Share) -> set[str]:
+        """Try all again who may take something from a queue of some share; returns the queues of those."""
+        preempting = [name for name in queues if name in self.pending and self._preempts(name)]
+        return {name for name in preempting if self.pending[name].stir(share)}
 
     def freed_by(self, reservation: Reservation) -> set[str]:
         """As `freed`, with all that a reservation held."""

@@ -65,6 +65,11 @@ class FairSharing:
                 heappush(heap, (self._turn(name), name))
         yield from own
 
+    @property
+    def share(self) -> Share:
+        """The share of the queue with the preemptor in, and those out who are out."""
+        return self._share_after(self._path[0])
+
     def could_give(self, queue: str) -> bool:
         """Whether a queue's share is large enough now to give anything at all."""
         return self._fair_to(queue)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
@@ -26,6 +27,9 @@ class Search:
     Attributes:
         evictable: the use of all candidates that were found, allowed together or not.
         considered: their UIDs.
+        barred: whether there were none for no other reason than what the own queue uses. The workload must
+            ask for a single resource, in a queue with one cohort above it at most.
+        share: with fair sharing, how large a share another queue of that cohort must have to give anything.
     """
 
     def __init__(self, tree: Tree, ledger: Ledger, queue: Queue, preemptor: Workload, usage: Usage) -> None:
@@ -52,10 +56,13 @@ class Search:
         )
         self.evictable: Counter[FlavorResource] = Counter()
         self.considered: set[str] = set()
+        self.barred = False
+        self.share = ENDLESS
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
         own = self._counted(self._own())
+        self.barred = not own and len(self._usage) == 1
         return self._by_reclaim(own) or self._by_borrowing(own) or self._least(own, WithinOwnQueue())
 
     def _by_reclaim(self, own: list[Pool]) -> list[Reservation]:
@@ -69,6 +76,7 @@ class Search:
             )
             if not rule.could_hold(freed):
                 continue
+            self.barred, self.share = False, NO_SHARE
             others = self._counted(self._others(self._borrowers(above, below), above, self._may_reclaim))
             if others and rule.borrows_only_the_unowned():
                 found = self._least([*others, *own], rule)
@@ -82,6 +90,7 @@ class Search:
         shared = self._tree.fair(self._tree.root(self._queue.name))
         if policy.borrow is BorrowWithin.NEVER and (not shared or policy.reclaim is Reclaim.NEVER):
             return []
+        self.barred = False
         return self._by_share(own) if shared else self._by_priority(own)
 
     def _by_priority(self, own: list[Pool]) -> list[Reservation]:
@@ -94,6 +103,7 @@ class Search:
 
     def _by_share(self, own: list[Pool]) -> list[Reservation]:
         rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage)
+        self.share = min(self.share, rule.share)
         others: list[Pool] = []
         for below, above in self._levels():
             # Once a relative has given, this side's share is smaller for those who are farther away.
