@@ -59,6 +59,9 @@ def pod_set(raw: Json) -> PodSet:
 
 
 def _term(raw: Json) -> Term:
+    """A node selector term. An empty one matches no node; one that names nodes says nothing of labels."""
+    if not raw.get("matchExpressions") and not raw.get("matchFields"):
+        return (Requirement("", "In"),)
     return tuple(
         Requirement(e["key"], e["operator"], tuple(e.get("values") or ()))
         for e in raw.get("matchExpressions") or ()

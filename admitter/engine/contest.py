@@ -8,9 +8,10 @@ decided since it was judged.
 
 from dataclasses import dataclass, field
 
+from admitter.engine.attempt import Passed
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
-from admitter.engine.flavors import Passed, Proposal
+from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Reservation, summed
 from admitter.engine.model import Admission, Workload
 from admitter.engine.partial import largest_that_fits
@@ -122,9 +123,18 @@ class Contest:
             if victims:
                 return Verdict(outcome, victims)
             self._outlook.note(search)
-            passed.add(outcome.preempting[0])
+            passed.add(self._hopeless(workload, queue, outcome))
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
         return outcome if reduced is None else Verdict(reduced)
+
+    def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Passed:
+        """The choice to do without, if nobody can be evicted for all: one that can't be had even alone."""
+        *others, last = proposal.preempting
+        for choice in others:
+            alone = Search(self._tree, self._ledger, queue, workload, proposal.preempting[choice])
+            if not alone.victims():
+                return choice
+        return last
 
     def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
         outcome = self._state.assigner.assign(workload, queue)

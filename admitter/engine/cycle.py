@@ -11,7 +11,7 @@ from dataclasses import replace
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import Reservation, fits
+from admitter.engine.ledger import Hold, Reservation, fits
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota import Node
@@ -25,11 +25,13 @@ class Engine:
         self._state = State()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
+        # Queues in which somebody else's decision has changed the plan.
+        self._doubtful: set[str] = set()
 
     @property
     def changed(self) -> bool:
         """Whether a cycle could decide anything."""
-        return bool(self._state.changed)
+        return bool(self._state.changed or self._doubtful)
 
     @property
     def busy(self) -> bool:
@@ -45,10 +47,8 @@ class Engine:
         """Define a flavor, or change it."""
         if self._state.flavors.get(flavor.name) != flavor:
             self._state.flavors[flavor.name] = flavor
-            self._state.assigner.forget()
-            for queue in self.tree.queues.values():
-                if any(flavor.name in group.flavors for group in queue.groups):
-                    self._state.wake(queue.name)
+            queues = self.tree.queues.values()
+            self._reshaped({q.name for q in queues if any(flavor.name in g.flavors for g in q.groups)})
 
     def remove_flavor(self, name: str) -> None:
         """Remove a flavor. Queues that name it must be removed before."""
@@ -129,13 +129,18 @@ class Engine:
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
             self.ledger.amend(made)
+            if workload != before.workload:
+                self._state.exposed(admission.queue, [key for key, _ in made.usage])
+                self._state.wake(admission.queue)  # it may be evicted now for somebody who waits there
             return
+        self.withdraw(holder)
         evicted_for = self.ledger.preemptor(holder)
         self._state.exposed(admission.queue, self.ledger.reserve(made))
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:
             self._state.freed_by(before)
+        self._doubt(admission.queue)
 
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
@@ -154,6 +159,7 @@ class Engine:
             self.withdraw(preemptor.uid)
             self.ledger.hold(preemptor, admission)
             self._state.changed.add(preemptor.queue)
+            self._doubt(admission.queue)
 
     def spare(self, holder: str) -> None:
         """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""
@@ -164,28 +170,34 @@ class Engine:
         if hold is not None:
             self._state.enqueue(hold.workload)
         if reservation is not None:
+            self._doubt(reservation.queue)
             self._wake_tree(reservation.queue)
 
     def explain(self, uid: str) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits."""
-        workload = self._state.waiting(uid)
+        hold = self.ledger.holds.get(uid)
+        workload = hold.workload if hold is not None else self._state.waiting(uid)
         queue = self.tree.queues.get(workload.queue) if workload is not None else None
         if workload is None or queue is None or not queue.admits:
             return None
-        return Explainer(self._state).explain(workload)
+        explainer = Explainer(self._state)
+        return explainer.explain(workload) if hold is None else explainer.explain_hold(workload)
 
     def cycle(self, now: float = 0.0) -> Plan:
         """Decide all that can be decided now.
 
-        1. Only trees in which something changed are looked at, by name.
-        2. In each, the heads of the queues compete (`Contest`).
-        3. Who waits for a new reason is told.
+        1. Places are given up for which others have left no room.
+        2. Only trees in which something changed are looked at, by name.
+        3. In each, the heads of the queues compete (`Contest`).
+        4. Who waits for a new reason is told.
 
         Args:
             now: when it is, in seconds since the epoch.
         """
         plan = Plan()
         state = self._state
+        doubtful, self._doubtful = self._doubtful, set()
+        self._reexamine({name for queue in doubtful for name in self._relatives(queue)})
         changed, state.changed = state.changed, set()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
         for name in changed:
@@ -209,22 +221,42 @@ class Engine:
         return set(self.tree.members(self.tree.root(queue))) if queue in self.tree.queues else set()
 
     def _below(self, cohort: str) -> set[str]:
-        """All queues of a cohort's tree."""
+        """All queues of a cohort's tree; all there are if a cycle of cohorts is cut or joined by it."""
+        if self.tree.cycles():
+            return set(self.tree.queues)
         *_, root = self.tree.path(("cohort", cohort))
         return set(self.tree.members(root)) & self.tree.queues.keys()
 
     def _reshaped(self, queues: set[str]) -> None:
-        """Definitions changed: try all again, and keep those places that still fit."""
+        """Definitions changed: try all again."""
         self._state.assigner.forget()
+        self._reexamine(queues)
+        for name in queues:
+            self._state.wake(name)
+
+    def _doubt(self, queue: str) -> None:
+        """The plan was changed by what was decided elsewhere: places may have become untenable."""
+        if self.ledger.holds:
+            self._doubtful.add(queue)
+
+    def _reexamine(self, queues: set[str]) -> None:
+        """Keep only those places that are still good."""
         holds = [hold for name in queues for hold in self.ledger.holds_in(name)]
         for hold in holds:
             self.ledger.drop(hold.workload.uid)
         for hold in sorted(holds, key=lambda hold: hold.workload.rank):
-            if hold.workload.queue in self.tree.queues and fits(
-                self.ledger.planned, hold.admission.queue, hold.usage
-            ):
+            if self._still_good(hold):
                 self.ledger.hold(hold.workload, hold.admission)
             else:
                 self._state.enqueue(hold.workload)
-        for name in queues:
-            self._state.wake(name)
+                self._state.freed(hold.admission.queue, hold.usage)
+
+    def _still_good(self, hold: Hold) -> bool:
+        """Whether a place could be given today: the queue admits, its flavors suit, and the plan has room."""
+        queue = self.tree.queues.get(hold.workload.queue)
+        return (
+            queue is not None
+            and queue.admits
+            and self._state.assigner.suits(hold.workload, hold.admission, queue)
+            and fits(self.ledger.planned, queue.name, hold.usage)
+        )

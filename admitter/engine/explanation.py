@@ -4,17 +4,23 @@ A refusal (`admitter.engine.explain`) is what is written down, and stays true wh
 is the picture of the moment: what is free, what is cut by which limit, who is ahead, who would have to end.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
+from typing import TypeVar
 
-from admitter.engine.explain import FlavorRefusal, Refusal
+from admitter.engine.attempt import Passed
+from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import FlavorResource, PodSet, Workload
+from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Cell
 from admitter.engine.state import State
+
+_T = TypeVar("_T")
+_ByPodSet = dict[str, tuple[_T, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class Amounts:
     Attributes:
         flavor: its name.
         resource: its name.
-        asked: what all pods of the pod set ask for.
+        asked: what all pods of the pod set ask for, apart from other pod sets.
         free: what the queue has left of its own.
         borrowable: what it could borrow on top of that.
         cut_by_max: by how much `max`, of the queue or a cohort above it, makes that less.
@@ -56,7 +62,8 @@ class Explanation:
         mismatches: for each pod set by name, the flavors that do not suit it.
         ahead: how many wait before it in its queue.
         evictable: UIDs of those whom its queue's policy would let it evict, if that were enough.
-        enders: UIDs of a minimal set of holders whose end would let it in; empty if none would.
+        enders: UIDs of a minimal set of those who run, or are on the way in, whose end would let it in;
+            empty if none would. Of one for whom others were told to go: these.
     """
 
     workload: Workload
@@ -78,22 +85,36 @@ class Explainer:
     def explain(self, workload: Workload) -> Explanation:
         """Explain a workload that waits in a queue that exists."""
         queue = self._state.tree.queues[workload.queue]
+        pending = self._state.pending[workload.queue]
         outcome = self._state.assigner.assign(workload, queue)
+        refusal = pending.refusal(workload, queue) or (outcome if isinstance(outcome, Refusal) else None)
+        return Explanation(
+            workload,
+            refusal,
+            *self._tried(workload, queue),
+            pending.ahead(workload),
+            tuple(sorted(self._evictable(workload, queue))),
+            tuple(sorted(self._enders(workload, queue))),
+        )
+
+    def explain_hold(self, workload: Workload) -> Explanation:
+        """Explain a workload for which others have been told to go: it waits for their end."""
+        ledger, queue = self._state.ledger, self._state.tree.queues[workload.queue]
+        names = self._state.tree.members(self._state.tree.root(queue.name))
+        holders = [r.holder for name in names for r in ledger.reservations(name)]
+        victims = tuple(sorted(uid for uid in holders if ledger.preemptor(uid) == workload.uid))
+        return Explanation(
+            workload, Refusal(Reason.PREEMPTING, queue.name), *self._tried(workload, queue), 0, (), victims
+        )
+
+    def _tried(self, workload: Workload, queue: Queue) -> tuple[_ByPodSet[Amounts], _ByPodSet[FlavorRefusal]]:
+        """For each pod set, the flavors that suit it, and why others do not."""
         amounts, mismatches = {}, {}
         for pod_set in workload.pod_sets:
             suiting, others = self._flavors(pod_set, queue)
             amounts[pod_set.name] = tuple(self._amounts(pod_set, queue, key) for key in suiting)
             mismatches[pod_set.name] = tuple(others)
-        pending = self._state.pending[workload.queue]
-        return Explanation(
-            workload,
-            pending.class_of(workload).parked or (outcome if isinstance(outcome, Refusal) else None),
-            amounts,
-            mismatches,
-            pending.ahead(workload),
-            tuple(sorted(self._evictable(workload, queue, outcome))),
-            tuple(sorted(self._enders(workload, queue))),
-        )
+        return amounts, mismatches
 
     def _flavors(self, pod_set: PodSet, queue: Queue) -> tuple[list[FlavorResource], list[FlavorRefusal]]:
         """What a pod set could use by taints and labels, and why not the rest."""
@@ -126,17 +147,30 @@ class Explainer:
         asked = dict(pod_set.requests)[key[1]] * pod_set.count
         return Amounts(*key, asked, free, available - free, max(0, uncut - available), kept)
 
-    def _evictable(self, workload: Workload, queue: Queue, outcome: Proposal | Refusal) -> Iterable[str]:
-        if not isinstance(outcome, Proposal):
-            return ()
-        search = Search(self._state.tree, self._state.ledger, queue, workload, tuple(outcome.usage.items()))
-        search.victims()
-        return search.considered
+    def _evictable(self, workload: Workload, queue: Queue) -> set[str]:
+        """Whom the policy would let it evict, in whichever flavor."""
+        found: set[str] = set()
+        passed: set[Passed] = set()
+        while True:
+            outcome = self._state.assigner.assign(workload, queue, passed)
+            if not isinstance(outcome, Proposal) or not outcome.preempting:
+                return found
+            usage = tuple(outcome.usage.items())
+            search = Search(self._state.tree, self._state.ledger, queue, workload, usage)
+            search.victims()
+            found |= search.considered
+            passed.add(next(iter(outcome.preempting)))
 
     def _enders(self, workload: Workload, queue: Queue) -> list[str]:
         """A minimal set of holders without whom it fits: newest first, as far as they are needed."""
+        ledger = self._state.ledger
         names = self._state.tree.members(self._state.tree.root(queue.name))
-        holders = [r for name in names for r in self._state.ledger.reservations(name)]
+        holders = [r for name in names for r in ledger.reservations(name) if not ledger.evicting(r.holder)]
+        holders += [  # those who are on the way in would have to end too
+            Reservation(hold.workload.uid, hold.admission, hold.workload, inf)
+            for name in names
+            for hold in ledger.holds_in(name)
+        ]
         holders.sort(key=lambda r: (r.queue != queue.name, -r.since, r.holder))
         removed: list[Reservation] = []
         needed: list[Reservation] = []
@@ -158,12 +192,16 @@ class Explainer:
                 self._move(reservation, 1)
 
     def _move(self, reservation: Reservation, sign: int) -> None:
-        if not self._state.ledger.evicting(reservation.holder):  # the plan is without it already
-            self._book.add(reservation.queue, reservation.usage, sign)
+        self._book.add(reservation.queue, reservation.usage, sign)
 
     def _fits(self, workload: Workload, queue: Queue) -> bool:
-        outcome = self._state.assigner.assign(workload, queue)
-        return isinstance(outcome, Proposal) and not outcome.preempting
+        """Whether it fits now, perhaps with fewer pods."""
+
+        def whole(workload: Workload) -> Proposal | None:
+            outcome = self._state.assigner.assign(workload, queue)
+            return outcome if isinstance(outcome, Proposal) and not outcome.preempting else None
+
+        return whole(workload) is not None or largest_that_fits(workload, whole) is not None
 
 
 def _free(cell: Cell) -> int:

@@ -2,21 +2,21 @@
 
 Flavors of a group are tried in the listed order; the first that suits and fits wins, unless the
 queue's fungibility passes it over. Pod sets of one workload are assigned one after the other, each on
-top of what those before it got. Nothing is changed here: the outcome is a proposal.
+top of what those before it got; if these left nothing for one, they have to make do with others.
+Nothing is changed here: the outcome is a proposal.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule, reason_of
+from admitter.engine.attempt import Attempt, Passed, Slot
+from admitter.engine.explain import FlavorRefusal, Reason, Refusal
+from admitter.engine.ledger import Usage
 from admitter.engine.matching import conflict, label_keys, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Workload
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota import Book
-
-Passed = tuple[int, int, str]
-"""A flavor not to be taken: the places of pod set and group, and the flavor's name."""
 
 
 @dataclass(slots=True)
@@ -27,26 +27,14 @@ class Proposal:
         admission: what it would get.
         usage: the same as sums by flavor and resource.
         borrowing: whether it takes more than its queue's own quota.
-        preempting: choices that fit only if something else is evicted; empty if all of it fits now.
+        preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
+            it fits now.
     """
 
     admission: Admission
     usage: dict[FlavorResource, int]
     borrowing: bool = False
-    preempting: list[Passed] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A flavor for one group of one pod set; `place` orders choices from good to bad."""
-
-    flavor: str
-    fits: bool
-    borrows: bool
-
-    @property
-    def place(self) -> tuple[bool, bool]:
-        return (not self.fits, self.borrows)
+    preempting: dict[Passed, Usage] = field(default_factory=dict)
 
 
 class Assigner:
@@ -95,78 +83,27 @@ class Assigner:
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
-        proposal = Proposal(Admission(queue.name, ()), {})
-        assignments = []
-        for number, pod_set in enumerate(workload.pod_sets):
-            chosen: dict[str, str] = {}
-            asked = {resource: amount * pod_set.count for resource, amount in pod_set.requests}
-            for place, group in enumerate(queue.groups):
-                wanted = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
-                if not wanted:
-                    continue
-                barred = {flavor for p, g, flavor in passed if (p, g) == (number, place)} if passed else ()
-                others = {name: self._flavors[name] for name in chosen.values()} if chosen else {}
-                suiting = self._suiting(pod_set, group, others)
-                choice = self._choose(queue, group, wanted, proposal.usage, suiting, barred)
-                if not isinstance(choice, _Choice):
-                    name = pod_set.name if len(workload.pod_sets) > 1 else ""
-                    return Refusal(
-                        reason_of(choice),
-                        queue.name,
-                        asked=tuple(wanted.items()),
-                        pod_set=name,
-                        flavors=choice,
-                    )
-                if not choice.fits:
-                    proposal.preempting.append((number, place, choice.flavor))
-                proposal.borrowing |= choice.borrows
-                for resource, amount in wanted.items():
-                    chosen[resource] = choice.flavor
-                    key = (choice.flavor, resource)
-                    proposal.usage[key] = proposal.usage.get(key, 0) + amount
-            usage = tuple((resource, asked[resource]) for resource in chosen)
-            assignments.append(Assignment(pod_set.name, pod_set.count, tuple(chosen.items()), usage))
-        proposal.admission = Admission(queue.name, tuple(assignments))
-        return proposal
+        slots = _slots(workload, queue)
+        attempt = Attempt(queue, slots, self._book, self._flavors, self.mismatch, passed)
+        if not attempt.fill():
+            assert attempt.refusal is not None, "what can't be filled says why"
+            return attempt.refusal
+        return _proposal(workload, queue, attempt)
 
-    def _suiting(
-        self, pod_set: PodSet, group: Group, others: Mapping[str, Flavor]
-    ) -> dict[str, FlavorRefusal | None]:
-        """Each flavor of a group, and why a pod set's pods could not run on it beside those they have."""
-        return {
-            name: self.mismatch(pod_set, group, name) or conflict(self._flavors[name], others.values())
-            for name in group.flavors
-        }
-
-    def _choose(
-        self,
-        queue: Queue,
-        group: Group,
-        wanted: Mapping[str, int],
-        taken: Mapping[FlavorResource, int],
-        suiting: Mapping[str, FlavorRefusal | None],
-        barred: Collection[str],
-    ) -> _Choice | tuple[FlavorRefusal, ...]:
-        """The flavor of one group for one pod set, or why each is refused."""
-        refusals: list[FlavorRefusal] = []
-        best: _Choice | None = None
-        for name in group.flavors:
-            refused = suiting[name]
-            choice: _Choice | FlavorRefusal
-            choice = refused if refused is not None else self._fit(queue, name, wanted, taken)
-            if isinstance(choice, _Choice) and not choice.fits and name in barred:
-                choice = self._busy(queue, name, wanted, taken)
-            if not isinstance(choice, _Choice):
-                refusals.append(choice)
-                continue
-            if best is None or choice.place < best.place:
-                best = choice
-            passed_over = (choice.borrows and not queue.fungibility.borrow) or (
-                not choice.fits and not queue.fungibility.preempt
-            )
-            if not passed_over:
-                return choice
-        return best if best is not None else tuple(refusals)
+    def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
+        """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
+        pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
+        groups = {(flavor, r): g for g in queue.groups for flavor in g.flavors for r in g.resources}
+        for assignment in admission.pod_sets:
+            taken: dict[str, Flavor] = {}
+            for resource, name in assignment.flavors:
+                group, pod_set = groups.get((name, resource)), pod_sets.get(assignment.name)
+                if group is None or pod_set is None or self.mismatch(pod_set, group, name) is not None:
+                    return False
+                if conflict(self._flavors[name], taken.values()) is not None:
+                    return False
+                taken[name] = self._flavors[name]
+        return True
 
     def mismatch(self, pod_set: PodSet, group: Group, name: str) -> FlavorRefusal | None:
         """Why a pod set's pods could not run on a flavor of a group; None if they could."""
@@ -175,33 +112,40 @@ class Assigner:
             keys = self._keys[group] = label_keys(group, self._flavors)
         return mismatch(pod_set, self._flavors[name], keys)
 
-    def _fit(
-        self, queue: Queue, flavor: str, wanted: Mapping[str, int], taken: Mapping[FlavorResource, int]
-    ) -> _Choice | FlavorRefusal:
-        """How a flavor that suits could be had."""
-        fits, borrows = True, False
-        for resource, amount in wanted.items():
-            key = (flavor, resource)
-            cell = self._book.cell(queue.name, key)
-            needed = taken.get(key, 0) + amount
-            if needed > cell.available():
-                fits = False
-                if needed > cell.ceiling():  # not even an empty tree has it: the stronger reason
-                    return FlavorRefusal(flavor, Rule.LIMIT, resource, cell.ceiling(), cell.own)
-            borrows |= cell.borrows(needed)
-        if not fits and not queue.preemption.allowed:
-            return self._busy(queue, flavor, wanted, taken)
-        return _Choice(flavor, fits, borrows)
 
-    def _busy(
-        self, queue: Queue, flavor: str, wanted: Mapping[str, int], taken: Mapping[FlavorResource, int]
-    ) -> FlavorRefusal:
-        """The first resource of which too little is free."""
-        for resource, amount in wanted.items():
-            cell = self._book.cell(queue.name, (flavor, resource))
-            if taken.get((flavor, resource), 0) + amount > cell.available():
-                return FlavorRefusal(flavor, Rule.BUSY, resource, cell.ceiling(), cell.own)
-        raise AssertionError("a flavor is called busy that is free")
+def _slots(workload: Workload, queue: Queue) -> list[Slot]:
+    """All that has to be filled, in order: pod set by pod set, group by group."""
+    slots = []
+    for number, pod_set in enumerate(workload.pod_sets):
+        asked = {resource: amount * pod_set.count for resource, amount in pod_set.requests}
+        for place, group in enumerate(queue.groups):
+            wanted = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
+            if wanted:
+                slots.append(Slot(number, pod_set, place, group, wanted))
+    return slots
+
+
+def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
+    """What an attempt that succeeded comes to."""
+    total = {key: amount for key, amount in attempt.usage.items() if amount}
+    proposal = Proposal(Admission(queue.name, ()), total)
+    flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
+    usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
+    for slot, choice in zip(attempt.slots, attempt.picks, strict=True):
+        flavors[slot.number] += [(resource, choice.flavor) for resource in slot.wanted]
+        usage[slot.number] += slot.wanted.items()
+        proposal.borrowing |= choice.borrows
+        if not choice.fits:
+            asks = tuple(((choice.flavor, resource), amount) for resource, amount in slot.wanted.items())
+            proposal.preempting[slot.number, slot.place, choice.flavor] = asks
+    proposal.admission = Admission(
+        queue.name,
+        tuple(
+            Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
+            for number, pod_set in enumerate(workload.pod_sets)
+        ),
+    )
+    return proposal
 
 
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:

@@ -23,7 +23,11 @@ def mismatch(pod_set: PodSet, flavor: Flavor, keys: frozenset[str]) -> FlavorRef
         if key in keys and labels.get(key) != value:
             return FlavorRefusal(flavor.name, Rule.LABELS, detail=f"{key}={value}")
     if pod_set.terms and not any(
-        all(requirement.matches(labels) for requirement in term if requirement.key in keys)
+        all(
+            requirement.matches(labels)
+            for requirement in term
+            if requirement.key in keys or requirement.impossible
+        )
         for term in pod_set.terms
     ):
         return FlavorRefusal(flavor.name, Rule.LABELS, detail="required node affinity")

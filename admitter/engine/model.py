@@ -57,6 +57,11 @@ class Requirement:
     operator: str
     values: tuple[str, ...] = ()
 
+    @property
+    def impossible(self) -> bool:
+        """Whether no node whatever satisfies it."""
+        return self.operator == "In" and not self.values
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether nodes with these labels satisfy it (Kubernetes' own rule)."""
         value = labels.get(self.key)

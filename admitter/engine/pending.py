@@ -226,20 +226,33 @@ class Pending:
             return None
         return first
 
-    def news(self, queue: Queue) -> Iterator[tuple[str, Refusal]]:
-        """Who waits for a reason that was not told before, and for which.
+    def refusal(self, workload: Workload, queue: Queue) -> Refusal | None:
+        """What stops a workload; None if that has to be found out.
 
         Under `StrictFIFO` only the first class is refused for what it asks; the rest waits behind it.
         """
-        behind = Refusal(Reason.BEHIND_HEAD, queue.name)
-        strict = queue.strategy is Strategy.STRICT_FIFO
-        first = min((m.head() for m in self._classes.values()), key=_rank, default=None) if strict else None
+        members = self._class_of[workload.uid]
+        return self._refusal(members, queue, self._first(queue))
+
+    def news(self, queue: Queue) -> Iterator[tuple[str, Refusal]]:
+        """Who waits for a reason that was not told before, and for which."""
+        first = self._first(queue)
         for members in self._classes.values():
-            blocked = strict and members.head() is not first
-            refusal = behind if blocked else members.parked
+            refusal = self._refusal(members, queue, first)
             if refusal is not None:
                 for uid in members.tell(refusal):
                     yield uid, refusal
+
+    def _first(self, queue: Queue) -> Workload | None:
+        """The head that all others wait for; None if they do not."""
+        if queue.strategy is not Strategy.STRICT_FIFO:
+            return None
+        return min((members.head() for members in self._classes.values()), key=_rank, default=None)
+
+    @staticmethod
+    def _refusal(members: Class, queue: Queue, first: Workload | None) -> Refusal | None:
+        blocked = first is not None and members.head() is not first
+        return Refusal(Reason.BEHIND_HEAD, queue.name) if blocked else members.parked
 
 
 def _rank(workload: Workload | None) -> Rank:

@@ -10,11 +10,12 @@ and no node on the path passes its `max`.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from typing import Final
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.policy import Cohort, Queue, Quota
+from admitter.engine.policy import BorrowWithin, Cohort, Queue, Quota
 
 Node = tuple[str, str]
 """A place in the tree: `queue` or `cohort`, and its name."""
@@ -105,6 +106,7 @@ class Tree:
         self._parents: dict[Node, Node | None] = {}
         self._below: dict[Node, list[str]] = {}
         self._roots: dict[str, Node] = {}
+        self._to_borrow: dict[Node, set[str]] = {}
         self._cycles: list[tuple[str, ...]] = []
         self._built = -1
 
@@ -137,6 +139,11 @@ class Tree:
         """The root of the tree that a queue is in."""
         self._build()
         return self._roots.get(queue, ("queue", queue))
+
+    def preempting_to_borrow(self, root: Node) -> AbstractSet[str]:
+        """The queues of a tree whose workloads may preempt in order to borrow."""
+        self._build()
+        return self._to_borrow.get(root, frozenset())
 
     def members(self, root: Node) -> list[str]:
         """The queues of a tree, by name."""
@@ -204,9 +211,13 @@ class Tree:
             for node in self.path(("queue", name)):
                 below[node].append(name)
         self._below = dict(below)
-        self._roots = {}
-        for name in self.queues:
-            *_, self._roots[name] = self.path(("queue", name))
+        self._roots, to_borrow = {}, defaultdict(set)
+        for name, queue in self.queues.items():
+            *_, root = self.path(("queue", name))
+            self._roots[name] = root
+            if queue.preemption.borrow is not BorrowWithin.NEVER:
+                to_borrow[root].add(name)
+        self._to_borrow = dict(to_borrow)
 
 
 def _cycles(above: Mapping[str, str]) -> list[tuple[str, ...]]:

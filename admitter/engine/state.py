@@ -10,7 +10,7 @@ from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.pending import Pending, Waiters
-from admitter.engine.policy import WithinQueue
+from admitter.engine.policy import Reclaim, WithinQueue
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node, Tree
 
@@ -185,7 +185,18 @@ class State:
                 if not members.needs and self._preempts(members.queue):
                     members.wake()
                     names.add(members.queue)
+            names |= self._spared(queue, root)
         self.changed |= names
+        return names
+
+    def _spared(self, queue: str, root: Node) -> set[str]:
+        """Wake those who preempt to borrow: a queue that reclaims may have more now than its own to lose."""
+        owner = self.tree.queues.get(queue)
+        if owner is None or owner.preemption.reclaim is not Reclaim.ANY:
+            return set()
+        names = self.tree.preempting_to_borrow(root) & self.pending.keys()
+        for name in names:
+            self.pending[name].wake()
         return names
 
     def _preempts(self, queue: str) -> bool:

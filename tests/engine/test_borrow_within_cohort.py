@@ -82,3 +82,17 @@ def test_three_levels_deep() -> None:
     assert admitted(made.cycle()) == []
     asks(made, "last", 1, "a", priority=1)
     assert evicted(made.cycle()) == {}, "right uses what it has"
+
+
+def test_it_is_tried_again_when_an_owner_borrows_more() -> None:
+    """Before, the eviction would have left b with less than its own, which it could take back."""
+    policy = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    made = engine(DEFAULT, cpus("a", "0", policy), cpus("b", "2", RECLAIM), cpus("c", "2"))
+    running(made, "low", 2, "b")
+    running(made, "high", 1, "b", priority=9)
+    asks(made, "asks", 2, "a", priority=5)
+    assert evicted(made.cycle()) == {}
+    asks(made, "more", 1, "b", priority=9)
+    plan = made.cycle()
+    assert admitted(plan) == ["more"]
+    assert evicted(plan) == {"low": "asks"}

@@ -132,3 +132,12 @@ def test_partial_admission_not_below_the_least_count() -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "3"}}))
     made.submit(workload("w", pods(8, cpu="1", min_count=4)))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
+
+
+def test_partial_admission_leaves_out_no_more_pods_than_it_must() -> None:
+    made = engine(flavor("f"), queue("q", {"cpu": {"f": "3"}}))
+    made.submit(
+        workload("w", pods(2, name="x", cpu="1", min_count=1), pods(2, name="y", cpu="1", min_count=1))
+    )
+    ((_, admission),) = made.cycle().admissions
+    assert [(a.name, a.count) for a in admission.pod_sets] == [("x", 1), ("y", 2)]

@@ -119,3 +119,56 @@ def test_the_end_of_the_enders_lets_it_in_and_none_can_be_left_out(
     for uid in found.enders:
         made.release(uid)
     assert admitted(made.cycle()) == ["w"]
+
+
+def test_who_is_behind_a_strict_head_is_told_so_again() -> None:
+    made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, Strategy.STRICT_FIFO))
+    made.submit(workload("head", pods(cpu="5")))
+    made.submit(workload("small", pods(cpu="1"), created=1))
+    made.cycle()
+    head, small = made.explain("head"), made.explain("small")
+    assert head is not None
+    assert head.refusal is not None
+    assert head.refusal.reason is Reason.NEVER_FITS
+    assert small is not None
+    assert small.refusal is not None
+    assert small.refusal.reason is Reason.BEHIND_HEAD
+
+
+def test_enders_of_a_workload_that_can_do_with_fewer_pods() -> None:
+    made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}))
+    made.reserve("one", use("q", "f", cpu="1"), since=1)
+    made.reserve("three", use("q", "f", cpu="3"), since=0)
+    made.submit(workload("w", pods(4, cpu="1", min_count=1)))
+    made.cycle()
+    explanation = made.explain("w")
+    assert explanation is not None
+    assert explanation.enders == ("one",)
+
+
+def test_who_could_be_evicted_in_the_second_flavor() -> None:
+    lower = Preemption(WithinQueue.LOWER_PRIORITY)
+    made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=lower))
+    made.reserve("high", use("q", "a", cpu="4"), workload("high", priority=9))
+    made.reserve("low", use("q", "b", cpu="1"), workload("low"))
+    made.reserve("fixed", use("q", "b", cpu="3"))
+    made.submit(workload("w", pods(cpu="2"), priority=5))
+    made.cycle()
+    explanation = made.explain("w")
+    assert explanation is not None
+    assert explanation.evictable == ("low",)
+
+
+def test_one_who_waits_for_its_victims_and_one_who_waits_for_that_one() -> None:
+    lower = Preemption(WithinQueue.LOWER_PRIORITY)
+    made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=lower))
+    made.reserve("low", use("q", "f", cpu="4"), workload("low"))
+    made.submit(workload("high", pods(cpu="4"), priority=5))
+    made.submit(workload("next", pods(cpu="4"), priority=1))
+    made.cycle()
+    high, following = made.explain("high"), made.explain("next")
+    assert high is not None
+    assert high.refusal is not None
+    assert following is not None
+    assert (high.refusal.reason, high.enders) == (Reason.PREEMPTING, ("low",))
+    assert following.enders == ("high",)

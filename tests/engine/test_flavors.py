@@ -178,3 +178,41 @@ def test_requests_that_the_queue_does_not_count(
     made.submit(workload("w", pod_set))
     refusal = made.cycle().refusals["w"]
     assert (refusal.reason, refusal.resources) == (reason, resources)
+
+
+def test_a_pod_set_makes_room_in_the_only_flavor_of_another_one() -> None:
+    made = engine(flavor("a", kind="a"), flavor("b", kind="b"), queue("q", {"cpu": {"a": "4", "b": "4"}}))
+    first, second = pods(name="x", cpu="3"), pods(name="y", cpu="2", selector={"kind": "a"})
+    made.submit(workload("w", first, second))
+    assert flavors_of(made.cycle(), "w") == {"x": {"cpu": "b"}, "y": {"cpu": "a"}}
+
+
+def test_resources_with_flavors_of_their_own_end_up_on_the_same_nodes() -> None:
+    made = engine(
+        flavor("a", zone="1"),
+        flavor("b", zone="2"),
+        flavor("y", zone="2"),
+        queue("q", {"cpu": {"a": "4", "b": "4"}, "gpu": {"y": "4"}}),
+    )
+    made.submit(workload("w", pods(cpu="1", gpu="1")))
+    assert flavors_of(made.cycle(), "w") == {"main": {"cpu": "b", "gpu": "y"}}
+
+
+def test_what_no_combination_can_ever_give_is_said_to_be_so() -> None:
+    made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}))
+    made.submit(workload("w", *(pods(name=name, cpu="3") for name in "xyz")))
+    assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
+
+
+def test_very_many_combinations_come_to_an_end() -> None:
+    names = [f"f{n}" for n in range(9)]
+    made = engine(*(flavor(n) for n in names), queue("q", {"cpu": dict.fromkeys(names, "4")}))
+    made.submit(workload("w", *(pods(name=f"p{n}", cpu="4") for n in range(10))))
+    assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
+
+
+def test_an_empty_node_selector_term_matches_no_node() -> None:
+    nothing = (Requirement("", "In"),)
+    made = engine(flavor("a", kind="a"), queue("q", {"cpu": {"a": "4"}}))
+    made.submit(workload("w", pods(cpu="1", affinity=(nothing,))))
+    assert made.cycle().refusals["w"].reason is Reason.NO_MATCHING_FLAVOR

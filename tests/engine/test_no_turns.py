@@ -7,6 +7,8 @@ from admitter.engine.policy import (
     WithinQueue,
 )
 from tests.engine.builders import (
+    admitted,
+    cohort,
     engine,
     evicted,
     flavor,
@@ -15,7 +17,7 @@ from tests.engine.builders import (
     use,
     workload,
 )
-from tests.engine.preempting import DEFAULT
+from tests.engine.preempting import DEFAULT, RECLAIM
 
 
 def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> None:
@@ -59,6 +61,33 @@ def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
         made.submit(each)
     by_uid = {each.uid: each for each in asking}
     for _ in range(20):
+        victims = list(evicted(made.cycle()))
+        for uid in victims:
+            made.release(uid)
+            made.submit(by_uid[uid])
+    assert not evicted(made.cycle()), "it comes to rest"
+
+
+def test_three_of_whom_one_reclaims_what_it_owns_and_borrows_the_rest() -> None:
+    """Memory is taken back with borrowed CPU; that goes to middle priority, and from there to high."""
+    both = Preemption(WithinQueue.LOWER_PRIORITY, borrow=BorrowWithin.LOWER_PRIORITY)
+    made = engine(
+        DEFAULT,
+        cohort("c", limits={"cpu": {"default": "3"}}),
+        queue("p", {"cpu": {"default": "0"}, "memory": {"default": "0"}}, cohort="c", preemption=both),
+        queue("r", {"cpu": {"default": "0"}, "memory": {"default": "4"}}, cohort="c", preemption=RECLAIM),
+    )
+    asking = [
+        workload("x", pods(cpu="1", memory="2"), queue="p", priority=2),
+        workload("y", pods(cpu="1", memory="3"), queue="r", priority=0),
+        workload("z", pods(cpu="3"), queue="p", priority=1),
+    ]
+    made.submit(asking[0])
+    assert admitted(made.cycle()) == ["x"]
+    for each in asking[1:]:
+        made.submit(each)
+    by_uid = {each.uid: each for each in asking}
+    for _ in range(9):
         victims = list(evicted(made.cycle()))
         for uid in victims:
             made.release(uid)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.cycle import Engine
 from admitter.engine.explain import Reason
 from admitter.engine.policy import (
     Fungibility,
@@ -171,3 +172,94 @@ def test_a_place_survives_a_restart() -> None:
     assert admitted(made.cycle()) == []
     made.release("low")
     assert admitted(made.cycle()) == ["high"]
+
+
+def two_flavors() -> Engine:
+    """A low one in the first flavor, which a high one has preempted: only there it suits."""
+    made = engine(
+        flavor("a", kind="a"),
+        flavor("b", kind="b"),
+        queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER),
+    )
+    made.submit(workload("low", pods(cpu="4", selector={"kind": "a"})))
+    made.cycle()
+    made.submit(workload("high", pods(cpu="4", selector={"kind": "a"}), priority=1))
+    assert evicted(made.cycle()) == {"low": "high"}
+    return made
+
+
+@pytest.mark.parametrize("change", ["flavor", "queue lists it no more", "stopped", "removed"])
+def test_a_place_is_not_kept_where_it_is_not_allowed_any_more(change: str) -> None:
+    made = two_flavors()
+    if change == "flavor":
+        made.set_flavor(flavor("a", kind="z"))
+    elif change == "stopped":
+        made.stop_queue("q")
+    elif change == "removed":
+        made.remove_queue("q")
+    else:
+        made.set_queue(queue("q", {"cpu": {"b": "4"}}, preemption=LOWER))
+    made.cycle()
+    made.release("low")
+    assert admitted(made.cycle()) == []
+
+
+def test_a_place_that_others_have_taken_is_given_up() -> None:
+    made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER))
+    made.reserve("low", use("q", "a", cpu="4"), workload("low"), 1)
+    made.reserve("high", use("q", "b", cpu="4"), workload("high", priority=9), 1)
+    made.submit(workload("asks", pods(cpu="2"), priority=5))
+    assert evicted(made.cycle()) == {"low": "asks"}
+    made.submit(workload("beside", pods(cpu="2")))
+    assert made.cycle().planned.keys() == {"beside"}
+    made.withdraw("asks")
+    made.spare("low")  # so it stays, and what was planned in its place can't be
+    assert made.changed
+    made.cycle()
+    made.release("high")
+    plan = made.cycle()
+    assert flavors_of(plan, "beside") == {"main": {"cpu": "b"}}
+
+
+def test_a_leftover_pod_in_a_kept_place_ends_it() -> None:
+    made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER))
+    made.reserve("low", use("q", "a", cpu="4"), workload("low"), 1)
+    made.reserve("high", use("q", "b", cpu="4"), workload("high", priority=9), 1)
+    made.submit(workload("asks", pods(cpu="4"), priority=5))
+    assert evicted(made.cycle()) == {"low": "asks"}
+    made.release("low")
+    made.reserve("pod", use("q", "a", cpu="1"))
+    assert admitted(made.cycle()) == []
+    made.release("high")
+    assert flavors_of(made.cycle(), "asks") == {"main": {"cpu": "b"}}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["with another priority", "that was unknown before"])
+def test_who_runs_and_becomes_evictable_is_evicted(*, known: bool) -> None:
+    made = engine(DEFAULT, cpus("q", "4", LOWER))
+    before = workload("runs", pods(cpu="4"), priority=5) if known else None
+    made.reserve("runs", use("q", "default", cpu="4"), before)
+    asks(made, "asks", 4, "q", priority=3)
+    assert evicted(made.cycle()) == {}
+    made.reserve("runs", use("q", "default", cpu="4"), workload("runs", pods(cpu="4"), priority=1))
+    assert made.changed
+    assert evicted(made.cycle()) == {"runs": "asks"}
+
+
+@pytest.mark.parametrize("sets", [1, 2], ids=["of one pod set", "of two pod sets"])
+def test_the_one_of_several_choices_that_is_hopeless_is_replaced(sets: int) -> None:
+    limits = {"cpu": {"a": "4", "b": "4"}, "gpu": {"y": "4", "z": "4"}}
+    made = engine(*(flavor(name) for name in "abyz"), queue("q", limits, preemption=LOWER))
+    for name, resource, priority in (("a", "cpu", 0), ("b", "cpu", 0), ("y", "gpu", 9), ("z", "gpu", 0)):
+        made.reserve(name, use("q", name, **{resource: "4"}), workload(name, priority=priority), 1)
+    shape = [pods(cpu="4", gpu="4")] if sets == 1 else [pods(cpu="4"), pods(name="more", gpu="4")]
+    made.submit(workload("asks", *shape, priority=5))
+    assert evicted(made.cycle()) == {"a": "asks", "z": "asks"}
+
+
+def test_who_is_admitted_elsewhere_waits_no_longer() -> None:
+    made = engine(DEFAULT, cpus("q", "4", LOWER))
+    asks(made, "twice", 2, "q", priority=5)
+    running(made, "twice", 2, "q")
+    asks(made, "other", 2, "q")
+    assert admitted(made.cycle()) == ["other"]

@@ -2,7 +2,7 @@
 
 from admitter.engine.explain import Reason
 from admitter.engine.policy import Strategy
-from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
+from tests.engine.builders import admitted, cohort, engine, flavor, pods, queue, workload
 
 DEFAULT = flavor("default")
 STRICT = queue("q", {"cpu": {"default": "9"}}, Strategy.STRICT_FIFO)
@@ -110,3 +110,18 @@ def test_queues_do_not_touch_each_other() -> None:
     made.submit(workload("a", pods(cpu="9")))
     made.submit(workload("b", pods(cpu="1"), queue="other"))
     assert admitted(made.cycle()) == ["b", "a"], "queues are looked at by name"
+
+
+def test_a_cut_cycle_of_cohorts_that_is_mended_wakes_all_of_them() -> None:
+    made = engine(
+        flavor("a"),
+        cohort("A", "B"),
+        cohort("B", "C"),
+        cohort("C", "A"),
+        queue("owns", {"cpu": {"a": "4"}}, cohort="A"),
+        queue("borrows", {"cpu": {"a": "0"}}, cohort="C"),
+    )
+    made.submit(workload("w", pods(cpu="4"), queue="borrows"))
+    assert admitted(made.cycle()) == []
+    made.set_cohort(cohort("B", "A"))  # now C is below A, and A and B alone are in a cycle
+    assert admitted(made.cycle()) == ["w"]

@@ -172,3 +172,31 @@ def test_what_a_lending_limit_keeps_home_needs_no_reclaim() -> None:
     plan = made.cycle()
     assert admitted(plan) == ["three"]
     assert evicted(plan) == {"borrows": "one"}
+
+
+def test_an_owner_takes_its_quota_back_from_near_and_far_at_once() -> None:
+    made = engine(
+        DEFAULT,
+        cohort("right", "top"),
+        cpus("far", "0", None, "top"),
+        cpus("near", "0", None, "right"),
+        cpus("owner", "4", RECLAIM, "right"),
+    )
+    running(made, "in-far", 2, "far", since=1)
+    running(made, "in-near", 2, "near", since=1)
+    asks(made, "asks", 3, "owner")
+    assert evicted(made.cycle()) == {"in-far": "asks", "in-near": "asks"}
+
+
+def test_lower_priority_goes_before_nearer_relatives() -> None:
+    made = engine(
+        DEFAULT,
+        cohort("right", "top"),
+        cpus("far", "0", None, "top"),
+        cpus("near", "0", None, "right"),
+        cpus("owner", "4", RECLAIM, "right"),
+    )
+    running(made, "in-far", 2, "far", priority=0)
+    running(made, "in-near", 2, "near", priority=9)
+    asks(made, "asks", 2, "owner", priority=5)
+    assert evicted(made.cycle()) == {"in-far": "asks"}

@@ -29,7 +29,7 @@ from tests.engine.builders import engine, flavor, pods, queue
 from tests.engine.naive import Naive
 
 FLAVORS = (flavor("a", kind="a"), flavor("b", kind="b"))
-KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"))
+KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"), ("a", "memory"), ("b", "memory"))
 QUEUES = ("q0", "q1", "q2", "q3")
 PARENTS = {"top": ("",), "left": ("", "top"), "right": ("", "top", "left")}
 """Cohorts with the parents that they may get: never a cycle."""
@@ -56,6 +56,7 @@ requests = st.tuples(
     st.sampled_from([None, None, "a", "b"]),  # the kind of node
     st.booleans(),  # whether there is a second pod set
     st.sampled_from([None, None, 1]),  # min_count
+    st.sampled_from([0, 0, 500, 2000]),  # memory of each pod
 )
 
 
@@ -63,7 +64,7 @@ requests = st.tuples(
 def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
     made = queue(
         name,
-        {"cpu": {"a": "0", "b": "0"}},
+        {"cpu": {"a": "0", "b": "0"}, "memory": {"a": "0", "b": "0"}},
         draw(st.sampled_from(Strategy)),
         cohort=draw(st.sampled_from(["", "top", "left", "left", "right", "right"])),
         fungibility=draw(st.builds(Fungibility, st.booleans(), st.booleans())),
@@ -76,7 +77,8 @@ def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
 @st.composite
 def cohort_definitions(draw: st.DrawFn, name: str) -> Cohort:
     parent = draw(st.sampled_from(PARENTS[name]))
-    return Cohort(name, parent, {KEYS[0]: draw(quotas)}, draw(weights), fair=draw(st.booleans()))
+    limits = {KEYS[0]: draw(quotas), KEYS[2]: draw(quotas)}
+    return Cohort(name, parent, limits, draw(weights), fair=draw(st.booleans()))
 
 
 def preempting(plan: Plan) -> dict[str, str]:
@@ -99,10 +101,11 @@ class Tree(RuleBasedStateMachine):
         self.now = 0.0
 
     @rule(asked=st.lists(requests, min_size=1, max_size=5))
-    def submit(self, asked: list[tuple[str, int, int, str | None, bool, int | None]]) -> None:
-        for name, count, priority, kind, two, least in asked:
+    def submit(self, asked: list[tuple[str, int, int, str | None, bool, int | None, int]]) -> None:
+        for name, count, priority, kind, two, least, memory in asked:
             self.serial += 1
-            sets = [pods(count, cpu="1", selector={"kind": kind} if kind else None, min_count=least)]
+            selector = {"kind": kind} if kind else None
+            sets = [pods(count, cpu="1", memory=str(memory), selector=selector, min_count=least)]
             if two:
                 sets.append(pods(1, name="second", cpu="1"))
             made = Workload(f"w{self.serial:03}", name, priority, self.serial % 4, tuple(sets))
@@ -139,6 +142,15 @@ class Tree(RuleBasedStateMachine):
         self.engine.set_cohort(self.cohorts[name])
         self.keep_only_what_is_held()
 
+    @precondition(lambda self: self.evicted)
+    @rule(data=st.data())
+    def spare(self, data: st.DataObject) -> None:
+        """The eviction of somebody does not come about."""
+        uid = data.draw(st.sampled_from(sorted(self.evicted)))
+        del self.evicted[uid]
+        self.engine.spare(uid)
+        self.keep_only_what_is_held()
+
     def keep_only_what_is_held(self) -> None:
         """A change of limits may end promises; who was promised competes again."""
         for uid in [uid for uid in self.promised if uid not in self.engine.ledger.holds]:
@@ -155,7 +167,7 @@ class Tree(RuleBasedStateMachine):
         assert self.numbers() == before
         assert self.engine.changed == changed
         assert explanation is not None
-        assert set(explanation.enders) <= self.running.keys()
+        assert set(explanation.enders) <= self.running.keys() | self.promised.keys()
 
     def numbers(self) -> dict[object, tuple[int, int]]:
         books = (self.engine.ledger.real, self.engine.ledger.planned)
@@ -196,7 +208,9 @@ class Tree(RuleBasedStateMachine):
             self.check_victim(self.running[eviction.victim.holder][0], eviction.preemptor)
         for uid, admission in plan.planned.items():
             if uid in self.engine.ledger.holds:
-                self.promised[uid] = (self.waiting.pop(uid), admission)
+                workload = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
+                self.promised[uid] = (workload, admission)
+        self.keep_only_what_is_held()
         planned = self.planned()
         shares = Shares(self.engine.tree, self.engine.ledger.planned)
         for node in self.engine.tree.parents():
@@ -225,12 +239,11 @@ class Tree(RuleBasedStateMachine):
         """At rest nothing that waits fits, with all of its pods in one flavor."""
         first, *rest = workload.pod_sets
         selected = dict(first.node_selector).get("kind")
-        total = sum(pod_set.count for pod_set in workload.pod_sets) * 1000
-        for key in KEYS:
-            if not rest and selected in {None, key[0]}:
-                assert not naive.fits(workload.queue, {key: total}, use), (
-                    f"{workload.uid} fits {key} and waits"
-                )
+        for name in ("a", "b"):
+            if not rest and selected in {None, name}:
+                asked = {(name, resource): first.count * amount for resource, amount in first.requests}
+                fits = naive.fits(workload.queue, asked, use)
+                assert not fits, f"{workload.uid} fits into {name} and waits"
 
     @precondition(lambda self: self.waiting or self.promised)
     @rule()

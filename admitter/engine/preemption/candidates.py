@@ -6,7 +6,7 @@ from typing import Protocol
 
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Cell
+from admitter.engine.quota import Cell, Node
 
 
 class Pool:
@@ -14,7 +14,8 @@ class Pool:
 
     Attributes:
         queue: the queue's name.
-        own: whether it is the preemptor's.
+        side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
+        own: whether it is the preemptor's own queue.
         cells: its cells, of all that is used in it.
         chains: for each contested flavor and resource: the cells from the queue up to the nearest node above
             it and the preemptor. Empty for the preemptor's own queue.
@@ -23,9 +24,14 @@ class Pool:
     """
 
     def __init__(
-        self, queue: str, cells: Mapping[FlavorResource, Cell], chains: Mapping[FlavorResource, list[Cell]]
+        self,
+        queue: str,
+        side: Node,
+        cells: Mapping[FlavorResource, Cell],
+        chains: Mapping[FlavorResource, list[Cell]],
     ) -> None:
         self.queue = queue
+        self.side = side
         self.own = not chains
         self.cells = cells
         self.chains = chains

@@ -1,10 +1,11 @@
 """Taking back what was lent (design §3, *Preemption*: `reclaimWithinCohort`).
 
-A subtree that stays within its own quota may take back from its siblings what they borrow. For a
-queue under a cohort without quota of its own the subtree is the queue.
+A subtree that stays within its own quota may take back from its siblings what they borrow: the
+preemptor's queue, or a cohort above it. Sides of several levels may each take a part.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from admitter.engine.ledger import Usage
 from admitter.engine.model import FlavorResource, Workload
@@ -39,16 +40,10 @@ def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
 
 
 class Reclaiming(Simple):
-    """A subtree of the preemptor must stay within its own quota of what is contested."""
+    """Each side that takes something back must stay within its own quota of what is contested."""
 
     def __init__(
-        self,
-        tree: Tree,
-        book: Book,
-        queue: Queue,
-        subtree: Node,
-        usage: Usage,
-        contested: frozenset[FlavorResource],
+        self, tree: Tree, book: Book, queue: Queue, usage: Usage, contested: frozenset[FlavorResource]
     ) -> None:
         """Prepare.
 
@@ -56,39 +51,55 @@ class Reclaiming(Simple):
             tree: the quota tree.
             book: what is in use.
             queue: the preemptor's queue.
-            subtree: that queue, or a cohort above it.
             usage: what the preemptor would use.
             contested: what of it is not free.
         """
         self._tree = tree
         self._book = book
         self._queue = queue
-        shares = [(key, book.at(subtree, key), amount) for key, amount in usage]
-        self._contested = [(key, cell, amount) for key, cell, amount in shares if key in contested]
-        self._rest = [(key, cell, amount) for key, cell, amount in shares if key not in contested]
+        self._contested = [(key, amount) for key, amount in usage if key in contested]
+        self._rest = [(key, amount) for key, amount in usage if key not in contested]
+        self._out: Counter[Node] = Counter()
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whether its queue, and every subtree up to the common ancestor, still borrows."""
         return candidate.pool.own or exceeds(chain for chain, _ in candidate.contested())
 
-    def holds(self) -> bool:
-        """Whether the subtree has so much of its own, on top of what it uses."""
-        return not any(cell.borrows(amount) for _, cell, amount in self._contested)
+    def moved(self, candidate: Candidate, sign: int) -> None:
+        """A side has taken something, or given it back."""
+        if not candidate.pool.own:
+            self._out[candidate.pool.side] -= sign
 
-    def could_hold(self, freed: dict[FlavorResource, int]) -> bool:
-        """Whether it could, if so much of the preemptor's own queue were taken out."""
+    def holds(self) -> bool:
+        """Whether every side that takes has so much of its own, on top of what it uses."""
         return all(
-            amount <= freed.get(key, 0) or not cell.borrows(amount - freed.get(key, 0))
-            for key, cell, amount in self._contested
+            not self._book.at(side, key).borrows(amount)
+            for side, taken in self._out.items()
+            if taken
+            for key, amount in self._contested
         )
 
-    def borrows_only_the_unowned(self) -> bool:
-        """Whether what it uses besides is of its own too, or quota that no queue has for itself.
+    def could_hold(self, side: Node, freed: Mapping[FlavorResource, int]) -> bool:
+        """Whether a side could, if so much were taken out inside of it."""
+        return all(
+            amount <= freed.get(key, 0) or not self._book.at(side, key).borrows(amount - freed.get(key, 0))
+            for key, amount in self._contested
+        )
+
+    def borrows_besides(self, side: Node) -> bool:
+        """Whether a side would borrow anything that is not contested."""
+        return any(self._book.at(side, key).borrows(amount) for key, amount in self._rest)
+
+    def borrows_only_the_unowned(self, side: Node) -> bool:
+        """Whether what it would borrow besides is quota that no queue has for itself.
 
         Else the owner would take that back, and what was reclaimed here would be lost again: so three or
         more could evict each other in turns.
         """
-        return all(not cell.borrows(amount) or self._unowned(key, amount) for key, cell, amount in self._rest)
+        return all(
+            not self._book.at(side, key).borrows(amount) or self._unowned(key, amount)
+            for key, amount in self._rest
+        )
 
     def _unowned(self, key: FlavorResource, amount: int) -> bool:
         """Whether so much more fits beside all that the queues of the tree have, used or not."""

@@ -6,8 +6,7 @@ of what is planned, and is undone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation, Usage
@@ -58,6 +57,9 @@ class Search:
         self.considered: set[str] = set()
         self.barred = False
         self.share = ENDLESS
+        self._root = tree.root(queue.name)
+        self._shared = tree.fair(self._root)
+        self._sides = list(tree.path(("queue", queue.name)))[:-1]
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
@@ -66,38 +68,41 @@ class Search:
         return self._by_reclaim(own) or self._by_borrowing(own) or self._least(own, WithinOwnQueue())
 
     def _by_reclaim(self, own: list[Pool]) -> list[Reservation]:
-        """Take back what the queue lent, or a cohort above it."""
+        """Take back what the queue lent, or cohorts above it."""
         if self._queue.preemption.reclaim is Reclaim.NEVER:
             return []
-        freed = own[0].held if own else {}
-        for below, above in self._levels():
-            rule = reclaim.Reclaiming(
-                self._tree, self._book, self._queue, below, self._usage, self._contested
-            )
-            if not rule.could_hold(freed):
+        rule = reclaim.Reclaiming(self._tree, self._book, self._queue, self._usage, self._contested)
+        others: list[Pool] = []
+        freed = Counter(own[0].held) if own else Counter()
+        for side in self._sides:
+            if not rule.could_hold(side, freed):
                 continue
             self.barred, self.share = False, NO_SHARE
-            others = self._counted(self._others(self._borrowers(above, below), above, self._may_reclaim))
-            if others and rule.borrows_only_the_unowned():
-                found = self._least([*others, *own], rule)
-                if found:
-                    return found
-        return []
+            allows = self._may_reclaim
+            if rule.borrows_besides(side):
+                if self._shared or not rule.borrows_only_the_unowned(side):
+                    continue
+                if self._tree.preempting_to_borrow(self._root):
+                    allows = self._may_reclaim_lower
+            found = self._others(side, self._borrowers(side), allows)
+            for pool in found:
+                freed.update(pool.held)
+            others += found
+        return self._least([*others, *own], rule) if others else []
 
     def _by_borrowing(self, own: list[Pool]) -> list[Reservation]:
         """Borrow instead of others: by priority, or where it is shared by weight, by that."""
         policy = self._queue.preemption
-        shared = self._tree.fair(self._tree.root(self._queue.name))
-        if policy.borrow is BorrowWithin.NEVER and (not shared or policy.reclaim is Reclaim.NEVER):
+        if policy.borrow is BorrowWithin.NEVER and (not self._shared or policy.reclaim is Reclaim.NEVER):
             return []
         self.barred = False
-        return self._by_share(own) if shared else self._by_priority(own)
+        return self._by_share(own) if self._shared else self._by_priority(own)
 
     def _by_priority(self, own: list[Pool]) -> list[Reservation]:
         others = [
             pool
-            for below, above in self._levels()
-            for pool in self._counted(self._others(self._borrowers(above, below), above, self._may_borrow))
+            for side in self._sides
+            for pool in self._others(side, self._borrowers(side), self._may_borrow)
         ]
         return self._least([*others, *own], borrow.Borrowing(self._tree)) if others else []
 
@@ -105,22 +110,17 @@ class Search:
         rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage)
         self.share = min(self.share, rule.share)
         others: list[Pool] = []
-        for below, above in self._levels():
+        for side in self._sides:
             # Once a relative has given, this side's share is smaller for those who are farther away.
-            names = [name for name in self._borrowers(above, below) if others or rule.could_give(name)]
-            others += self._counted(self._others(names, above, self._may_share))
+            names = [name for name in self._borrowers(side) if others or rule.could_give(name)]
+            others += self._others(side, names, self._may_share)
         return self._least([*others, *own], rule) if others else []
-
-    def _levels(self) -> Iterator[tuple[Node, Node]]:
-        """Each node from the queue upwards, with the one above it."""
-        path = list(self._tree.path(("queue", self._queue.name)))
-        yield from pairwise(path)
 
     def _own(self) -> list[Pool]:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
-        pool = self._pool(self._queue.name, {})
+        pool = self._pool(self._queue.name, ("queue", self._queue.name), {})
         for reservation in self._ledger.candidates(self._queue.name):
             workload = reservation.workload
             if (
@@ -131,34 +131,36 @@ class Search:
                 pool.add(reservation)
         return [pool] if pool.candidates else []
 
-    def _others(self, queues: Iterable[str], above: Node, allows: Callable[[Workload], bool]) -> list[Pool]:
-        """Candidates of some queues, of which the preemptor's has this nearest node above it."""
+    def _others(self, side: Node, names: Iterable[str], allows: Callable[[Workload], bool]) -> list[Pool]:
+        """Candidates of some queues that part from the preemptor's at this place on its side."""
+        above = self._tree.parents()[side]
+        assert above is not None, "whoever is on another side has a node above in common"
         found = []
-        for queue in queues:
+        for queue in names:
             chains = {k: reclaim.chain_of(self._book, self._tree, queue, above, k) for k in self._contested}
             if not any(reclaim.exceeds([chain]) for chain in chains.values()):
                 continue
-            pool = self._pool(queue, chains)
+            pool = self._pool(queue, side, chains)
             for reservation in self._ledger.candidates(queue):
                 workload = reservation.workload
                 if workload is not None and allows(workload) and self._contends(reservation):
                     pool.add(reservation)
             if pool.candidates:
                 found.append(pool)
-        return found
+        return self._counted(found)
 
-    def _pool(self, queue: str, chains: Mapping[FlavorResource, list[Cell]]) -> Pool:
+    def _pool(self, queue: str, side: Node, chains: Mapping[FlavorResource, list[Cell]]) -> Pool:
         cells = {key: self._book.cell(queue, key) for key in self._book.used(queue)}
-        return Pool(queue, cells, chains)
+        return Pool(queue, side, cells, chains)
 
-    def _borrowers(self, above: Node, below: Node) -> list[str]:
-        """Queues below one node, but not below another one under it, that borrow what is contested."""
-        root = self._tree.root(self._queue.name)
-        names = {name for key in self._contested for name in self._book.borrowers(root, key)}
+    def _borrowers(self, side: Node) -> list[str]:
+        """Queues that part from the preemptor's at this place on its side, and borrow what is contested."""
+        above = self._tree.parents()[side]
+        names = {name for key in self._contested for name in self._book.borrowers(self._root, key)}
         return [
             name
             for name in sorted(names)
-            if below not in (path := list(self._tree.path(("queue", name)))) and above in path
+            if side not in (path := list(self._tree.path(("queue", name)))) and above in path
         ]
 
     def _counted(self, pools: list[Pool]) -> list[Pool]:
@@ -179,6 +181,13 @@ class Search:
 
     def _may_reclaim(self, victim: Workload) -> bool:
         return reclaim.allows(self._queue.preemption.reclaim, self._preemptor, victim)
+
+    def _may_reclaim_lower(self, victim: Workload) -> bool:
+        """Who borrows besides what can be lost again to higher priority may only evict lower priority.
+
+        So every sequence of such evictions rises in priority, and comes to an end.
+        """
+        return victim.priority < self._preemptor.priority and self._may_reclaim(victim)
 
     def _may_borrow(self, victim: Workload) -> bool:
         return borrow.allows(self._queue.preemption, self._preemptor, victim)

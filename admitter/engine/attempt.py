@@ -1,0 +1,191 @@
+"""One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule, reason_of
+from admitter.engine.matching import conflict
+from admitter.engine.model import Flavor, FlavorResource, PodSet
+from admitter.engine.policy import Group, Queue
+from admitter.engine.quota import Book
+
+Passed = tuple[int, int, str]
+"""A choice: the places of pod set and group, and the flavor's name."""
+
+Suits = Callable[[PodSet, Group, str], FlavorRefusal | None]
+"""Why pods could not run on a flavor of a group, by taints and labels; None if they could."""
+
+MOST_DEAD_ENDS: Final = 200
+"""After so many combinations that came to nothing no others are tried: their number could be huge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one group of a queue's resources has to provide for one pod set.
+
+    Attributes:
+        number: the place of the pod set in its workload.
+        pod_set: the pod set.
+        place: the place of the group in its queue.
+        group: resources that get one flavor together.
+        wanted: what all of the pods ask of them; nothing is 0.
+    """
+
+    number: int
+    pod_set: PodSet
+    place: int
+    group: Group
+    wanted: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A flavor for a slot; `rank` orders choices from good to bad."""
+
+    flavor: str
+    fits: bool
+    borrows: bool
+
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        """Rather borrow than preempt (design §3, *Flavors*)."""
+        return (not self.fits, self.borrows)
+
+
+class Attempt:
+    """Fills the slots of a workload one after the other, each on top of what those before it got.
+
+    Attributes:
+        slots: all of them.
+        picks: a choice for each that is filled.
+        usage: what they use together.
+        refusal: why no combination was found.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        slots: list[Slot],
+        book: Book,
+        flavors: Mapping[str, Flavor],
+        suits: Suits,
+        passed: Collection[Passed],
+    ) -> None:
+        self.slots = slots
+        self.picks: list[Choice] = []
+        self.usage: dict[FlavorResource, int] = {}
+        self.refusal: Refusal | None = None
+        self._queue = queue
+        self._book = book
+        self._flavors = flavors
+        self._suits = suits
+        self._passed = passed
+        self._left = MOST_DEAD_ENDS
+
+    def fill(self) -> bool:
+        """Fill all slots that are left; False, with nothing changed, if no combination does."""
+        if len(self.picks) == len(self.slots):
+            return True
+        slot = self.slots[len(self.picks)]
+        for choice in self._choices(slot):
+            self.picks.append(choice)
+            self._use(slot, choice, 1)
+            if self.fill():
+                return True
+            self._use(slot, self.picks.pop(), -1)
+            if not self._left:
+                return False
+        return False
+
+    def _use(self, slot: Slot, choice: Choice, sign: int) -> None:
+        for resource, amount in slot.wanted.items():
+            key = (choice.flavor, resource)
+            self.usage[key] = self.usage.get(key, 0) + sign * amount
+
+    def _choices(self, slot: Slot) -> Iterator[Choice]:
+        """The flavor that the queue's rules take first, then the others from good to bad."""
+        others = self._others(slot)
+        refusals: list[FlavorRefusal] = []
+        found: list[Choice] = []
+        names = iter(slot.group.flavors)
+        for name in names:
+            judged = self._judge(slot, name, others)
+            if isinstance(judged, FlavorRefusal):
+                refusals.append(judged)
+                continue
+            found.append(judged)
+            if not self._passed_over(judged):
+                yield judged
+                found.remove(judged)
+                break
+        if not found and len(refusals) == len(slot.group.flavors):
+            self._dead_end(slot, tuple(refusals), others)
+            return
+        for name in names:
+            judged = self._judge(slot, name, others)
+            if isinstance(judged, Choice):
+                found.append(judged)
+        yield from sorted(found, key=lambda choice: choice.rank)
+
+    def _passed_over(self, choice: Choice) -> bool:
+        fungibility = self._queue.fungibility
+        return (choice.borrows and not fungibility.borrow) or (not choice.fits and not fungibility.preempt)
+
+    def _others(self, slot: Slot) -> dict[str, Flavor]:
+        """Flavors that the slot's pods have already for other resources."""
+        return {
+            pick.flavor: self._flavors[pick.flavor]
+            for other, pick in zip(self.slots, self.picks, strict=False)
+            if other.number == slot.number
+        }
+
+    def _dead_end(
+        self, slot: Slot, refusals: tuple[FlavorRefusal, ...], others: Mapping[str, Flavor]
+    ) -> None:
+        """Note why a slot can't be filled, and whether other choices for those before it could help."""
+        reason = reason_of(refusals)
+        if self.refusal is None or (
+            reason is Reason.INSUFFICIENT_QUOTA and self.refusal.reason is not reason
+        ):
+            several = len({each.number for each in self.slots}) > 1
+            self.refusal = Refusal(
+                reason,
+                self._queue.name,
+                asked=tuple(slot.wanted.items()),
+                pod_set=slot.pod_set.name if several else "",
+                flavors=refusals,
+            )
+        shared = any(self.usage.get((f, r)) for f in slot.group.flavors for r in slot.wanted)
+        self._left = self._left - 1 if shared or others else 0
+
+    def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
+        """How a flavor could be had, or why not."""
+        refused = self._suits(slot.pod_set, slot.group, name)
+        if refused is None and others:
+            refused = conflict(self._flavors[name], others.values())
+        if refused is not None:
+            return refused
+        fits, borrows = True, False
+        for resource, amount in slot.wanted.items():
+            key = (name, resource)
+            cell = self._book.cell(self._queue.name, key)
+            needed = self.usage.get(key, 0) + amount
+            if needed > cell.available():
+                fits = False
+                if needed > cell.ceiling():  # not even an empty tree has it: the stronger reason
+                    return FlavorRefusal(name, Rule.LIMIT, resource, cell.ceiling(), cell.own)
+            borrows |= cell.borrows(needed)
+        if not fits and (
+            not self._queue.preemption.allowed or (slot.number, slot.place, name) in self._passed
+        ):
+            return self._busy(slot, name)
+        return Choice(name, fits, borrows)
+
+    def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
+        """The first resource of which too little is free."""
+        for resource, amount in slot.wanted.items():
+            cell = self._book.cell(self._queue.name, (name, resource))
+            if self.usage.get((name, resource), 0) + amount > cell.available():
+                return FlavorRefusal(name, Rule.BUSY, resource, cell.ceiling(), cell.own)
+        raise AssertionError("a flavor is called busy that is free")
