@@ -1,5 +1,6 @@
 """What the kinds have in common: strict models, quantities, selectors, and problems in readable form."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -190,8 +191,13 @@ def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
     try:
         kind.model_validate({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
     except ValidationError as error:
-        return [Problem(_path(e["loc"]), _message(e["msg"])) for e in error.errors(include_url=False)]
+        return problems_of(error)
     return []
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """Each field that a model refuses, and why."""
+    return [Problem(_path(e["loc"]), _message(e["msg"])) for e in error.errors(include_url=False)]
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -199,7 +205,7 @@ def _path(location: tuple[int | str, ...]) -> str:
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part not in {"str", "int"} and not part.startswith(
+        elif part not in {"str", "int", "float"} and not part.startswith(
             "function-"
         ):  # branches of a union, not fields
             path += f".{part}" if path else part
@@ -207,4 +213,6 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 
 def _message(text: str) -> str:
-    return text.removeprefix("Value error, ")
+    if text == "Field required":
+        return "is missing"
+    return re.sub(r" or instance of \w+$", "", text.removeprefix("Value error, "))

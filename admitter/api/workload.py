@@ -1,8 +1,8 @@
 """Workload: what asks for admission, and what it got."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from admitter.api.base import (
     AGE,
@@ -145,6 +145,13 @@ class PodSetAssignment(Model):
     usage: dict[ResourceName, Quantity] = Field(
         default={}, max_length=64, description="What all of its pods use of each resource."
     )
+
+    @model_validator(mode="after")
+    def _used_in_a_flavor(self) -> Self:
+        for resource in self.usage:
+            if resource not in self.flavors:
+                raise ValueError(f"usage of {resource} is in no flavor: flavors does not name it")
+        return self
 
 
 class Admission(Model):

@@ -82,12 +82,18 @@ def _pod_level(resources: Json, containers: Vector) -> Vector:
 
 
 def _defaults(limit_ranges: Sequence[Json]) -> Vector:
-    """Default requests of containers by LimitRanges, which give them from their default limits too."""
+    """Default requests of containers by LimitRanges: if not said, default limits, maxima, or minima.
+
+    An API server fills these in when the LimitRange is written.
+    """
     result: Vector = {}
     for limits in limit_ranges:
         for limit in limits.get("limits") or ():
             if limit.get("type") == "Container":
-                result = _larger(result, _vector(limit.get("defaultRequest"), "LimitRange.defaultRequest"))
+                defaults: Vector = {}
+                for field in ("min", "max", "default", "defaultRequest"):  # the later one counts
+                    defaults |= _vector(limit.get(field), f"LimitRange.{field}")
+                result = _larger(result, defaults)
     return result
 
 

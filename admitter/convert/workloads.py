@@ -75,19 +75,14 @@ def _toleration(raw: Json) -> Toleration:
 
 
 def admission(raw: Json) -> Admission:
-    """An admission from a Workload's status."""
-    return Admission(
-        raw["clusterQueue"],
-        tuple(
-            Assignment(
-                pod_set["name"],
-                pod_set["count"],
-                tuple((pod_set.get("flavors") or {}).items()),
-                tuple((r, to_amount(r, quantity)) for r, quantity in (pod_set.get("usage") or {}).items()),
-            )
-            for pod_set in raw["podSets"]
-        ),
-    )
+    """An admission from a Workload's status; use in no flavor, which only a hand can write, is left out."""
+    return Admission(raw["clusterQueue"], tuple(_assignment(pod_set) for pod_set in raw["podSets"]))
+
+
+def _assignment(raw: Json) -> Assignment:
+    flavors, usage = raw.get("flavors") or {}, raw.get("usage") or {}
+    counted = tuple((r, to_amount(r, quantity)) for r, quantity in usage.items() if r in flavors)
+    return Assignment(raw["name"], raw["count"], tuple(flavors.items()), counted)
 
 
 def admission_json(made: Admission) -> Json:

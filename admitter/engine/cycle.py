@@ -38,6 +38,10 @@ class Engine:
         """Whether anybody waits."""
         return bool(self._state.pending or self.ledger.holds)
 
+    def waits(self, uid: str) -> bool:
+        """Whether a workload waits, or has a place that is being made."""
+        return uid in self.ledger.holds or self._state.waiting(uid) is not None
+
     def waiting(self, queue: str) -> int:
         """How many wait in a queue, those included for whom a place is being made."""
         pending = self._state.pending.get(queue)

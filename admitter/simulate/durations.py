@@ -10,6 +10,7 @@ _UNITS = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
+LONGEST_SECONDS = 1000 * 365 * 86400
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -25,9 +26,16 @@ def parse_duration(text: str) -> float:
         InvalidDurationError: it is none.
     """
     written = str(text).strip()
+    seconds = _seconds(written)
+    if seconds > LONGEST_SECONDS:
+        raise InvalidDurationError(f"{text!r} is longer than 1000 years")
+    return float(seconds)
+
+
+def _seconds(written: str) -> Fraction:
     if _SECONDS.fullmatch(written):
-        return float(written)
+        return Fraction(written)
     parts = _PART.findall(written)
     if not parts or "".join(number + unit for number, unit in parts) != written:
-        raise InvalidDurationError(f"{text!r} is not a duration such as 30, 500ms, 90s or 1h30m")
-    return float(sum(Fraction(number) * _UNITS[unit] for number, unit in parts))
+        raise InvalidDurationError(f"{written!r} is not a duration such as 30, 500ms, 90s or 1h30m")
+    return sum((Fraction(number) * _UNITS[unit] for number, unit in parts), Fraction())

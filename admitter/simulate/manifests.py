@@ -13,6 +13,7 @@ from admitter.api.kinds import KINDS
 from admitter.controllers.views import seconds
 from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
 from admitter.simulate.durations import InvalidDurationError, parse_duration
+from admitter.simulate.shapes import shape_problem, without_nulls
 
 Json = dict[str, Any]
 
@@ -116,7 +117,7 @@ def _title(manifest: object, place: str) -> str:
     if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
         return place
     metadata = manifest["metadata"]
-    name = "/".join(filter(None, (metadata.get("namespace"), str(metadata.get("name", "")))))
+    name = "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
     return f"{manifest.get('kind')} {name}"
 
 
@@ -142,12 +143,13 @@ def _parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
         raise ManifestError(f"{place}: is no YAML: {error}") from error
     for number, document in enumerate(documents, start=1):
         if document is not None:
-            yield f"{place}: document {number}", document
+            yield f"{place}: document {number}", without_nulls(document)
 
 
 def _flat(document: object) -> Iterator[object]:
     if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
-        for item in document.get("items") or ():
+        items = document.get("items")
+        for item in items if isinstance(items, list) else ():
             yield from _flat(item)
     else:
         yield document
@@ -170,7 +172,7 @@ def _problem(manifest: object) -> str | None:
     found = problems(model, manifest) if model is not None else []
     if found:
         return "; ".join(str(problem) for problem in found)
-    return _time_problem(metadata) or (_job_problem(manifest) if manifest["kind"] == "Job" else None)
+    return shape_problem(manifest) or _time_problem(metadata)
 
 
 def _time_problem(metadata: Json) -> str | None:
@@ -187,21 +189,6 @@ def _time_problem(metadata: Json) -> str | None:
                 parse_duration(text)
         except InvalidDurationError as error:
             return f"metadata.annotations[{name}]: {error}"
-    return None
-
-
-def _job_problem(manifest: Json) -> str | None:
-    spec = manifest.get("spec")
-    if not isinstance(spec, dict):
-        return "spec: is missing"
-    template = spec.get("template")
-    pod = template.get("spec") if isinstance(template, dict) else None
-    if not isinstance(pod, dict) or not isinstance(pod.get("containers"), list):
-        return "spec.template.spec.containers: is missing"
-    for field_name in ("parallelism", "completions"):
-        value = spec.get(field_name)
-        if value is not None and (not isinstance(value, int) or value < 0):
-            return f"spec.{field_name}: {value!r} is no count"
     return None
 
 

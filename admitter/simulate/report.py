@@ -6,6 +6,8 @@ from typing import Any
 from rich.table import Table
 
 from admitter.engine.amounts import to_quantity
+from admitter.engine.ledger import summed
+from admitter.engine.model import FlavorResource
 from admitter.simulate.simulator import Event, Item, Simulator, timestamp
 
 Json = dict[str, Any]
@@ -31,9 +33,9 @@ def event_json(event: Event) -> Json:
 
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
     """All of it."""
-    positions = _positions(simulator)
+    positions, borrowing = _positions(simulator), _borrowing(simulator)
     return {
-        "workloads": [_workload_json(item, positions) for item in _ordered(simulator)],
+        "workloads": [_workload_json(item, positions, borrowing) for item in _ordered(simulator)],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(simulator.queue_names())],
         "errors": [{"object": error.object, "message": error.message} for error in simulator.errors],
@@ -44,7 +46,7 @@ def _ordered(simulator: Simulator) -> list[Item]:
     return sorted(simulator.items.values(), key=lambda item: item.view.key)
 
 
-def _workload_json(item: Item, positions: dict[str, int]) -> Json:
+def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str]) -> Json:
     admission = item.admission if item.state != "Pending" else None
     waits = item.state == "Pending" and item.waiting is not None
     return {
@@ -53,7 +55,7 @@ def _workload_json(item: Item, positions: dict[str, int]) -> Json:
         "job": item.job.name if item.job is not None else None,
         "state": item.state,
         "clusterQueue": item.queue,
-        "borrowing": item.borrowing and item.state == "Admitted",
+        "borrowing": item.view.uid in borrowing,
         "podSets": [
             {
                 "name": pod_set.name,
@@ -71,13 +73,32 @@ def _workload_json(item: Item, positions: dict[str, int]) -> Json:
 
 def _positions(simulator: Simulator) -> dict[str, int]:
     """The place of each waiting workload in its ClusterQueue, from 1."""
-    waiting = [item for item in simulator.items.values() if item.state == "Pending"]
+    waiting = [
+        item
+        for item in simulator.items.values()
+        if item.state == "Pending" and simulator.engine.waits(item.view.uid)
+    ]
     waiting.sort(key=lambda item: (-item.view.spec.get("priority", 0), simulator.age(item), item.view.uid))
     places: Counter[str | None] = Counter()
     found = {}
     for item in waiting:
         places[item.queue] += 1
         found[item.view.uid] = places[item.queue]
+    return found
+
+
+def _borrowing(simulator: Simulator) -> set[str]:
+    """The UIDs of those who run on borrowed quota: by order of admission, what is beyond the queue's own."""
+    book = simulator.engine.ledger.real
+    running = [item for item in simulator.items.values() if item.state == "Admitted"]
+    used: Counter[tuple[str, FlavorResource]] = Counter()
+    found = set()
+    for item in sorted(running, key=lambda item: item.order):
+        assert item.admission is not None
+        name, sums = item.admission.queue, summed(item.admission)
+        used.update({(name, key): amount for key, amount in sums})
+        if any(amount and used[name, key] > book.cell(name, key).own for key, amount in sums):
+            found.add(item.view.uid)
     return found
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog
@@ -37,6 +37,9 @@ from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
 Key = tuple[str, str]
+
+
+_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,8 @@ class Item:
         runtime: for how long it runs once it is admitted, in seconds; None: for ever.
         state: `Pending`, `Admitted`, `Preempted` or `Finished`.
         admission: what it holds, or held last.
-        borrowing: whether its queue borrowed for it.
         starts: how often it was admitted, so that the end of an earlier start is told from the last's.
+        order: its last admission's place among all admissions.
         waiting: why it waits.
         queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
         preempted: when it was preempted, in seconds since the epoch; None once it is admitted again.
@@ -82,8 +85,8 @@ class Item:
     runtime: float | None
     state: str = "Pending"
     admission: Admission | None = None
-    borrowing: bool = False
     starts: int = 0
+    order: int = 0
     waiting: Waiting | None = None
     queue: str | None = None
     preempted: float | None = None
@@ -118,6 +121,7 @@ class Simulator:
         self._ends: list[_End] = []
         self._leaving: list[str] = []
         self._serial = 0
+        self._admissions = 0
         self._lives: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
 
@@ -272,7 +276,10 @@ class Simulator:
             return
         self._namespace(key[0])
         item = self._put(view, None, lasts)
-        if view.admission is not None and not item.starts:
+        if view.is_true("Finished"):
+            item.state = "Finished"
+            self.engine.withdraw(view.uid)
+        elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
             self.engine.reserve(
                 view.uid, view.admission, self._competitor(item, view.admission.queue), self.now
@@ -375,9 +382,9 @@ class Simulator:
         item.state, item.admission, item.waiting = "Admitted", admission, None
         item.preempted = None
         item.starts += 1
+        self._admissions += 1
+        item.order = self._admissions
         item.queue = admission.queue
-        book = self.engine.ledger.real
-        item.borrowing = any(book.cell(admission.queue, key).borrows() for key, _ in admission.usage())
         if item.runtime is not None:
             heapq.heappush(self._ends, _End(now + item.runtime, item.view.uid, item.starts))
 
@@ -387,7 +394,9 @@ class Simulator:
 
 
 def timestamp(time: float) -> str:
-    """A time as the API writes it, with fractions of a second if it has any."""
+    """A time as the API writes it, with fractions of a second if it has any; years end with 9999."""
+    if time > _LAST:
+        return "9999-12-31T23:59:59Z"
     moment = datetime.fromtimestamp(time, UTC)
     return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds").replace(
         "+00:00", "Z"

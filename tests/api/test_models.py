@@ -136,7 +136,7 @@ def test_valid_manifests(kind: type[Resource], raw: Json) -> None:
         (ClusterQueue, queue(cohorts="all"), "spec.cohorts", "not permitted"),
         (Cohort, manifest({"parent": "Not A Name"}), "spec.parent", "match pattern"),
         (ClusterQueue, manifest({}, "x" * 253), "metadata.name", "at most 63 characters"),
-        (LocalQueue, manifest({}), "spec.clusterQueue", "required"),
+        (LocalQueue, manifest({}), "spec.clusterQueue", "is missing"),
         (
             ResourceFlavor,
             manifest({"nodeLabels": {"a b": "c"}}),

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from admitter.cli.main import app
 from admitter.install.bundle import bundled
 from tests.cluster.objects import Json, cluster_queue, job, local_queue, resource_flavor
 
@@ -23,8 +25,8 @@ def simulate(tmp_path: Path, *manifests: Json, options: list[str] | None = None,
     """The JSON result for some manifests."""
     path = tmp_path / "manifests.yaml"
     path.write_text(yaml.safe_dump_all(manifests))
-    answer = admitter("simulate", str(path), "-o", "json", *(options or []))
-    assert answer.returncode == exit_code, answer.stderr
+    answer = CliRunner().invoke(app, ["simulate", str(path), "-o", "json", *(options or [])])
+    assert answer.exit_code == exit_code, answer.stderr
     return json.loads(answer.stdout)
 
 
@@ -179,7 +181,7 @@ def test_a_pods_runtime_counts_once_for_each_wave_of_pods(tmp_path: Path) -> Non
         (annotate(asks("bad", 1), "simulated-runtime", "soon"), "Job team/bad", "'soon' is not a duration"),
         (annotate(asks("bad", 1), "simulated-at", "-3s"), "Job team/bad", "simulated-at]: '-3s'"),
         (asks("bad", 1, created="yesterday"), "Job team/bad", "'yesterday' is no time"),
-        ({**asks("bad", 1), "spec": {}}, "Job team/bad", "spec.template.spec.containers: is missing"),
+        ({**asks("bad", 1), "spec": {}}, "Job team/bad", "spec.template: is missing"),
     ],
     ids=["a quantity", "a runtime", "a time of change", "a time", "a template"],
 )
@@ -235,6 +237,7 @@ def test_what_is_borrowed_is_shared_by_weight(tmp_path: Path) -> None:
     assert used == {"heavy": "4", "light": "2"}
 
 
+LOWER = {"withinClusterQueue": "LowerPriority"}
 PRIORITIES = [
     {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -282,3 +285,87 @@ def test_a_cycle_in_which_nobody_waits_is_not_counted(tmp_path: Path) -> None:
         options=["--cycles", "1"],
     )
     assert states(result) == {"one": "Admitted", "two": "Pending"}
+
+
+def workload(name: str, cpu: str, *, priority: int = 0, admitted: bool = True, **status: Any) -> Json:
+    """A Workload of its own, as in a dump of a cluster."""
+    admission = {
+        "clusterQueue": "total",
+        "podSets": [{"name": "main", "count": 1, "flavors": {"cpu": "default"}, "usage": {"cpu": cpu}}],
+    }
+    spec: Json = {"queueName": "main", "podSets": [{"name": "main", "count": 1, "requests": {"cpu": cpu}}]}
+    return {
+        "apiVersion": "admitter.dev/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "team", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": spec | ({"priority": priority, "priorityClassName": "high"} if priority else {}),
+        "status": ({"admission": admission} if admitted else {}) | status,
+    }
+
+
+def test_what_is_admitted_already_neither_competes_nor_evicts(tmp_path: Path) -> None:
+    flavor, _, local = QUEUES
+    total = cluster_queue(
+        "total", {"cpu": {"default": "4"}}, preemption={"withinClusterQueue": "LowerPriority"}
+    )
+    high = workload("high", "2", priority=1000)
+    result = simulate(tmp_path, *(flavor, total, local, *PRIORITIES), workload("low", "2"), high)
+    assert result["events"] == []
+    assert states(result) == {"low": "Admitted", "high": "Admitted"}
+
+
+def test_what_has_finished_holds_nothing(tmp_path: Path) -> None:
+    over = {"type": "Finished", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    done = workload("done", "4", conditions=[over | {"reason": "JobSucceeded", "message": ""}])
+    result = simulate(tmp_path, *QUEUES, done, asks("next", 4))
+    assert states(result) == {"done": "Finished", "next": "Admitted"}
+
+
+def test_what_is_borrowed_and_who_is_in_which_place(tmp_path: Path) -> None:
+    cohort = {"cohort": "all"}
+    result = simulate(
+        tmp_path,
+        resource_flavor("default", {}),
+        cluster_queue("total", {"cpu": {"default": "4"}}, **cohort),
+        cluster_queue("lends", {"cpu": {"default": "2"}}, **cohort),
+        local_queue("team", "total"),
+        asks("own", 4),
+        asks("borrowed", 2, created="2026-01-01T00:00:01Z"),
+        asks("lost", 1, queue="absent", created="2026-01-01T00:00:02Z"),
+        asks("waits", 1, created="2026-01-01T00:00:03Z"),
+    )
+    found = {row["job"]: (row["borrowing"], row["position"]) for row in result["workloads"]}
+    assert found == {
+        "own": (False, None),
+        "borrowed": (True, None),
+        "lost": (False, None),
+        "waits": (False, 1),
+    }
+
+
+def without_requests(name: str) -> Json:
+    manifest = asks(name, 1)
+    del manifest["spec"]["template"]["spec"]["containers"][0]["resources"]
+    return manifest
+
+
+@pytest.mark.parametrize(
+    ("limit", "used"),
+    [
+        pytest.param({"default": {"cpu": "3"}}, "3", id="default limit"),
+        pytest.param({"max": {"cpu": "2"}}, "2", id="maximum"),
+        pytest.param({"min": {"cpu": "1"}}, "1", id="minimum"),
+        pytest.param(
+            {"min": {"cpu": "1"}, "max": {"cpu": "4"}, "defaultRequest": {"cpu": "2"}}, "2", id="request"
+        ),
+    ],
+)
+def test_limit_ranges_default_as_in_a_cluster(tmp_path: Path, limit: Json, used: str) -> None:
+    limits = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "defaults", "namespace": "team"},
+        "spec": {"limits": [{"type": "Container", **limit}]},
+    }
+    result = simulate(tmp_path, *QUEUES, limits, without_requests("job"))
+    assert result["clusterQueues"][0]["usage"]["default"]["cpu"]["used"] == used
