@@ -30,7 +30,8 @@ def _shortage(refusal: Refusal, queue: str) -> str:
             return f"{subject}, and no flavor of {queue} suits it: {tried}"
         case Reason.NEVER_FITS:
             return f"{subject}, which {queue} can never give: {tried}"
-    return f"{subject} from {queue}: {tried}"
+    nobody = "; nobody whom it may preempt would make room" if refusal.preempts else ""
+    return f"{subject} from {queue}: {tried}{nobody}"
 
 
 def _flavor_sentence(refused: FlavorRefusal) -> str:

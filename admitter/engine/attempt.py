@@ -134,6 +134,8 @@ class Attempt:
 
     def _others(self, slot: Slot) -> dict[str, Flavor]:
         """Flavors that the slot's pods have already for other resources."""
+        if not self.picks:
+            return {}
         return {
             pick.flavor: self._flavors[pick.flavor]
             for other, pick in zip(self.slots, self.picks, strict=False)
@@ -155,6 +157,7 @@ class Attempt:
                 asked=tuple(slot.wanted.items()),
                 pod_set=slot.pod_set.name if several else "",
                 flavors=refusals,
+                preempts=reason is Reason.INSUFFICIENT_QUOTA and self._queue.preemption.allowed,
             )
         shared = any(self.usage.get((f, r)) for f in slot.group.flavors for r in slot.wanted)
         self._left = self._left - 1 if shared or others else 0

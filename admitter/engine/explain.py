@@ -61,6 +61,7 @@ class Refusal:
         asked: what the pod set that found no flavor asks for, all of its pods together.
         pod_set: the name of that pod set, if the workload has several.
         flavors: every flavor tried, in order.
+        preempts: whether its queue preempts, and nobody was found whose eviction would make room.
     """
 
     reason: Reason
@@ -69,6 +70,7 @@ class Refusal:
     asked: tuple[tuple[str, int], ...] = ()
     pod_set: str = ""
     flavors: tuple[FlavorRefusal, ...] = ()
+    preempts: bool = False
 
 
 def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:

@@ -6,7 +6,7 @@ from admitter.api.conditions import WaitingReason
 from admitter.controllers.messages import waiting_message
 from admitter.engine.explain import Reason
 from admitter.engine.model import PodSet
-from admitter.engine.policy import Strategy
+from admitter.engine.policy import Preemption, Strategy, WithinQueue
 from tests.engine.builders import SPOT_TAINT, engine, flavor, pods, queue, workload
 
 SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
@@ -72,3 +72,14 @@ def test_what_is_in_use_and_what_waits_behind_it() -> None:
 
 def test_the_engines_reasons_are_those_of_the_conditions() -> None:
     assert {str(reason) for reason in Reason} <= {str(reason) for reason in WaitingReason}
+
+
+def test_that_nobody_can_be_preempted() -> None:
+    lower = Preemption(WithinQueue.LOWER_PRIORITY)
+    made = engine(flavor("f"), queue("total", {"cpu": {"f": "2"}}, preemption=lower))
+    made.submit(workload("runs", pods(cpu="2"), queue="total"))
+    made.submit(workload("asks", pods(cpu="1"), queue="total", created=1))
+    assert waiting_message(made.cycle().refusals["asks"]) == (
+        "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu of f is in use; nobody whom it may "
+        "preempt would make room"
+    )
