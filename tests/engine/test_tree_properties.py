@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from admitter.engine.contest import Plan
+from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.fairness import Shares
 from admitter.engine.ledger import summed
@@ -211,6 +211,9 @@ class Tree(RuleBasedStateMachine):
                 workload = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
                 self.promised[uid] = (workload, admission)
         self.keep_only_what_is_held()
+        for eviction in plan.evictions:
+            if eviction.preemptor.uid in self.promised:
+                self.cannot_take_it_back(eviction)
         planned = self.planned()
         shares = Shares(self.engine.tree, self.engine.ledger.planned)
         for node in self.engine.tree.parents():
@@ -223,6 +226,21 @@ class Tree(RuleBasedStateMachine):
         if self.queues[workload.queue].strategy is Strategy.STRICT_FIFO and workload.uid in self.waiting:
             ahead = [w for w in self.waiting.values() if w.queue == workload.queue and w.rank < workload.rank]
             assert not ahead, f"{workload.uid} overtakes {ahead[0].uid}"
+
+    def cannot_take_it_back(self, eviction: Eviction) -> None:
+        """Once the preemptor is in and its victims wait, alone, none of these evicts it again."""
+        after = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values())
+        for uid, (workload, admission, since) in self.running.items():
+            if uid not in self.evicted:
+                after.reserve(uid, admission, workload, since)
+        for workload, admission in self.promised.values():
+            after.reserve(workload.uid, admission, workload, self.now)
+        victim = eviction.victim.workload
+        assert victim is not None
+        after.submit(victim)
+        assert eviction.preemptor.uid not in preempting(after.cycle(self.now)), (
+            f"{victim.uid} evicts {eviction.preemptor.uid}, which had just evicted it"
+        )
 
     def check_victim(self, victim: Workload, preemptor: Workload) -> None:
         policy = self.queues[preemptor.queue].preemption
