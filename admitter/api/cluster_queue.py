@@ -202,6 +202,7 @@ class ResourceUsage(Model):
 
     name: ResourceName = Field(description="The resource.")
     used: Quantity = Field(description="What admitted Workloads, and pods that outlive theirs, use.")
+    borrowed: Quantity = Field(default=0, description="How much of that is not the queue's own.")
 
 
 class FlavorUsage(Model):

@@ -157,10 +157,12 @@ class Queues:
 
     def _usage(self, view: ObjectView) -> list[Json]:
         """Use by flavor, in the order of the spec."""
-        used = self._ledger.used(view.name)
         flavors: dict[str, list[Json]] = {}
         for resource in view.spec.get("resources") or ():
+            name = resource["name"]
             for flavor in resource["flavors"]:
-                amount = to_quantity(resource["name"], used.get((flavor["name"], resource["name"]), 0))
-                flavors.setdefault(flavor["name"], []).append({"name": resource["name"], "used": amount})
+                cell = self._ledger.real.cell(view.name, (flavor["name"], name))
+                use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
+                quantities = {field: to_quantity(name, amount) for field, amount in use.items()}
+                flavors.setdefault(flavor["name"], []).append({"name": name, **quantities})
         return [{"name": name, "resources": resources} for name, resources in flavors.items()]

@@ -129,8 +129,8 @@ def test_the_queue_shows_what_is_used(team: Team) -> None:
     team.offers({"cpu": {"spot": "4", "on-demand": "2"}})
     team.apply(job(team.namespace, "runs", pods=3, seconds=None), job(team.namespace, "waits", pods=5))
     used = [
-        {"name": team.flavor("spot"), "resources": [{"name": "cpu", "used": "3"}]},
-        {"name": team.flavor("on-demand"), "resources": [{"name": "cpu", "used": "0"}]},
+        {"name": team.flavor("spot"), "resources": [{"name": "cpu", "used": "3", "borrowed": "0"}]},
+        {"name": team.flavor("on-demand"), "resources": [{"name": "cpu", "used": "0", "borrowed": "0"}]},
     ]
     eventually(
         lambda: (

@@ -1,5 +1,7 @@
 """Queues that share quota: borrowing, taking back by preemption, cohorts under cohorts."""
 
+import json
+
 import pytest
 
 from tests.cluster.auditor import Auditor
@@ -19,6 +21,10 @@ def test_a_queue_borrows_what_the_other_does_not_use(team: Team) -> None:
     team.runs("borrows", pods=3)
     team.apply(job(team.namespace, "owner", seconds=None, queue="b"))
     eventually(lambda: team.reason("owner") == "InsufficientQuota", what="the owner to wait")
+    eventually(
+        lambda: '"borrowed": "2"' in json.dumps(team.read("cq", f"{team.namespace}-a").get("status")),
+        what="the queue to show what it borrows",
+    )
 
 
 def test_what_was_lent_is_taken_back_and_used_only_when_the_pods_have_gone(team: Team) -> None:
