@@ -101,13 +101,24 @@ class BorrowWithinCohort(Model):
 
     policy: BorrowWithin = Field(
         default=BorrowWithin.NEVER,
-        description="Never, or LowerPriority: Workloads of lower priority in queues that borrow.",
+        description="Never. LowerPriority: Workloads of lower priority in queues that borrow. "
+        "GuaranteedShare: those of queues that borrow more than their guaranteed part of what is unused, as "
+        "long as this one stays within its own; parts are in proportion to min. Means Never where "
+        "fairSharing is enabled.",
     )
     max_priority_threshold: int | None = Field(
         default=None,
         description="The highest priority of a Workload that is preempted so. Absent: any that is lower.",
         json_schema_extra={"format": "int32"},
     )
+
+    @model_validator(mode="after")
+    def _threshold_is_for_lower_priority(self) -> Self:
+        if self.max_priority_threshold is not None and self.policy is BorrowWithin.GUARANTEED_SHARE:
+            raise ValueError(
+                "maxPriorityThreshold means nothing with GuaranteedShare, which ignores priority"
+            )
+        return self
 
 
 class QueuePreemption(Model):

@@ -36,6 +36,7 @@ class BorrowWithin(StrEnum):
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
+    GUARANTEED_SHARE = "GuaranteedShare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Preemption:
         within: in the same queue.
         reclaim: elsewhere, while the queue stays within its own quota.
         borrow: elsewhere, while the queue borrows.
-        threshold: the highest priority of a victim of `borrow`; None: any below the preemptor's.
+        threshold: the highest priority of a victim of `LowerPriority`; None: any below the preemptor's.
     """
 
     within: WithinQueue = WithinQueue.NEVER

@@ -106,7 +106,7 @@ class Tree:
         self._parents: dict[Node, Node | None] = {}
         self._below: dict[Node, list[str]] = {}
         self._roots: dict[str, Node] = {}
-        self._to_borrow: dict[Node, set[str]] = {}
+        self._to_borrow: dict[tuple[Node, BorrowWithin], set[str]] = {}
         self._cycles: list[tuple[str, ...]] = []
         self._built = -1
 
@@ -140,10 +140,15 @@ class Tree:
         self._build()
         return self._roots.get(queue, ("queue", queue))
 
-    def preempting_to_borrow(self, root: Node) -> AbstractSet[str]:
-        """The queues of a tree whose workloads may preempt in order to borrow."""
+    def preempting_to_borrow(self, root: Node, policy: BorrowWithin) -> AbstractSet[str]:
+        """The queues of a tree whose workloads may preempt in order to borrow, by some policy."""
         self._build()
-        return self._to_borrow.get(root, frozenset())
+        return self._to_borrow.get((root, policy), frozenset())
+
+    def minimum(self, queue: str, key: FlavorResource) -> int:
+        """What a queue is given of its own."""
+        definition = self.queues.get(queue)
+        return definition.quotas.get(key, _NO_QUOTA).minimum if definition is not None else 0
 
     def members(self, root: Node) -> list[str]:
         """The queues of a tree, by name."""
@@ -215,8 +220,7 @@ class Tree:
         for name, queue in self.queues.items():
             *_, root = self.path(("queue", name))
             self._roots[name] = root
-            if queue.preemption.borrow is not BorrowWithin.NEVER:
-                to_borrow[root].add(name)
+            to_borrow[root, queue.preemption.borrow].add(name)
         self._to_borrow = dict(to_borrow)
 
 

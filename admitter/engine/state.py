@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from admitter.engine.explain import Refusal
@@ -10,7 +11,7 @@ from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.pending import Pending, Waiters
-from admitter.engine.policy import Reclaim, WithinQueue
+from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node, Tree
 
@@ -161,6 +162,8 @@ class State:
             names.add(queue)
         if self.tree.fair(root):
             names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
+        else:
+            names |= self._guaranteed(root)
         self.changed |= names
         self.changed.add(queue)
         return names
@@ -185,7 +188,7 @@ class State:
                 if not members.needs and self._preempts(members.queue):
                     members.wake()
                     names.add(members.queue)
-            names |= self._spared(queue, root)
+            names |= self._spared(queue, root) | self._guaranteed(root)
         self.changed |= names
         return names
 
@@ -194,7 +197,15 @@ class State:
         owner = self.tree.queues.get(queue)
         if owner is None or owner.preemption.reclaim is not Reclaim.ANY:
             return set()
-        names = self.tree.preempting_to_borrow(root) & self.pending.keys()
+        return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
+
+    def _guaranteed(self, root: Node) -> set[str]:
+        """Wake those who preempt by their guaranteed share: it has changed, or who is beyond his."""
+        return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE))
+
+    def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
+        """Try all again who wait in some queues; returns those in which there are any."""
+        names = queues & self.pending.keys()
         for name in names:
             self.pending[name].wake()
         return names

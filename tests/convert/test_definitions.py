@@ -49,3 +49,9 @@ def test_what_is_not_said_counts_as_one() -> None:
 def test_a_weight_is_a_quantity(weight: object) -> None:
     with pytest.raises(ValidationError, match="weight"):
         ClusterQueueSpec.model_validate({"fairSharing": {"weight": weight}})
+
+
+def test_a_threshold_of_priority_is_refused_where_priority_is_ignored() -> None:
+    borrowing = {"policy": "GuaranteedShare", "maxPriorityThreshold": 5}
+    with pytest.raises(ValidationError, match="maxPriorityThreshold means nothing with GuaranteedShare"):
+        ClusterQueueSpec.model_validate({"preemption": {"borrowWithinCohort": borrowing}})

@@ -249,9 +249,8 @@ class Tree(RuleBasedStateMachine):
             assert preemptor.rank < victim.rank
         else:
             reclaims = policy.reclaim is not Reclaim.NEVER
-            assert reclaims or (
-                policy.borrow is not BorrowWithin.NEVER and victim.priority < preemptor.priority
-            )
+            lower = policy.borrow is BorrowWithin.LOWER_PRIORITY and victim.priority < preemptor.priority
+            assert reclaims or lower or policy.borrow is BorrowWithin.GUARANTEED_SHARE
 
     def does_not_fit(self, naive: Naive, workload: Workload, use: dict[str, Counter[FlavorResource]]) -> None:
         """At rest nothing that waits fits, with all of its pods in one flavor."""

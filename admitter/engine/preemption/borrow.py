@@ -1,6 +1,6 @@
 """Preempting in order to borrow (design §3, *Preemption*: `borrowWithinCohort`)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
@@ -10,9 +10,9 @@ from admitter.engine.quota import Cell, Tree
 
 
 def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:
-    """Whether a workload whose queue borrows may preempt one of another queue that borrows too."""
+    """Whether priority lets a workload whose queue borrows preempt one of another queue that borrows too."""
     match policy.borrow:
-        case BorrowWithin.NEVER:
+        case BorrowWithin.NEVER | BorrowWithin.GUARANTEED_SHARE:
             return False
         case BorrowWithin.LOWER_PRIORITY:
             tolerable = policy.threshold is None or victim.priority <= policy.threshold
@@ -33,8 +33,16 @@ def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
 class Borrowing(Simple):
     """Both borrow; priority decides."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, lacks: Callable[[Candidate], bool]) -> None:
+        """Prepare.
+
+        Args:
+            tree: the quota tree.
+            lacks: whether a candidate's queue would have less without it than it may take back by its
+                guaranteed share.
+        """
         self._tree = tree
+        self._lacks = lacks
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whether its queue borrows, and has no right to take back what it would lose."""
@@ -44,5 +52,7 @@ class Borrowing(Simple):
         if not exceeds(chain for chain, _ in chains):
             return False
         owner = self._tree.queues.get(candidate.pool.queue)
-        takes_back = owner is not None and owner.preemption.reclaim is Reclaim.ANY
-        return not takes_back or spares(chains)
+        if owner is not None and owner.preemption.reclaim is Reclaim.ANY and not spares(chains):
+            return False
+        by_share = owner is not None and owner.preemption.borrow is BorrowWithin.GUARANTEED_SHARE
+        return not (by_share and self._lacks(candidate))

@@ -12,12 +12,17 @@ from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
-from admitter.engine.preemption import borrow, fair, reclaim, within_queue
+from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Pool, Rule
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Cell, Node, Tree
 
 Keys = frozenset[FlavorResource]
+
+
+def _anybody(_: Workload) -> bool:
+    """Whatever the priority."""
+    return True
 
 
 class Search:
@@ -80,9 +85,10 @@ class Search:
             self.barred, self.share = False, NO_SHARE
             allows = self._may_reclaim
             if rule.borrows_besides(side):
-                if self._shared or not rule.borrows_only_the_unowned(side):
+                by_share = self._tree.preempting_to_borrow(self._root, BorrowWithin.GUARANTEED_SHARE)
+                if self._shared or by_share or not rule.borrows_only_the_unowned(side):
                     continue
-                if self._tree.preempting_to_borrow(self._root):
+                if self._tree.preempting_to_borrow(self._root, BorrowWithin.LOWER_PRIORITY):
                     allows = self._may_reclaim_lower
             found = self._others(side, self._borrowers(side), allows)
             for pool in found:
@@ -93,18 +99,26 @@ class Search:
     def _by_borrowing(self, own: list[Pool]) -> list[Reservation]:
         """Borrow instead of others: by priority, or where it is shared by weight, by that."""
         policy = self._queue.preemption
-        if policy.borrow is BorrowWithin.NEVER and (not self._shared or policy.reclaim is Reclaim.NEVER):
+        if self._shared:
+            if policy.reclaim is Reclaim.NEVER and policy.borrow is not BorrowWithin.LOWER_PRIORITY:
+                return []
+            self.barred = False
+            return self._by_share(own)
+        if policy.borrow is BorrowWithin.NEVER:
             return []
         self.barred = False
-        return self._by_share(own) if self._shared else self._by_priority(own)
+        if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
+            return self._by_rule(own, self._guaranteed(), _anybody)
+        return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), self._may_borrow)
 
-    def _by_priority(self, own: list[Pool]) -> list[Reservation]:
-        others = [
-            pool
-            for side in self._sides
-            for pool in self._others(side, self._borrowers(side), self._may_borrow)
-        ]
-        return self._least([*others, *own], borrow.Borrowing(self._tree)) if others else []
+    def _by_rule(self, own: list[Pool], rule: Rule, allows: Callable[[Workload], bool]) -> list[Reservation]:
+        others: list[Pool] = []
+        for side in self._sides:
+            others += self._others(side, self._borrowers(side), allows)
+        return self._least([*others, *own], rule) if others else []
+
+    def _guaranteed(self) -> guaranteed.GuaranteedSharing:
+        return guaranteed.GuaranteedSharing(self._tree, self._book, self._queue, self._usage)
 
     def _by_share(self, own: list[Pool]) -> list[Reservation]:
         rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage)

@@ -1,0 +1,90 @@
+"""Preempting up to a guaranteed part of what others leave unused (design §3: `GuaranteedShare`; 000).
+
+What queues have and do not use is divided among all queues of the tree in proportion to their own
+quota. A queue that stays within its own and its part of that may evict workloads of a queue that is
+beyond both, as long as that one keeps its own. All of it is taken in the state after the plan: with
+the state before it, the preemptor's own unused quota would count as left by others, and two queues
+could evict each other for ever.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from admitter.engine.ledger import Usage
+from admitter.engine.model import FlavorResource
+from admitter.engine.policy import Queue
+from admitter.engine.preemption.borrow import spares
+from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.preemption.reclaim import exceeds
+from admitter.engine.quota import Book, Tree
+
+
+def entitlement(
+    tree: Tree, book: Book, queue: str, key: FlavorResource, coming: tuple[str, int] = ("", 0)
+) -> Fraction:
+    """What a queue has of its own and is guaranteed on top, in the resource's unit.
+
+    Args:
+        tree: the quota tree; all of its queues take part with their minimum.
+        book: what is in use.
+        queue: whose.
+        key: of what.
+        coming: a queue that is going to use more than the book says, and how much more.
+    """
+    total = spare = mine = 0
+    for name in tree.members(tree.root(queue)):
+        minimum = tree.minimum(name, key)
+        total += minimum
+        spare += max(0, minimum - book.cell(name, key).used - (coming[1] if name == coming[0] else 0))
+        mine = minimum if name == queue else mine
+    return mine + (Fraction(mine * spare, total) if total else Fraction(0))
+
+
+class GuaranteedSharing(Simple):
+    """Both are beyond their own; the preemptor within its guaranteed part, the victim's queue beyond that."""
+
+    def __init__(self, tree: Tree, book: Book, queue: Queue, usage: Usage) -> None:
+        self._tree = tree
+        self._book = book
+        self._queue = queue.name
+        self._usage = dict(usage)
+
+    def may_go(self, candidate: Candidate) -> bool:
+        """Whether its queue is beyond its guaranteed part in all that is contested, and keeps its own."""
+        if candidate.pool.own:
+            return True
+        chains = candidate.contested()
+        name = candidate.pool.queue
+        contested = [
+            key for key, amount in candidate.reservation.usage if amount and key in candidate.pool.chains
+        ]
+        return (
+            exceeds(chain for chain, _ in chains)
+            and spares(chains)
+            and all(self._book.cell(name, key).used > self._entitled(name, key) for key in contested)
+        )
+
+    def holds(self) -> bool:
+        """Whether the preemptor's queue, with it in, is within its own and its guaranteed part."""
+        return all(
+            self._book.cell(self._queue, key).used + amount <= self._entitled(self._queue, key)
+            for key, amount in self._usage.items()
+        )
+
+    def lacks(self, candidate: Candidate) -> bool:
+        """Whether a candidate's queue, without it, would be within what it may take back by this rule."""
+        name = candidate.pool.queue
+        return any(
+            self._book.cell(name, key).used - amount < bound for key, amount, bound in self._bounds(candidate)
+        )
+
+    def _bounds(self, candidate: Candidate) -> Iterator[tuple[FlavorResource, int, Fraction]]:
+        """What of a candidate is contested, how much, and what its queue is entitled to."""
+        pool = candidate.pool
+        for key, amount in candidate.reservation.usage:
+            if amount and key in pool.chains:
+                yield key, amount, self._entitled(pool.queue, key)
+
+    def _entitled(self, queue: str, key: FlavorResource) -> Fraction:
+        coming = (self._queue, self._usage.get(key, 0))
+        return entitlement(self._tree, self._book, queue, key, coming)
