@@ -200,8 +200,11 @@ class State:
         return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _guaranteed(self, root: Node) -> set[str]:
-        """Wake those who preempt by their guaranteed share: it has changed, or who is beyond his."""
-        return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE))
+        """Wake those who go by guaranteed shares, or must respect them: these have changed."""
+        by_share = self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE)
+        if not by_share:
+            return set()
+        return self._wake_all(by_share | self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
         """Try all again who wait in some queues; returns those in which there are any."""
