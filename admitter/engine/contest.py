@@ -81,8 +81,8 @@ class Contest:
         """Take the turn of everybody who competes."""
         while self._field:
             entry = self._field.pop()
-            if entry.judged == self._decisions:
-                self._decide(entry, now, plan)
+            if entry.verdict is not None and entry.judged == self._decisions:
+                self._decide(entry.workload, entry.verdict, now, plan)
             else:
                 self._judge_anew(entry)
             self._enter(entry.workload.queue)
@@ -101,9 +101,13 @@ class Contest:
         while (workload := pending.candidate(queue.strategy)) is not None:
             if self._state.still_short(workload):
                 continue
+            borrowing = self._state.might_borrow(workload) if self._field.lazy else None
+            if borrowing is not None:
+                self._field.push(Entry(workload, borrowing))
+                return
             verdict = self._judge(workload, queue)
             if isinstance(verdict, Verdict):
-                self._field.push(Entry(workload, verdict, self._decisions))
+                self._compete(workload, verdict)
                 return
             self._state.park(workload, verdict, self._outlook)
 
@@ -140,23 +144,26 @@ class Contest:
         outcome = self._state.assigner.assign(workload, queue)
         return outcome if isinstance(outcome, Proposal) and not outcome.preempting else None
 
+    def _compete(self, workload: Workload, verdict: Verdict) -> None:
+        self._field.push(Entry(workload, verdict.proposal.borrowing, verdict, self._decisions))
+
     def _judge_anew(self, entry: Entry) -> None:
-        """Something was decided since a workload was judged: let it compete with what it could get now."""
+        """A workload was not judged since the last decision: let it compete with what it could get now."""
         if self._state.still_short(entry.workload):
             return
         verdict = self._judge(entry.workload, self._tree.queues[entry.workload.queue])
         if isinstance(verdict, Verdict):
-            self._field.push(Entry(entry.workload, verdict, self._decisions))
+            self._compete(entry.workload, verdict)
         else:
             self._state.park(entry.workload, verdict, self._outlook)
 
-    def _decide(self, entry: Entry, now: float, plan: Plan) -> None:
+    def _decide(self, workload: Workload, verdict: Verdict, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""
-        admission = entry.verdict.proposal.admission
-        if entry.verdict.victims:
-            self._preempt(entry.workload, admission, entry.verdict.victims, plan)
+        admission = verdict.proposal.admission
+        if verdict.victims:
+            self._preempt(workload, admission, verdict.victims, plan)
         else:
-            self._settle(entry.workload, admission, now, plan)
+            self._settle(workload, admission, now, plan)
 
     def _settle(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
         """Admit now if that fits what is real too; else keep the place until it does."""

@@ -27,22 +27,30 @@ class Entry:
 
     Attributes:
         workload: who it is.
-        verdict: what it could get.
+        borrowing: whether it would borrow; False as long as it might do without.
+        verdict: what it could get; None if that is found out when its turn comes.
         judged: after how many decisions that was found.
     """
 
     workload: Workload
-    verdict: Verdict
-    judged: int
+    borrowing: bool
+    verdict: Verdict | None = None
+    judged: int = 0
 
     @property
     def key(self) -> tuple[bool, Rank]:
         """Who needs no borrowing goes first, then by rank."""
-        return (self.verdict.proposal.borrowing, self.workload.rank)
+        return (self.borrowing, self.workload.rank)
 
 
 class Field(Protocol):
-    """Heads that compete, one a queue."""
+    """Heads that compete, one a queue.
+
+    Attributes:
+        lazy: whether heads may compete that are not judged yet.
+    """
+
+    lazy: bool
 
     def __len__(self) -> int:
         """How many."""
@@ -62,6 +70,8 @@ class Field(Protocol):
 
 class ByRank:
     """Where nothing is shared by weight: one line."""
+
+    lazy = True
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[bool, Rank], Entry]] = []
@@ -94,6 +104,8 @@ class ByShare:
     Two of them are compared where their ways to the root part: who needs no borrowing, then whose
     side has the smaller share with him in, then rank.
     """
+
+    lazy = False
 
     def __init__(self, tree: Tree, book: Book, root: Node) -> None:
         self._shares = Shares(tree, book)
@@ -142,6 +154,7 @@ class ByShare:
         """The share of a node with one from below it in."""
         queue = entry.workload.queue
         if queue not in self._with:
+            assert entry.verdict is not None, "shares are compared of who is judged"
             usage = tuple(entry.verdict.proposal.usage.items())
             self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
         return self._with[queue][node]

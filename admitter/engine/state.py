@@ -143,6 +143,17 @@ class State:
         self._waiters.park(members, members.refusal, self.tree.root(queue), shortfalls)
         return True
 
+    def might_borrow(self, workload: Workload) -> bool | None:
+        """Whether a workload would have to borrow if it fits, at a glance; None if it must be judged.
+
+        False may turn out to be wrong, True can't.
+        """
+        members = self.pending[workload.queue].class_of(workload)
+        if not members.needs:
+            return None
+        cells = [(self.ledger.planned.cell(workload.queue, key), needed) for key, needed in members.needs]
+        return all(cell.borrows(needed) for cell, needed in cells if needed <= cell.available())
+
     def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """Quota became free in the plan: whoever may fit now is to be tried again.
 
