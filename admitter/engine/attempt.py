@@ -13,6 +13,9 @@ from admitter.engine.quota import Book
 Passed = tuple[int, int, str]
 """A choice: the places of pod set and group, and the flavor's name."""
 
+Combination = frozenset[Passed]
+"""Choices that were made together."""
+
 Suits = Callable[[PodSet, Group, str], FlavorRefusal | None]
 """Why pods could not run on a flavor of a group, by taints and labels; None if they could."""
 
@@ -53,6 +56,21 @@ class Choice:
         return (not self.fits, self.borrows)
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What attempts are made on.
+
+    Attributes:
+        book: what is in use.
+        flavors: by name.
+        suits: why pods could not run on a flavor.
+    """
+
+    book: Book
+    flavors: Mapping[str, Flavor]
+    suits: Suits
+
+
 class Attempt:
     """Fills the slots of a workload one after the other, each on top of what those before it got.
 
@@ -65,28 +83,38 @@ class Attempt:
 
     def __init__(
         self,
+        ground: Ground,
         queue: Queue,
         slots: list[Slot],
-        book: Book,
-        flavors: Mapping[str, Flavor],
-        suits: Suits,
-        passed: Collection[Passed],
+        passed: Collection[Combination],
+        *,
+        preempts: bool,
     ) -> None:
+        """Prepare.
+
+        Args:
+            ground: what it is made on.
+            queue: whose flavors.
+            slots: what has to be filled.
+            passed: choices that are not to be preempted for together.
+            preempts: whether choices count that fit only if something else is evicted.
+        """
         self.slots = slots
         self.picks: list[Choice] = []
         self.usage: dict[FlavorResource, int] = {}
         self.refusal: Refusal | None = None
         self._queue = queue
-        self._book = book
-        self._flavors = flavors
-        self._suits = suits
+        self._book = ground.book
+        self._flavors = ground.flavors
+        self._suits = ground.suits
         self._passed = passed
+        self._preempts = preempts
         self._left = MOST_DEAD_ENDS
 
     def fill(self) -> bool:
         """Fill all slots that are left; False, with nothing changed, if no combination does."""
         if len(self.picks) == len(self.slots):
-            return True
+            return not self._passed or self._allowed()
         slot = self.slots[len(self.picks)]
         for choice in self._choices(slot):
             self.picks.append(choice)
@@ -97,6 +125,34 @@ class Attempt:
             if not self._left:
                 return False
         return False
+
+    def preempting(self) -> dict[Passed, Slot]:
+        """The choices that fit only if something else is evicted, and for what they were made."""
+        return {
+            (slot.number, slot.place, pick.flavor): slot
+            for slot, pick in zip(self.slots, self.picks, strict=True)
+            if not pick.fits
+        }
+
+    def _allowed(self) -> bool:
+        """Whether what was chosen is not known to be hopeless; if it is, this is a dead end."""
+        chosen = self.preempting()
+        if not any(combination <= chosen.keys() for combination in self._passed):
+            return True
+        *_, slot = chosen.values()
+        busy = [judged for name in slot.group.flavors if (judged := self._without(slot, name)) is not None]
+        self._dead_end(slot, tuple(busy), self._others(slot))
+        return False
+
+    def _without(self, slot: Slot, name: str) -> FlavorRefusal | None:
+        """Why a flavor can't be had for a slot unless something is evicted."""
+        self._use(slot, picked := self.picks[self.slots.index(slot)], -1)
+        judged = self._judge(slot, name, {})
+        refusal = judged if isinstance(judged, FlavorRefusal) else None
+        if refusal is None and isinstance(judged, Choice) and not judged.fits:
+            refusal = self._busy(slot, name)
+        self._use(slot, picked, 1)
+        return refusal
 
     def _use(self, slot: Slot, choice: Choice, sign: int) -> None:
         for resource, amount in slot.wanted.items():
@@ -159,8 +215,9 @@ class Attempt:
                 flavors=refusals,
                 preempts=reason is Reason.INSUFFICIENT_QUOTA and self._queue.preemption.allowed,
             )
+        others_may_help = others or len(self.picks) == len(self.slots)
         shared = any(self.usage.get((f, r)) for f in slot.group.flavors for r in slot.wanted)
-        self._left = self._left - 1 if shared or others else 0
+        self._left = self._left - 1 if shared or others_may_help else 0
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
         """How a flavor could be had, or why not."""
@@ -179,9 +236,8 @@ class Attempt:
                 if needed > cell.ceiling():  # not even an empty tree has it: the stronger reason
                     return FlavorRefusal(name, Rule.LIMIT, resource, cell.ceiling(), cell.own)
             borrows |= cell.borrows(needed)
-        if not fits and (
-            not self._queue.preemption.allowed or (slot.number, slot.place, name) in self._passed
-        ):
+        alone = frozenset({(slot.number, slot.place, name)})
+        if not fits and (not self._preempts or alone in self._passed):
             return self._busy(slot, name)
         return Choice(name, fits, borrows)
 

@@ -8,7 +8,7 @@ decided since it was judged.
 
 from dataclasses import dataclass, field
 
-from admitter.engine.attempt import Passed
+from admitter.engine.attempt import Combination
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.flavors import Proposal
@@ -81,11 +81,18 @@ class Contest:
         """Take the turn of everybody who competes."""
         while self._field:
             entry = self._field.pop()
-            if entry.verdict is not None and entry.judged == self._decisions:
+            if not self._is_next(entry.workload):
+                pass  # somebody before him in his queue was woken meanwhile
+            elif entry.verdict is not None and entry.judged == self._decisions:
                 self._decide(entry.workload, entry.verdict, now, plan)
             else:
                 self._judge_anew(entry)
             self._enter(entry.workload.queue)
+
+    def _is_next(self, workload: Workload) -> bool:
+        """Whether a workload is still the first of its queue that is to be tried."""
+        pending = self._state.pending[workload.queue]
+        return pending.candidate(self._tree.queues[workload.queue].strategy) is workload
 
     def _enter_all(self, names: set[str]) -> None:
         for name in sorted(names):
@@ -113,7 +120,7 @@ class Contest:
 
     def _judge(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What a workload could get: as it is, by preemption, or with fewer pods, in this order."""
-        passed: set[Passed] = set()
+        passed: set[Combination] = set()
         self._outlook = Outlook()
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
@@ -131,18 +138,17 @@ class Contest:
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
         return outcome if reduced is None else Verdict(reduced)
 
-    def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Passed:
-        """The choice to do without, if nobody can be evicted for all: one that can't be had even alone."""
-        *others, last = proposal.preempting
-        for choice in others:
-            alone = Search(self._tree, self._ledger, queue, workload, proposal.preempting[choice])
-            if not alone.victims():
-                return choice
-        return last
+    def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
+        """What to do without, if nobody can be evicted for all: a choice that can't be had alone, or all."""
+        together = frozenset(proposal.preempting)
+        for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
+            if not Search(self._tree, self._ledger, queue, workload, usage).victims():
+                return frozenset({choice})
+        return together
 
     def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
-        outcome = self._state.assigner.assign(workload, queue)
-        return outcome if isinstance(outcome, Proposal) and not outcome.preempting else None
+        outcome = self._state.assigner.assign(workload, queue, preempts=False)
+        return outcome if isinstance(outcome, Proposal) else None
 
     def _compete(self, workload: Workload, verdict: Verdict) -> None:
         self._field.push(Entry(workload, verdict.proposal.borrowing, verdict, self._decisions))

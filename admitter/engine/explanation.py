@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
-from admitter.engine.attempt import Passed
+from admitter.engine.attempt import Combination
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Reservation
@@ -150,7 +150,7 @@ class Explainer:
     def _evictable(self, workload: Workload, queue: Queue) -> set[str]:
         """Whom the policy would let it evict, in whichever flavor."""
         found: set[str] = set()
-        passed: set[Passed] = set()
+        passed: set[Combination] = set()
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
             if not isinstance(outcome, Proposal) or not outcome.preempting:
@@ -159,7 +159,7 @@ class Explainer:
             search = Search(self._state.tree, self._state.ledger, queue, workload, usage)
             search.victims()
             found |= search.considered
-            passed.add(next(iter(outcome.preempting)))
+            passed.add(frozenset(outcome.preempting))
 
     def _enders(self, workload: Workload, queue: Queue) -> list[str]:
         """A minimal set of holders without whom it fits: newest first, as far as they are needed."""
@@ -198,8 +198,8 @@ class Explainer:
         """Whether it fits now, perhaps with fewer pods."""
 
         def whole(workload: Workload) -> Proposal | None:
-            outcome = self._state.assigner.assign(workload, queue)
-            return outcome if isinstance(outcome, Proposal) and not outcome.preempting else None
+            outcome = self._state.assigner.assign(workload, queue, preempts=False)
+            return outcome if isinstance(outcome, Proposal) else None
 
         return whole(workload) is not None or largest_that_fits(workload, whole) is not None
 

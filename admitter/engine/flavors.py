@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from admitter.engine.attempt import Attempt, Passed, Slot
+from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.ledger import Usage
 from admitter.engine.matching import conflict, label_keys, mismatch
@@ -50,6 +50,7 @@ class Assigner:
         self._book = book
         self._flavors = flavors
         self._keys: dict[Group, frozenset[str]] = {}
+        self._ground = Ground(book, flavors, self.mismatch)
 
     def forget(self) -> None:
         """Forget what was worked out about flavors: one, or a queue, has changed."""
@@ -71,20 +72,27 @@ class Assigner:
         ]
 
     def assign(
-        self, workload: Workload, queue: Queue, passed: AbstractSet[Passed] = frozenset()
+        self,
+        workload: Workload,
+        queue: Queue,
+        passed: AbstractSet[Combination] = frozenset(),
+        *,
+        preempts: bool = True,
     ) -> Proposal | Refusal:
         """Find flavors for all pod sets of a workload, or say why there are none.
 
         Args:
             workload: what asks.
             queue: the queue it asks.
-            passed: flavors not to be taken, since nothing could be preempted for them.
+            passed: choices that nobody can be evicted for, alone or together.
+            preempts: whether choices count that fit only if something else is evicted.
         """
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
         slots = _slots(workload, queue)
-        attempt = Attempt(queue, slots, self._book, self._flavors, self.mismatch, passed)
+        preempts = preempts and queue.preemption.allowed
+        attempt = Attempt(self._ground, queue, slots, passed, preempts=preempts)
         if not attempt.fill():
             assert attempt.refusal is not None, "what can't be filled says why"
             return attempt.refusal
@@ -135,9 +143,8 @@ def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
         flavors[slot.number] += [(resource, choice.flavor) for resource in slot.wanted]
         usage[slot.number] += slot.wanted.items()
         proposal.borrowing |= choice.borrows
-        if not choice.fits:
-            asks = tuple(((choice.flavor, resource), amount) for resource, amount in slot.wanted.items())
-            proposal.preempting[slot.number, slot.place, choice.flavor] = asks
+    for passed, slot in attempt.preempting().items():
+        proposal.preempting[passed] = tuple(((passed[2], r), amount) for r, amount in slot.wanted.items())
     proposal.admission = Admission(
         queue.name,
         tuple(

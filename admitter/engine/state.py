@@ -191,8 +191,7 @@ class State:
             self.pending[queue].disturb()
         root = self.tree.root(queue)
         if self.tree.fair(root):
-            share = Shares(self.tree, self.ledger.planned).of(self._side(queue))  # larger than it was
-            names = self._stir(self.tree.members(root), share) if share > NO_SHARE else set()
+            names = self._larger_shares(queue)
         else:
             names = set()
             for members in self._waiters.waiting(root, keys):
@@ -201,6 +200,16 @@ class State:
                     names.add(members.queue)
             names |= self._spared(queue, root) | self._guaranteed(root)
         self.changed |= names
+        return names
+
+    def _larger_shares(self, queue: str) -> set[str]:
+        """Wake those to whom a queue, or a cohort above it, may have to give: they use more than before."""
+        shares, parents = Shares(self.tree, self.ledger.planned), self.tree.parents()
+        names = set()
+        for node in self.tree.path(("queue", queue)):
+            above, share = parents.get(node), shares.of(node)
+            if above is not None and share > NO_SHARE:
+                names |= self._stir(self.tree.below(above), share)
         return names
 
     def _spared(self, queue: str, root: Node) -> set[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from admitter.engine.explain import Reason
-from admitter.engine.policy import Fungibility
+from admitter.engine.policy import Fungibility, Preemption, WithinQueue
 from tests.engine.builders import admitted, cohort, engine, flavor, flavors_of, pods, queue, use, workload
 
 DEFAULT = flavor("default")
@@ -141,3 +141,21 @@ def test_partial_admission_leaves_out_no_more_pods_than_it_must() -> None:
     )
     ((_, admission),) = made.cycle().admissions
     assert [(a.name, a.count) for a in admission.pod_sets] == [("x", 1), ("y", 2)]
+
+
+@pytest.mark.parametrize("preempt", [True, False], ids=["Preempt", "TryNextFlavor"])
+def test_partial_admission_counts_what_fits_without_evicting(*, preempt: bool) -> None:
+    made = engine(
+        flavor("a"),
+        flavor("b"),
+        queue(
+            "q",
+            {"cpu": {"a": "4", "b": "2"}},
+            preemption=Preemption(WithinQueue.LOWER_PRIORITY),
+            fungibility=Fungibility(preempt=preempt),
+        ),
+    )
+    made.reserve("x", use("q", "a", cpu="3"), workload("x", priority=5))
+    made.submit(workload("w", pods(4, cpu="1", min_count=1)))
+    ((_, admission),) = made.cycle().admissions
+    assert admission.pod_sets[0].count == 2

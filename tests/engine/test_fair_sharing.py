@@ -281,3 +281,46 @@ def test_change_of_weight_is_seen_by_those_who_wait() -> None:
     assert settle(made) == {"a": 2, "b": 6}
     made.set_cohort(Cohort("all", "", {}))
     assert settle(made) == {"a": 2, "b": 6}, "nobody is evicted because a quota was cut"
+
+
+def test_a_queue_keeps_its_min_whatever_its_weight() -> None:
+    made = tree(2, team("x"), team("y", 0, minimum="4", preemption=Preemption()))
+    submit(made, "y", 1, cpu="6")
+    settle(made)
+    submit(made, "x", 1, cpu="6")
+    assert settle(made) == {"x": 0, "y": 6}, "without its one workload y would have less than its own"
+
+
+def test_one_resource_is_not_taken_below_min_because_of_a_share_by_another() -> None:
+    limits = {"cpu": {"f": "0"}, "memory": {"f": "0"}}
+    own = {"cpu": {"f": "4"}, "memory": {"f": "0"}}
+    made = engine(
+        F,
+        cohort("all", limits={"cpu": {"f": "2"}, "memory": {"f": "10"}}, fair=True),
+        queue("x", limits, cohort="all", preemption=ANY),
+        queue("y", own, cohort="all"),
+    )
+    made.reserve("large", use("y", "f", cpu="6"), workload("large", queue="y"))
+    made.reserve("memory", use("y", "f", memory="10"), workload("memory", queue="y"))
+    made.submit(workload("asks", pods(cpu="6"), queue="x"))
+    assert evicted(made.cycle()) == {}
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_shares_within_a_cohort_that_stays_within_its_own_are_watched_too(levels: int) -> None:
+    """a's share grows by memory; then b may take CPUs from it."""
+    limits = {"cpu": {"f": "0"}, "memory": {"f": "0"}}
+    own = {"cpu": {"f": "10"}, "memory": {"f": "10"}}
+    top = cohort("s", "top" if levels == 3 else "", limits=own, fair=True)
+    queues = [queue(name, limits, cohort="s", preemption=ANY) for name in "ab"]
+    made = engine(F, cohort("top", fair=True), top, *queues)
+    for number in range(5):
+        uid = f"a-{number}"
+        made.reserve(uid, use("a", "f", cpu="2"), workload(uid, queue="a", created=number), number)
+    made.submit(workload("asks", pods(cpu="6"), queue="b", created=50))
+    made.reserve("b", use("b", "f", memory="1"), workload("b", queue="b"))
+    assert set(evicted(made.cycle())) == set(), "6/10 is more than what a would keep"
+    made.submit(workload("memory", pods(memory="9"), queue="a", created=60))
+    plan = made.cycle()
+    assert admitted(plan) == ["memory"]
+    assert set(evicted(plan)) == {"a-4", "a-3", "a-2"}

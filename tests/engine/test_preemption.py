@@ -10,6 +10,7 @@ from admitter.engine.policy import (
 )
 from tests.engine.builders import (
     admitted,
+    cohort,
     engine,
     evicted,
     flavor,
@@ -263,3 +264,47 @@ def test_who_is_admitted_elsewhere_waits_no_longer() -> None:
     running(made, "twice", 2, "q")
     asks(made, "other", 2, "q")
     assert admitted(made.cycle()) == ["other"]
+
+
+@pytest.mark.parametrize(
+    "free", [True, False], ids=["the second flavor is free", "and there too somebody must go"]
+)
+@pytest.mark.parametrize("preempt", [True, False], ids=["Preempt", "TryNextFlavor"])
+def test_choices_that_collide_are_replaced_together(*, free: bool, preempt: bool) -> None:
+    """Either pod set could have the first flavor by an eviction, but not both."""
+    limits = {"cpu": {"a": "8", "b": "4"}}
+    fungibility = Fungibility(preempt=preempt)
+    made = engine(
+        flavor("a", kind="a"),
+        flavor("b", kind="b"),
+        queue("q", limits, preemption=LOWER, fungibility=fungibility),
+    )
+    made.reserve("high", use("q", "a", cpu="4"), workload("high", priority=9))
+    made.reserve("low-a", use("q", "a", cpu="4"), workload("low-a"))
+    if not free:
+        made.reserve("low-b", use("q", "b", cpu="4"), workload("low-b"))
+    any_, only = pods(cpu="4", name="any"), pods(cpu="4", name="only", selector={"kind": "a"})
+    made.submit(workload("asks", any_, only, priority=5))
+    assert set(evicted(made.cycle())) == ({"low-a"} if free else {"low-a", "low-b"})
+
+
+def test_who_was_woken_goes_before_lesser_ones_of_his_queue() -> None:
+    made = engine(
+        DEFAULT, cohort("c", limits={"cpu": {"default": "7"}}), cpus("a", "0"), cpus("b", "0", LOWER)
+    )
+    running(made, "low", 6, "b")
+    asks(made, "first", 5, "a", priority=5)
+    asks(made, "second", 1, "a", priority=1)
+    asks(made, "urgent", 2, "b", priority=9)
+    plan = made.cycle()
+    assert evicted(plan) == {"low": "urgent"}
+    assert plan.planned.keys() == {"urgent", "first"}
+    assert admitted(plan) == []
+
+
+def test_of_those_admitted_in_one_second_the_younger_one_goes() -> None:
+    made = engine(DEFAULT, cpus("q", "2", LOWER))
+    for uid, created in (("a-old", 1), ("z-new", 4)):
+        made.reserve(uid, use("q", "default", cpu="1"), workload(uid, queue="q", created=created), 9)
+    asks(made, "asks", 1, "q", priority=1)
+    assert evicted(made.cycle()) == {"z-new": "asks"}

@@ -82,16 +82,16 @@ class Candidate:
         return [(chains[key], amount) for key, amount in self.reservation.usage if amount and key in chains]
 
 
-def place(candidate: Candidate) -> tuple[bool, int, float, str]:
-    """A candidate's place (design §3): other queues first, lowest priority, newest admission, UID."""
+def place(candidate: Candidate) -> tuple[bool, int, float, float, str]:
+    """A candidate's place (design §3): other queues first, lowest priority, newest admission, UID.
+
+    Of those that were admitted in the same second the one that was created last comes first.
+    """
     reservation = candidate.reservation
-    assert reservation.workload is not None
-    return (
-        candidate.pool.own,
-        reservation.workload.priority,
-        -reservation.since,
-        reservation.holder,
-    )
+    workload = reservation.workload
+    assert workload is not None
+    since, created = reservation.since, workload.created
+    return (candidate.pool.own, workload.priority, -since, -created, reservation.holder)
 
 
 class Rule(Protocol):

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from admitter.engine.fairness import ENDLESS, Share, Shares
 from admitter.engine.ledger import Usage
 from admitter.engine.model import Workload
-from admitter.engine.policy import Preemption, Queue, Reclaim
+from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption import borrow, reclaim
 from admitter.engine.preemption.candidates import Candidate, place
 from admitter.engine.quota import Book, Node, Tree
@@ -75,16 +75,13 @@ class FairSharing:
         return self._fair_to(queue)
 
     def may_go(self, candidate: Candidate) -> bool:
-        """Whether its queue still borrows, and would still have no smaller share than the preemptor's."""
+        """Whether its queue borrows, keeps its own, and would still have no smaller share than the other."""
         if candidate.pool.own:
             return True
         chains = candidate.contested()
-        if not reclaim.exceeds(chain for chain, _ in chains):
+        if not reclaim.exceeds(chain for chain, _ in chains) or not borrow.spares(chains):
             return False
         name = candidate.pool.queue
-        owner = self._tree.queues.get(name)
-        if owner is not None and owner.preemption.reclaim is not Reclaim.NEVER and not borrow.spares(chains):
-            return False
         candidate.move(-1)
         self._shares.changed(name)
         fair = self._fair_to(name)
