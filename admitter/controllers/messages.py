@@ -31,7 +31,8 @@ def _shortage(refusal: Refusal, queue: str) -> str:
         case Reason.NEVER_FITS:
             return f"{subject}, which {queue} can never give: {tried}"
     nobody = "; nobody whom it may preempt would make room" if refusal.preempts else ""
-    return f"{subject} from {queue}: {tried}{nobody}"
+    shares = ", by the shares of their queues" if refusal.preempts and refusal.shared else ""
+    return f"{subject} from {queue}: {tried}{nobody}{shares}"
 
 
 def _flavor_sentence(refused: FlavorRefusal) -> str:
@@ -50,7 +51,8 @@ def _quota(refused: FlavorRefusal) -> str:
     most = _amount(refused.resource, refused.quota)
     if refused.quota == refused.own:
         return most
-    return f"{most} (of which {to_quantity(refused.resource, min(refused.own, refused.quota))} are its own)"
+    own = min(refused.own, refused.quota)
+    return f"{most} (of which {to_quantity(refused.resource, own) if own else 'none'} are its own)"
 
 
 def _amount(resource: str, amount: int) -> str:

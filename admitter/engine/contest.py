@@ -6,7 +6,7 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from admitter.engine.attempt import Combination
 from admitter.engine.explain import Refusal
@@ -136,7 +136,9 @@ class Contest:
             self._outlook.note(search)
             passed.add(self._hopeless(workload, queue, outcome))
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
-        return outcome if reduced is None else Verdict(reduced)
+        if reduced is not None:
+            return Verdict(reduced)
+        return replace(outcome, shared=outcome.preempts and self._tree.fair(self._root))
 
     def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
         """What to do without, if nobody can be evicted for all: a choice that can't be had alone, or all."""

@@ -62,6 +62,7 @@ class Refusal:
         pod_set: the name of that pod set, if the workload has several.
         flavors: every flavor tried, in order.
         preempts: whether its queue preempts, and nobody was found whose eviction would make room.
+        shared: whether what is borrowed is shared by weight there.
     """
 
     reason: Reason
@@ -71,6 +72,7 @@ class Refusal:
     pod_set: str = ""
     flavors: tuple[FlavorRefusal, ...] = ()
     preempts: bool = False
+    shared: bool = False
 
 
 def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:

@@ -128,11 +128,14 @@ def _documents(paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
             continue
         path = Path(given)
         files = sorted(p for p in path.rglob("*") if p.suffix in {".yaml", ".yml", ".json"})
+        if path.is_dir() and not files:
+            raise ManifestError(f"{path}: has no manifests in it (*.yaml, *.yml, *.json)")
         for file in files if path.is_dir() else [path]:
             try:
                 text = file.read_text()
             except (OSError, UnicodeDecodeError) as error:
-                raise ManifestError(f"{file}: can't be read: {error}") from error
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise ManifestError(f"{file}: can't be read: {reason}") from error
             yield from _parsed(str(file), text)
 
 

@@ -39,6 +39,9 @@ Json = dict[str, Any]
 Key = tuple[str, str]
 
 
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+"""Every namespace has its name as a label."""
+
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
@@ -223,7 +226,10 @@ class Simulator:
         uid = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
         self._lives[base] += gone
         created = metadata.get("creationTimestamp") or timestamp(time)
-        return {**metadata, "uid": uid, "resourceVersion": str(self._serial), "creationTimestamp": created}
+        completed: Json = {"uid": uid, "resourceVersion": str(self._serial), "creationTimestamp": created}
+        if kind == "Namespace":
+            completed["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
+        return {**metadata, **completed}
 
     def _store(self, kind: str) -> Store[ObjectView] | None:
         stores = {
@@ -289,7 +295,7 @@ class Simulator:
         """A namespace that is used exists."""
         if self.world.namespaces.get(("", name)) is None:
             self._serial += 1
-            labels = {"kubernetes.io/metadata.name": name}
+            labels = {NAME_LABEL: name}
             metadata = {"name": name, "uid": f"Namespace//{name}", "resourceVersion": str(self._serial)}
             self.world.namespaces.apply(parse_object({"metadata": metadata | {"labels": labels}}))
 

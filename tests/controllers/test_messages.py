@@ -7,7 +7,7 @@ from admitter.controllers.messages import waiting_message
 from admitter.engine.explain import Reason
 from admitter.engine.model import PodSet
 from admitter.engine.policy import Preemption, Strategy, WithinQueue
-from tests.engine.builders import SPOT_TAINT, engine, flavor, pods, queue, workload
+from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload
 
 SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
 ON_DEMAND = flavor("on-demand", type="on-demand")
@@ -74,12 +74,19 @@ def test_the_engines_reasons_are_those_of_the_conditions() -> None:
     assert {str(reason) for reason in Reason} <= {str(reason) for reason in WaitingReason}
 
 
-def test_that_nobody_can_be_preempted() -> None:
-    lower = Preemption(WithinQueue.LOWER_PRIORITY)
-    made = engine(flavor("f"), queue("total", {"cpu": {"f": "2"}}, preemption=lower))
+@pytest.mark.parametrize(
+    ("fair", "words"), [(False, "would make room"), (True, "would make room, by the shares of their queues")]
+)
+def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
+    policy = Preemption(WithinQueue.LOWER_PRIORITY)
+    made = engine(
+        flavor("f"),
+        cohort("all", limits={"cpu": {"f": "2"}}, fair=fair),
+        queue("total", {"cpu": {"f": "0"}}, cohort="all", preemption=policy),
+    )
     made.submit(workload("runs", pods(cpu="2"), queue="total"))
     made.submit(workload("asks", pods(cpu="1"), queue="total", created=1))
     assert waiting_message(made.cycle().refusals["asks"]) == (
-        "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu of f is in use; nobody whom it may "
-        "preempt would make room"
+        "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu (of which none are its own) of f is "
+        f"in use; nobody whom it may preempt {words}"
     )

@@ -369,3 +369,22 @@ def test_limit_ranges_default_as_in_a_cluster(tmp_path: Path, limit: Json, used:
     }
     result = simulate(tmp_path, *QUEUES, limits, without_requests("job"))
     assert result["clusterQueues"][0]["usage"]["default"]["cpu"]["used"] == used
+
+
+def test_the_example_of_sharing_by_weight() -> None:
+    example = bundled("manifests") / "examples" / "sharing.yaml"
+    result = json.loads(admitter("simulate", str(example), "-o", "json").stdout)
+    assert {queue["name"]: queue["admitted"] for queue in result["clusterQueues"]} == {
+        "team-a": 2,
+        "team-b": 4,
+    }
+    assert result["errors"] == []
+
+
+def test_a_folder_without_manifests_and_a_file_that_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("nothing")
+    answer = admitter("simulate", str(tmp_path))
+    assert (answer.returncode, "has no manifests in it" in " ".join(answer.stderr.split())) == (1, True)
+    answer = admitter("simulate", str(tmp_path / "missing.yaml"))
+    assert answer.returncode == 1
+    assert answer.stderr.strip().endswith("missing.yaml: can't be read: No such file or directory")
