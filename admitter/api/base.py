@@ -197,7 +197,10 @@ def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
 
 def problems_of(error: ValidationError) -> list[Problem]:
     """Each field that a model refuses, and why."""
-    return [Problem(_path(e["loc"]), _message(e["msg"])) for e in error.errors(include_url=False)]
+    found: dict[str, list[str]] = {}
+    for each in error.errors(include_url=False):
+        found.setdefault(_path(each["loc"]), []).append(each["msg"])
+    return [Problem(path, _message(texts)) for path, texts in found.items()]
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -212,7 +215,10 @@ def _path(location: tuple[int | str, ...]) -> str:
     return path
 
 
-def _message(text: str) -> str:
-    if text == "Field required":
+def _message(texts: list[str]) -> str:
+    """One sentence on a field; of a quantity, a text or an integer, each branch has complained."""
+    if len(texts) > 1 and texts[0] == "Input should be a valid string":
+        return "must be a whole number, or a text in quotes"
+    if texts == ["Field required"]:
         return "is missing"
-    return re.sub(r" or instance of \w+$", "", text.removeprefix("Value error, "))
+    return re.sub(r" or instance of \w+$", "", "; ".join(t.removeprefix("Value error, ") for t in texts))

@@ -138,6 +138,12 @@ def test_valid_manifests(kind: type[Resource], raw: Json) -> None:
         (ClusterQueue, manifest({}, "x" * 253), "metadata.name", "at most 63 characters"),
         (LocalQueue, manifest({}), "spec.clusterQueue", "is missing"),
         (
+            ClusterQueue,
+            queue(fairSharing={"weight": 0.3}),
+            "spec.fairSharing.weight",
+            "must be a whole number, or a text in quotes",
+        ),
+        (
             ResourceFlavor,
             manifest({"nodeLabels": {"a b": "c"}}),
             "spec.nodeLabels.a b.[key]",
