@@ -81,16 +81,15 @@ class Contest:
         """Take the turn of everybody who competes."""
         while self._field:
             entry = self._field.pop()
-            if not self._is_next(entry.workload):
-                pass  # somebody before him in his queue was woken meanwhile
-            elif entry.verdict is not None and entry.judged == self._decisions:
-                self._decide(entry.workload, entry.verdict, now, plan)
-            else:
-                self._judge_anew(entry)
+            if self._is_next(entry.workload):
+                if entry.verdict is not None and entry.judged == self._decisions:
+                    self._decide(entry.workload, entry.verdict, now, plan)
+                else:
+                    self._judge_anew(entry)
             self._enter(entry.workload.queue)
 
     def _is_next(self, workload: Workload) -> bool:
-        """Whether a workload is still the first of its queue that is to be tried."""
+        """Whether nobody who goes before a workload in its queue was woken since it began to compete."""
         pending = self._state.pending[workload.queue]
         return pending.candidate(self._tree.queues[workload.queue].strategy) is workload
 

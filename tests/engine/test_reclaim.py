@@ -174,14 +174,19 @@ def test_what_a_lending_limit_keeps_home_needs_no_reclaim() -> None:
     assert evicted(plan) == {"borrows": "one"}
 
 
-def test_an_owner_takes_its_quota_back_from_near_and_far_at_once() -> None:
-    made = engine(
+def near_and_far() -> Engine:
+    """An owner of 4, and two who own nothing: one below the same cohort, one above it."""
+    return engine(
         DEFAULT,
         cohort("right", "top"),
         cpus("far", "0", None, "top"),
         cpus("near", "0", None, "right"),
         cpus("owner", "4", RECLAIM, "right"),
     )
+
+
+def test_an_owner_takes_its_quota_back_from_near_and_far_at_once() -> None:
+    made = near_and_far()
     running(made, "in-far", 2, "far", since=1)
     running(made, "in-near", 2, "near", since=1)
     asks(made, "asks", 3, "owner")
@@ -189,13 +194,7 @@ def test_an_owner_takes_its_quota_back_from_near_and_far_at_once() -> None:
 
 
 def test_lower_priority_goes_before_nearer_relatives() -> None:
-    made = engine(
-        DEFAULT,
-        cohort("right", "top"),
-        cpus("far", "0", None, "top"),
-        cpus("near", "0", None, "right"),
-        cpus("owner", "4", RECLAIM, "right"),
-    )
+    made = near_and_far()
     running(made, "in-far", 2, "far", priority=0)
     running(made, "in-near", 2, "near", priority=9)
     asks(made, "asks", 2, "owner", priority=5)
