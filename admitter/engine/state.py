@@ -157,7 +157,7 @@ class State:
     def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """Quota became free in the plan: whoever may fit now is to be tried again.
 
-        In the queue itself that is everybody: it may be entitled now to take back what it lent.
+        In a queue that preempts that is everybody: it may be entitled now to take back what it lent.
 
         Returns:
             The queues in which somebody was woken.
@@ -168,7 +168,7 @@ class State:
             members.retry()
             names.add(members.queue)
         pending = self.pending.get(queue)
-        if pending is not None:
+        if pending is not None and self._preempts(queue):
             pending.wake()
             names.add(queue)
         if self.tree.fair(root):
