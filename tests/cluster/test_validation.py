@@ -25,6 +25,7 @@ def quota(minimum: Any, **more: Any) -> Json:
     return manifest
 
 
+BY_SHARE: Json = {"policy": "GuaranteedShare"}
 MIN = "spec.resources[0].flavors[0].quota.min"
 
 
@@ -51,6 +52,16 @@ MIN = "spec.resources[0].flavors[0].quota.min"
         (cluster_queue("tried", {}, queueingStrategy="LIFO"), ["spec.queueingStrategy", "BestEffortFIFO"]),
         (cluster_queue("x" * 253, {}), ["metadata.name", "at most 63 characters"]),
         (
+            cluster_queue("tried", {}, fairSharing={"weight": "-1"}),
+            ["spec.fairSharing.weight", '"-1"', "should match"],
+        ),
+        (
+            cluster_queue(
+                "tried", {}, preemption={"borrowWithinCohort": BY_SHARE | {"maxPriorityThreshold": 3}}
+            ),
+            ["maxPriorityThreshold means nothing with GuaranteedShare"],
+        ),
+        (
             {
                 "apiVersion": ADMITTER,
                 "kind": "ResourceFlavor",
@@ -74,6 +85,8 @@ MIN = "spec.resources[0].flavors[0].quota.min"
         "an unknown field",
         "an unknown strategy",
         "a name of 253 characters",
+        "a negative weight",
+        "a threshold of priority where it is ignored",
         "an unknown taint effect",
     ],
 )
@@ -107,3 +120,25 @@ def test_a_queue_that_breaks_a_rule_is_refused_on_update_too(installed: Cluster,
     with pytest.raises(KubectlError, match="share flavor a"):
         installed.run_kubectl("patch", "cq", namespace, "--type=merge", f"--patch={json.dumps(broken)}")
     installed.run_kubectl("delete", "cq", namespace)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        None,
+        {},
+        {"fairSharing": {"enabled": True, "weight": 2}},
+        {"fairSharing": {"weight": "500m"}},
+    ],
+    ids=["no spec", "empty", "a number", "a text"],
+)
+def test_cohorts_that_are_taken(installed: Cluster, spec: Json | None) -> None:
+    manifest: Json = {"apiVersion": ADMITTER, "kind": "Cohort", "metadata": {"name": "tried"}}
+    content = json.dumps(manifest if spec is None else manifest | {"spec": spec})
+    assert "tried" in installed.run_kubectl("create", "--dry-run=server", "-f-", content=content)
+
+
+def test_a_threshold_of_priority_is_taken_where_it_counts(installed: Cluster) -> None:
+    borrowing = {"policy": "LowerPriority", "maxPriorityThreshold": 3}
+    content = json.dumps(cluster_queue("tried", {}, preemption={"borrowWithinCohort": borrowing}))
+    assert "tried" in installed.run_kubectl("create", "--dry-run=server", "-f-", content=content)
