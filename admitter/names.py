@@ -26,6 +26,9 @@ CLUSTER_QUEUE_LABEL = f"{GROUP}/cluster-queue"
 FLAVORS_ANNOTATION = f"{GROUP}/flavors"
 """On an admitted Job's pods: resource to flavor, as JSON; what they use if their Workload is gone."""
 
+COUNTED_ANNOTATION = f"{GROUP}/counted"
+"""On an admitted Job's pods, as JSON: memory of their GPUs in GB, and the pool that they count in."""
+
 INJECTED_ANNOTATION = f"{GROUP}/injected"
 """On a Job: what the last admission put into its pod template, as JSON, so that the next can replace it."""
 
@@ -38,8 +41,29 @@ SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 SIMULATED_UNTIL_ANNOTATION = f"{GROUP}/simulated-until"
 """On any object of a simulation: how long after the start it is deleted."""
 
+GPU_MEMORY = f"{GROUP}/gpu-memory"
+"""A resource: memory of GPUs, in whole GB."""
+
+GPU_MEMORY_ALIASES = ("nos.nebuly.com/gpu-memory",)
+"""Other names of the same resource."""
+
+CAPACITY_LABEL = f"{GROUP}/capacity"
+"""On a pod of an elastic quota: whether it is in quota or over it."""
+
+CAPACITY_ALIAS_LABEL = "nos.nebuly.com/capacity"
+"""Another name of the same label, written too."""
+
+ELASTIC_QUOTA_QUEUE = "elastic-quota"
+"""As a queue name: the elastic quota of the namespace. Also the cohort of all elastic quotas."""
+
+EVICTION_TIME_ANNOTATION = f"{GROUP}/eviction-time"
+"""On a Job and its pods: when they will be evicted."""
+
 CONTROLLER_NAME = "admitter-controller"
 """The component that events name as their source."""
 
 SUSPEND_POLICY = "admitter-suspend-queued-jobs"
 """The MutatingAdmissionPolicy that keeps queued Jobs suspended until they are admitted."""
+
+MANAGE_ALL_JOBS_POLICY = "admitter-manage-all-jobs"
+"""The MutatingAdmissionPolicy that queues Jobs without a queue where an elastic quota manages all."""

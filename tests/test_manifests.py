@@ -5,6 +5,7 @@ from pathlib import Path
 
 from admitter import __version__, names
 from admitter.api import conditions
+from admitter.api.kinds import KINDS
 from admitter.install.apply import object_path
 from admitter.install.bundle import bundled, manifests
 
@@ -25,6 +26,35 @@ def test_policies_let_the_controllers_own_account_pass_and_no_other() -> None:
 def test_policies_match_the_queue_label() -> None:
     assert names.QUEUE_LABEL in texts_of("MutatingAdmissionPolicy")
     assert names.SUSPEND_POLICY in texts_of("MutatingAdmissionPolicy")
+    assert names.MANAGE_ALL_JOBS_POLICY in texts_of("MutatingAdmissionPolicy")
+    assert f"'{names.QUEUE_LABEL}': '{names.ELASTIC_QUOTA_QUEUE}'" in " ".join(
+        mutation["applyConfiguration"]["expression"]
+        for manifest in ALL
+        if manifest["kind"] == "MutatingAdmissionPolicy"
+        for mutation in manifest["spec"]["mutations"]
+    )
+
+
+def test_policies_know_gpu_memory_by_all_of_its_names() -> None:
+    known = str([names.GPU_MEMORY, *names.GPU_MEMORY_ALIASES])
+    lists = [
+        variable["expression"]
+        for manifest in ALL
+        if manifest["kind"] == "ValidatingAdmissionPolicy"
+        for variable in manifest["spec"].get("variables", ())
+        if variable["name"] == "gpuMemory"
+    ]
+    assert lists == [known, known]
+
+
+def test_every_kind_may_be_read_and_its_status_written_by_the_controller() -> None:
+    role = next(
+        m for m in ALL if m["kind"] == "ClusterRole" and m["metadata"]["name"] == names.SERVICE_ACCOUNT
+    )
+    own = [rule for rule in role["rules"] if rule["apiGroups"] == [names.GROUP]]
+    readable = next(rule["resources"] for rule in own if "watch" in rule["verbs"])
+    assert readable == [kind.plural for kind in KINDS]
+    assert [f"{plural}/status" for plural in readable] in [rule["resources"] for rule in own]
 
 
 def test_the_account_is_the_one_that_is_bound_and_deployed() -> None:

@@ -1,14 +1,17 @@
 """What the kinds have in common: strict models, quantities, selectors, and problems in readable form."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from admitter.api.durations import LONGEST_SECONDS, InvalidDurationError, parse_duration
 from admitter.engine.amounts import InvalidQuantityError, parse_quantity
+from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
 
 LONGEST_NAME = 63
 """Names of queues, flavors and workloads become label values."""
@@ -47,11 +50,45 @@ Quantity = Annotated[
 ]
 """A Kubernetes quantity that is not negative, such as 2, 500m or 36Gi."""
 
+
+def _a_duration(value: str | int) -> str | int:
+    try:
+        parse_duration(str(value))
+    except InvalidDurationError as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+Duration = Annotated[
+    str | int,
+    AfterValidator(_a_duration),
+    WithJsonSchema(
+        {
+            "x-kubernetes-int-or-string": True,
+            "pattern": r"^([0-9]{1,9}(\.[0-9]{1,9})?|([0-9]{1,9}(\.[0-9]{1,9})?(ms|s|m|h|d)){1,5})$",
+            "maxLength": 40,
+            "minimum": 0,
+            "maximum": LONGEST_SECONDS,
+        }
+    ),
+]
+"""A time span that is not negative: whole seconds, or a text such as 30s, 5m or 1h30m."""
+
 Name = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"),
 ]
 """The name of an object, short enough for a label value."""
+
+GeneratedName = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$"),
+]
+"""A name in a status: of an object, or with underscores of what is none, such as an elastic quota's queue."""
+
+NamespaceName = Annotated[
+    str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+]
 
 _QUALIFIED = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?"
 
@@ -70,6 +107,77 @@ def map_list(*keys: str, most: int) -> dict[str, Any]:
 def atomic_list(most: int) -> dict[str, Any]:
     """Schema of a list that is replaced as a whole."""
     return {"x-kubernetes-list-type": "atomic", "maxItems": most}
+
+
+SET_LIST: Final[dict[str, Any]] = {"x-kubernetes-list-type": "set"}
+"""Schema of a list of different texts."""
+
+
+def distinct(values: list[str]) -> list[str]:
+    """Validator of a list of different texts."""
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise ValueError(f"{value} is listed twice")
+        seen.add(value)
+    return values
+
+
+Place = tuple[int | str, ...]
+"""Where in a model a value is: names as in manifests, and indices."""
+
+
+def refuse(wrong: Iterable[tuple[Place, str]]) -> None:
+    """In a model's validator: refuse values that are deeper in the model, each by its own path.
+
+    Raises:
+        ValidationError: there are any.
+    """
+    errors = [
+        InitErrorDetails(type=PydanticCustomError("rule", text), loc=place, input=None)
+        for place, text in wrong
+    ]
+    if errors:
+        raise ValidationError.from_exception_data("rules", errors)
+
+
+_WHOLE = re.compile(r"\+?[0-9]+")
+
+
+def in_parts(resource: str, quantity: str | int | None) -> str | None:
+    """Why a quantity of GPU memory can't be; None if it can, or is of another resource.
+
+    With a suffix it would be a number of bytes in the eyes of some readers, and of GB in those of others.
+    """
+    if quantity is None or own_name(resource) != GPU_MEMORY or _WHOLE.fullmatch(str(quantity)):
+        return None
+    return f"{resource} is in whole GB: write a number like 40, not {quantity}"
+
+
+def named_twice(resources: Iterable[str]) -> str | None:
+    """Why resources can't stand side by side that are the same under different names; None if none are."""
+    names: dict[str, str] = {}
+    for resource in resources:
+        other = names.setdefault(own_name(resource), resource)
+        if other != resource:
+            return f"{other} and {resource} are two names of the same resource: use one of them"
+    return None
+
+
+def own_name(resource: str) -> str:
+    """A resource by Admitter's own name; GPU memory is known under others too."""
+    return GPU_MEMORY if resource in GPU_MEMORY_ALIASES else resource
+
+
+GRACE_PERIOD = "How long before its eviction a preempted Workload is told, such as 30s, 5m or 1h30m."
+MIN_RUNTIME = "How long a Workload has to have run before it may be preempted, such as 30s, 5m or 1h30m."
+
+
+class PreemptionTerms(Model):
+    """What Workloads are granted before they are evicted for others."""
+
+    grace_period: Duration = Field(default=0, description=GRACE_PERIOD)
+    min_runtime: Duration = Field(default=0, description=MIN_RUNTIME)
 
 
 class Expression(Model):

@@ -1,5 +1,6 @@
 """ClusterQueue: quota for a pool of resources, and who may use it (003, *Cluster Queue*)."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar, Self
 
@@ -12,10 +13,15 @@ from admitter.api.base import (
     LabelSelector,
     Model,
     Name,
+    Place,
+    PreemptionTerms,
     Quantity,
     Resource,
     ResourceName,
+    in_parts,
     map_list,
+    named_twice,
+    refuse,
 )
 from admitter.engine.amounts import parse_quantity
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
@@ -55,11 +61,14 @@ class Quota(Model):
         default=None, description="The most of an unused min that others may borrow. Absent: all of it."
     )
 
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.max is not None and parse_quantity(self.max) < parse_quantity(self.min):
-            raise ValueError(f"max {self.max} is less than min {self.min}")
-        return self
+    def wrong(self, resource: str) -> Iterator[tuple[Place, str]]:
+        """What is wrong with it as the quota of a resource."""
+        written = self.model_dump(by_alias=True).items()
+        parts = [((field,), why) for field, quantity in written if (why := in_parts(resource, quantity))]
+        if parts:
+            yield from parts
+        elif self.max is not None and parse_quantity(self.max) < parse_quantity(self.min):
+            yield (), f"max {self.max} is less than min {self.min}"
 
 
 class FlavorQuota(Model):
@@ -79,6 +88,15 @@ class ResourceQuota(Model):
         "flavor must list the same flavors in the same order: a pod set gets one flavor for all of them.",
         json_schema_extra=map_list("name", most=64),
     )
+
+    @model_validator(mode="after")
+    def _quotas_are_sound(self) -> Self:
+        refuse(
+            (("flavors", index, "quota", *place), wrong)
+            for index, flavor in enumerate(self.flavors)
+            for place, wrong in flavor.quota.wrong(self.name)
+        )
+        return self
 
 
 class FlavorFungibility(Model):
@@ -121,8 +139,8 @@ class BorrowWithinCohort(Model):
         return self
 
 
-class QueuePreemption(Model):
-    """Whom the queue's Workloads may preempt when they do not fit."""
+class QueuePreemption(PreemptionTerms):
+    """Whom the queue's Workloads may preempt when they do not fit, and what they are granted themselves."""
 
     within_cluster_queue: WithinQueue = Field(
         default=WithinQueue.NEVER,
@@ -178,7 +196,9 @@ class ClusterQueueSpec(Model):
         description="When a flavor that could do is passed over for the next one.",
     )
     preemption: QueuePreemption = Field(
-        default=QueuePreemption(), description="Whom the queue's Workloads may preempt when they do not fit."
+        default=QueuePreemption(),
+        description="Whom the queue's Workloads may preempt when they do not fit, and what they are granted "
+        "when others preempt them.",
     )
     fair_sharing: FairSharing = Field(
         default=FairSharing(),
@@ -195,6 +215,8 @@ class ClusterQueueSpec(Model):
         lists = {resource.name: [flavor.name for flavor in resource.flavors] for resource in self.resources}
         if len(lists) < len(self.resources):
             raise ValueError("resources: a resource is listed twice")
+        if wrong := named_twice(lists):
+            raise ValueError(f"resources: {wrong}")
         for name, flavors in lists.items():
             if len(set(flavors)) < len(flavors):
                 raise ValueError(f"resources: {name} lists a flavor twice")

@@ -1,10 +1,21 @@
 """Cohort: queues that share quota, under other cohorts or with quota of their own (003, *Cohort*)."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from admitter.api.base import AGE, Column, Conditions, Model, Name, Quantity, Resource, map_list
+from admitter.api.base import (
+    AGE,
+    Column,
+    Conditions,
+    Duration,
+    Model,
+    Name,
+    Quantity,
+    Resource,
+    map_list,
+    named_twice,
+)
 from admitter.api.cluster_queue import WEIGHT, ResourceQuota
 
 
@@ -17,6 +28,17 @@ class CohortFairSharing(Model):
         "top of a tree.",
     )
     weight: Quantity = Field(default=1, description=WEIGHT)
+
+
+class CohortPreemption(Model):
+    """The most that queues may grant their Workloads before these are evicted for others."""
+
+    grace_period: Duration | None = Field(
+        default=None, description="The longest gracePeriod, such as 30s, 5m or 1h30m. Absent: no cap."
+    )
+    min_runtime: Duration | None = Field(
+        default=None, description="The longest minRuntime, such as 30s, 5m or 1h30m. Absent: no cap."
+    )
 
 
 class CohortSpec(Model):
@@ -37,6 +59,16 @@ class CohortSpec(Model):
         description="Whether the tree shares what is borrowed by weight, and this cohort's weight among "
         "its siblings.",
     )
+    preemption: CohortPreemption = Field(
+        default=CohortPreemption(),
+        description="The most that queues below may grant their Workloads; what they grant beyond is cut.",
+    )
+
+    @model_validator(mode="after")
+    def _resources_are_different(self) -> Self:
+        if wrong := named_twice(resource.name for resource in self.resources):
+            raise ValueError(f"resources: {wrong}")
+        return self
 
 
 class CohortStatus(Model):

@@ -30,10 +30,12 @@ class ConditionType(StrEnum):
     """On a Workload: it had to stop, or must."""
     PREEMPTED = "Preempted"
     """On a Workload: it had to stop for another one, which the message names."""
+    EVICTION_PENDING = "EvictionPending"
+    """On a Workload: it will have to stop at the time that the message names, for the Workload it names."""
     FINISHED = "Finished"
     """On a Workload: its Job is over."""
     ACTIVE = "Active"
-    """On queues and flavors: whether they work."""
+    """On queues, elastic quotas and flavors: whether they work."""
 
 
 class WaitingReason(StrEnum):
@@ -63,6 +65,8 @@ class WaitingReason(StrEnum):
     """Its ClusterQueue has a stopPolicy."""
     CLUSTER_QUEUE_INACTIVE = "ClusterQueueInactive"
     """Its ClusterQueue does not work; the queue's condition Active says why."""
+    QUOTA_INACTIVE = "QuotaInactive"
+    """The elastic quota of its namespace is not in force; the quota's condition Active says why."""
     NAMESPACE_NOT_SELECTED = "NamespaceNotSelected"
     """Its ClusterQueue does not select its namespace."""
     NAMESPACE_TERMINATING = "NamespaceTerminating"
@@ -110,7 +114,7 @@ class FinishedReason(StrEnum):
 
 
 class ActiveReason(StrEnum):
-    """Whether a queue or flavor works: reasons of `Active`."""
+    """Whether a queue, elastic quota or flavor works: reasons of `Active`."""
 
     READY = "Ready"
     """It works."""
@@ -126,5 +130,11 @@ class ActiveReason(StrEnum):
     """The LocalQueue's ClusterQueue does not work, or is stopped."""
     COHORT_CYCLE = "CohortCycle"
     """The Cohort is its own ancestor; it stands alone until that is mended."""
+    CONFLICT = "Conflict"
+    """An older elastic quota governs one of its namespaces."""
+    NAMESPACE_NOT_FOUND = "NamespaceNotFound"
+    """It works, but names a namespace that does not exist."""
+    QUEUE_NAME_TAKEN = "QueueNameTaken"
+    """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts."""
     STOPPED = "Stopped"
     """It has a stopPolicy."""

@@ -3,8 +3,17 @@
 from admitter.api.base import Resource
 from admitter.api.cluster_queue import ClusterQueue
 from admitter.api.cohort import Cohort
+from admitter.api.elastic_quota import CompositeElasticQuota, ElasticQuota
 from admitter.api.local_queue import LocalQueue
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
 
-KINDS: tuple[type[Resource], ...] = (ResourceFlavor, Cohort, ClusterQueue, LocalQueue, Workload)
+KINDS: tuple[type[Resource], ...] = (
+    ResourceFlavor,
+    Cohort,
+    ClusterQueue,
+    LocalQueue,
+    ElasticQuota,
+    CompositeElasticQuota,
+    Workload,
+)

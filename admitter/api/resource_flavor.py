@@ -47,6 +47,15 @@ class ResourceFlavorSpec(Model):
         description="Tolerations that the Job's pods get on admission, so that users need not write them.",
         json_schema_extra=atomic_list(16),
     )
+    gpu_memory_gb: int | None = Field(
+        default=None,
+        alias="gpuMemoryGB",
+        ge=1,
+        le=2**31 - 1,
+        description="Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is "
+        "counted. Absent: the controller's default, 32 unless it is told otherwise.",
+        json_schema_extra={"format": "int32"},
+    )
 
 
 class ResourceFlavorStatus(Model):
@@ -66,6 +75,7 @@ class ResourceFlavor(Resource):
     short_name: ClassVar[str] = "rf"
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Node Labels", "string", ".spec.nodeLabels"),
+        Column("GPU GB", "integer", ".spec.gpuMemoryGB"),
         Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
         Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
         AGE,

@@ -6,8 +6,10 @@ from pydantic import Field, model_validator
 
 from admitter.api.base import (
     AGE,
+    LONGEST_NAME,
     Column,
     Conditions,
+    GeneratedName,
     LabelKey,
     LabelValue,
     Model,
@@ -139,7 +141,7 @@ class PodSetAssignment(Model):
     count: int = Field(
         ge=0, description="How many pods were admitted.", json_schema_extra={"format": "int32"}
     )
-    flavors: dict[ResourceName, Name] = Field(
+    flavors: dict[ResourceName, GeneratedName] = Field(
         default={}, max_length=64, description="The flavor that it got for each resource."
     )
     usage: dict[ResourceName, Quantity] = Field(
@@ -157,7 +159,15 @@ class PodSetAssignment(Model):
 class Admission(Model):
     """The quota that is reserved."""
 
-    cluster_queue: Name = Field(description="The ClusterQueue whose quota it is.")
+    cluster_queue: GeneratedName = Field(
+        description="The ClusterQueue whose quota it is, or the queue that an elastic quota is turned into."
+    )
+    pool: str | None = Field(
+        default=None,
+        max_length=LONGEST_NAME,
+        description="The name under which use is counted, if not by flavor: an elastic quota limits the sum "
+        "of its flavors.",
+    )
     pod_sets: list[PodSetAssignment] = Field(
         description="What each pod set got.", json_schema_extra=map_list("name", most=8)
     )
@@ -170,6 +180,11 @@ class Preemption(Model):
     name: Name = Field(description="Its name.")
     uid: str = Field(max_length=128, description="Its UID.")
     admission: Admission = Field(description="What it will get.")
+    evict_at: str | None = Field(
+        default=None,
+        description="Until when this one goes on. Absent: it was evicted at once.",
+        json_schema_extra={"format": "date-time"},
+    )
 
 
 class WorkloadStatus(Model):

@@ -4,6 +4,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from admitter import __version__
 from admitter.cli import sandbox
@@ -43,5 +44,7 @@ def main() -> None:
     try:
         app()
     except (ClusterError, SandboxError, DemoError, ManifestError) as error:
-        Console(stderr=True).print(f"[bold red]error:[/bold red] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(
+            f"[bold red]error:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True
+        )
         sys.exit(1)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from admitter.convert.gpus import GpuSettings, InvalidGpuSettingError, parse_settings
 from admitter.convert.workloads import RequeueBy
 
 Kubeconfig = Annotated[
@@ -25,3 +26,32 @@ RequeueOption = Annotated[
         "before it was preempted.",
     ),
 ]
+GpuMemoryOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Memory of a whole GPU, in GB, where its ResourceFlavor has no gpuMemoryGB.",
+        metavar="GB",
+    ),
+]
+GpuResourcesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A further resource that is GPUs: amd.com/gpu, or example.com/shard=8 for parts of 8 GB. "
+        "May be repeated. NVIDIA's GPUs, MIG devices and memory slices are known.",
+        metavar="NAME[=GB]",
+        show_default=False,
+    ),
+]
+
+
+def gpu_settings(memory: int, more: list[str] | None) -> GpuSettings:
+    """What counts as a GPU, by the options of a command.
+
+    Raises:
+        BadParameter: one of them says nothing usable.
+    """
+    try:
+        return parse_settings(memory, more or [])
+    except InvalidGpuSettingError as error:
+        raise typer.BadParameter(str(error), param_hint="--gpu-resource") from error

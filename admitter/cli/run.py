@@ -5,6 +5,7 @@ import contextlib
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
@@ -15,11 +16,19 @@ import typer
 import uvloop
 
 from admitter import __version__
-from admitter.cli.options import Context, Kubeconfig, RequeueOption
+from admitter.cli.options import (
+    Context,
+    GpuMemoryOption,
+    GpuResourcesOption,
+    Kubeconfig,
+    RequeueOption,
+    gpu_settings,
+)
 from admitter.cluster.transport import Transport
 from admitter.controllers.health import serve
 from admitter.controllers.manager import Manager
 from admitter.convert.workloads import RequeueBy
+from admitter.engine.model import GPU_MEMORY_GB
 
 HIGHEST_PORT: Final = 65535
 
@@ -33,6 +42,8 @@ def run(
         str, typer.Option(help="Where to answer /healthz, /readyz and /metrics: ADDRESS:PORT.")
     ] = "127.0.0.1:8080",
     requeue_by: RequeueOption = RequeueBy.CREATION,
+    gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
+    gpu_resource: GpuResourcesOption = None,
 ) -> None:
     """Run the controller until it is stopped.
 
@@ -42,16 +53,25 @@ def run(
     address, _, port = bind.rpartition(":")
     if not address or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise typer.BadParameter(f"{bind!r} is not ADDRESS:PORT", param_hint="--bind")
+    gpus = gpu_settings(gpu_memory_gb, gpu_resource)
     _log_to_stderr()
-    uvloop.run(_control(kubeconfig, context, address, int(port), requeue_by))
+    random = Random()  # noqa: S311  # spreads load only
+
+    def managing(transport: Transport) -> Manager:
+        return Manager(transport, lambda: datetime.now(UTC), random, requeue_by, gpus)
+
+    uvloop.run(_control(kubeconfig, context, address, int(port), managing))
 
 
 async def _control(
-    kubeconfig: Path | None, context: str | None, address: str, port: int, requeue_by: RequeueBy
+    kubeconfig: Path | None,
+    context: str | None,
+    address: str,
+    port: int,
+    managing: Callable[[Transport], Manager],
 ) -> None:
     async with await Transport.connect(kubeconfig, context) as transport:
-        random = Random()  # noqa: S311  # spreads load only
-        manager = Manager(transport, lambda: datetime.now(UTC), random, requeue_by)
+        manager = managing(transport)
         health = await serve(address, port, manager.ready.is_set)
         log.info(
             "starting",

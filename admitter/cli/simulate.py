@@ -9,10 +9,11 @@ import orjson
 import typer
 from rich.console import Console
 
-from admitter.cli.options import RequeueOption
+from admitter.api.durations import InvalidDurationError, parse_duration
+from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings
 from admitter.cli.progress import Progress
 from admitter.convert.workloads import RequeueBy
-from admitter.simulate.durations import InvalidDurationError, parse_duration
+from admitter.engine.model import GPU_MEMORY_GB
 from admitter.simulate.history import History
 from admitter.simulate.manifests import read
 from admitter.simulate.plot import PlotError, draw
@@ -28,7 +29,7 @@ class Output(StrEnum):
     EVENTS = "events"
 
 
-def simulate(
+def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     paths: Annotated[
         list[str],
         typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
@@ -44,6 +45,8 @@ def simulate(
         Output, typer.Option("--output", "-o", help="events: JSON lines while it runs.")
     ] = Output.TABLE,
     requeue_by: RequeueOption = RequeueBy.CREATION,
+    gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
+    gpu_resource: GpuResourcesOption = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -67,8 +70,9 @@ def simulate(
         end = None if until is None else parse_duration(until)
     except InvalidDurationError as error:
         raise typer.BadParameter(str(error), param_hint="--until") from error
+    gpus = gpu_settings(gpu_memory_gb, gpu_resource)
     timeline = read(paths)
-    simulator = Simulator(timeline, requeue_by)
+    simulator = Simulator(timeline, requeue_by, gpus)
     history = History(simulator.engine)
     events: list[Event] = []
     with Progress(len(timeline.changes), Console(stderr=True)) as progress:

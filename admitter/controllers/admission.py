@@ -6,6 +6,7 @@ is started (`admitter.controllers.jobs`).
 
 import asyncio
 import logging
+from math import ceil
 from typing import Final
 
 import structlog
@@ -16,12 +17,12 @@ from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.grace import GracePeriods
 from admitter.controllers.messages import waiting_message
 from admitter.controllers.remainders import Remainders
-from admitter.controllers.views import JobView, PodView, Preemption, WorkloadView, parse_workload
+from admitter.controllers.views import JobView, PodView, Preemption, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
-from admitter.convert import workloads
 from admitter.engine import model
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Eviction
@@ -49,28 +50,33 @@ class Admissions:
         engine: Engine,
         gate: Gate,
         reasons: WaitingReasons,
+        grace: GracePeriods,
         transport: Transport,
-        clock: status.Clock,
     ) -> None:
         self._world = world
         self._engine = engine
         self._gate = gate
+        self._grace = grace
         self._reasons = reasons
         self._transport = transport
-        self._clock = clock
         self._remainders = Remainders(world, engine, transport)
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
         self._wake = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """A Workload came, changed or went."""
+        self._grace.workload_changed(old, new)
+        if old is not None and new is not None and old.evict_at is not None and new.evicting:
+            self._reasons.evicted(new)
         if old is not None and new is None:
             self._keys.pop(old.uid, None)
             self._reasons.forget(old.key)
             self._engine.withdraw(old.uid)
+            self._engine.set_pods(old.uid, ())
             if old.admission is not None:
                 self._remainders.workload_gone(old)
             else:
@@ -82,7 +88,17 @@ class Admissions:
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
         self._remainders.pod_changed(old, new)
+        pod = new if new is not None else old
+        workload = self._world.workloads.get((pod.namespace, pod.workload)) if pod is not None else None
+        if workload is not None and workload.admission is not None:
+            self._set_pods(workload)
         self.wake()
+
+    def _set_pods(self, workload: WorkloadView) -> None:
+        """By the age of its pods an elastic quota's Workload is over quota, or is not."""
+        if workload.admission is not None and workload.admission.pool:
+            pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload.key) if pod.live)
+            self._engine.set_pods(workload.uid, tuple(pods))
 
     def job_changed(self, key: Key) -> None:
         """The Job of a Workload came, changed or went."""
@@ -129,6 +145,7 @@ class Admissions:
         # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
         known = self._competitor(workload, job, admission.queue)
         self._engine.reserve(workload.uid, admission, known, workload.since)
+        self._set_pods(workload)
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
         if workload.uid in self._refused:
@@ -160,7 +177,7 @@ class Admissions:
             if not waits or self._gate.check(preemptor, job) != wanted.admission.queue:
                 continue
             competing = self._competitor(preemptor, job, wanted.admission.queue)
-            if competing is not None and workloads.suits(wanted.admission, competing):
+            if competing is not None and self._gate.suits(wanted.admission, competing):
                 self._engine.evict(victim.uid, competing, wanted.admission)
 
     async def run(self) -> None:
@@ -175,7 +192,7 @@ class Admissions:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
-                plan = self._engine.cycle(int(self._clock().timestamp()))
+                plan = self._engine.cycle(int(self._grace.now().timestamp()))
                 for uid, refusal in plan.refusals.items():
                     self._reasons.want(self._keys[uid], Waiting(refusal.reason, waiting_message(refusal)))
                 for workload, admission in plan.admissions:
@@ -186,6 +203,19 @@ class Admissions:
                     self._writing[uid] = group.create_task(
                         self._evict(self._keys[uid], eviction, self._writing.get(uid))
                     )
+                for told in self._grace.unneeded():
+                    if told.uid not in self._writing:
+                        self._writing[told.uid] = group.create_task(self._spare(told))
+                self._wake_at(self._engine.due)
+
+    def _wake_at(self, due: float | None) -> None:
+        """Run a cycle when somebody may be preempted who may not yet."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due is not None:
+            left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
+            self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
 
     async def _admit(self, key: Key, workload: model.Workload, admission: Admission) -> None:
         try:
@@ -201,7 +231,7 @@ class Admissions:
         if view is None or self._competitor(view, self._world.job_of(key), workload.queue) != workload:
             return  # it changed after the decision: it competes again as what it is now
         raw = await self._transport.patch(
-            f"{workload_path(key)}/status", status.admitted(view, admission, self._clock())
+            f"{workload_path(key)}/status", status.admitted(view, admission, self._grace.now())
         )
         admitted = parse_workload(raw)
         self._world.workloads.apply(admitted)
@@ -263,7 +293,25 @@ class Admissions:
             self._pause(key, eviction.preemptor.uid, error)
         finally:
             current = self._world.workloads.get(key)
-            if current is None or current.uid != uid or not current.evicting:
+            if current is None or current.uid != uid or not (current.evicting or current.evict_at):
+                self._engine.spare(uid)
+            self._written(key, uid)
+
+    async def _spare(self, workload: WorkloadView) -> None:
+        """Write that a Workload need not go after all."""
+        key, uid = workload.key, workload.uid
+        try:
+            async with self._slots:
+                current = self._world.workloads.get(key)
+                if current is not None and current.uid == uid and current.evict_at and not current.evicting:
+                    body = status.spared(current, self._grace.now())
+                    raw = await self._transport.patch(f"{workload_path(key)}/status", body)
+                    self._world.workloads.apply(parse_workload(raw))
+        except ClusterError as error:
+            await self._failed("end of a grace period not written", key, uid, error)
+        finally:
+            current = self._world.workloads.get(key)
+            if current is not None and current.uid == uid and not (current.evicting or current.evict_at):
                 self._engine.spare(uid)
             self._written(key, uid)
 
@@ -272,11 +320,17 @@ class Admissions:
         if view is None or view.admission is None or view.evicting or preemptor is None:
             return  # it has gone, or goes already, or nobody needs its place any more
         by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission)
-        body = status.preempted(view, by, self._clock())
+        now = self._grace.now()
+        if eviction.grace:
+            until = at(ceil(now.timestamp() + eviction.grace))
+            body = status.told(view, by, until, now)
+        else:
+            body = status.preempted(view, by, now)
         evicted = parse_workload(await self._transport.patch(f"{workload_path(key)}/status", body))
         self._world.workloads.apply(evicted)
         self._reasons.evicted(evicted)
-        log.info("preempted", namespace=key[0], workload=key[1], by="/".join(preemptor))
+        what = "told to end" if eviction.grace else "preempted"
+        log.info(what, namespace=key[0], workload=key[1], by="/".join(preemptor))
 
     async def _settle(self, key: Key, uid: str) -> None:
         """Ask the API server, for as long as it takes, what has become of a write that failed."""

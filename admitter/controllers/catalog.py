@@ -7,18 +7,20 @@ admits nothing and shows the reason as its condition `Active`; what it lends and
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from admitter.api.base import Problem, problems
+from admitter.api.base import problems
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
-from admitter.controllers.views import Json, ObjectView
+from admitter.controllers.defects import Defect, raw, sentence
+from admitter.controllers.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.controllers.views import ObjectView
 from admitter.controllers.world import World
 from admitter.convert import definitions
+from admitter.convert.gpus import GpuSettings
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Requirement
-
-Defect = tuple[ActiveReason, str]
+from admitter.quotas.elastic import ANY_NODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +58,36 @@ _MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"
 
 
 class Catalog:
-    """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them."""
+    """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them.
 
-    def __init__(self, world: World, engine: Engine, changed: Callable[[str], None]) -> None:
+    Attributes:
+        gpus: what counts as a GPU.
+        elastic: the elastic quotas.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        engine: Engine,
+        gpus: GpuSettings,
+        changed: Callable[[str], None] = lambda _: None,
+        quotas_changed: QuotasChanged = lambda *_: None,
+    ) -> None:
         """Prepare; `flavor_changed` and `queue_changed` are to be called for every object.
 
         Args:
             world: where definitions are read.
             engine: where they go.
+            gpus: what counts as a GPU.
             changed: called with the name of each ClusterQueue whose rules changed.
+            quotas_changed: called with what changed of elastic quotas.
         """
+        self.gpus = gpus
+        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, quotas_changed)
         self._world = world
         self._engine = engine
         self._changed = changed
-        self._flavors: dict[str, Flavor] = {}
+        self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
         self._flavor_problems: dict[str, Defect] = {}
         self._cohort_problems: dict[str, Defect] = {}
         self._queues: dict[str, QueueEntry] = {}
@@ -92,11 +110,11 @@ class Catalog:
         flavor = None
         self._flavor_problems.pop(name, None)
         if view is not None:
-            found = problems(ResourceFlavor, _raw(view))
+            found = problems(ResourceFlavor, raw(view))
             if found:
-                self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, _sentence(found))
+                self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
             else:
-                flavor = definitions.flavor(ResourceFlavor.model_validate(_raw(view)))
+                flavor = definitions.flavor(ResourceFlavor.model_validate(raw(view)), self.gpus)
         if flavor == self._flavors.get(name):
             return
         if flavor is not None:
@@ -107,6 +125,8 @@ class Catalog:
         for queue, entry in sorted(self._queues.items()):
             if name in entry.flavors:
                 self.queue_changed(queue)
+        if self.elastic.uses(name):
+            self.elastic.refresh()
         if flavor is None:
             self._engine.remove_flavor(name)
 
@@ -121,7 +141,7 @@ class Catalog:
             if entry.problem is not None and entry.problem[0] is ActiveReason.INVALID_SPEC:
                 self._engine.stop_queue(name)
             else:
-                made = definitions.queue(name, ClusterQueue.model_validate(_raw(view)).spec)
+                made = definitions.queue(name, ClusterQueue.model_validate(raw(view)).spec)
                 self._engine.set_queue(replace(made, admits=entry.problem is None))
         self._changed(name)
 
@@ -129,13 +149,13 @@ class Catalog:
         """A Cohort was made, changed or removed."""
         view = self._world.cohorts.get(("", name))
         self._cohort_problems.pop(name, None)
-        found = problems(Cohort, _raw(view)) if view is not None else []
+        found = problems(Cohort, raw(view)) if view is not None else []
         if view is None:
             self._engine.remove_cohort(name)
         elif not found:  # an invalid one stays what it was
-            self._engine.set_cohort(definitions.cohort(name, Cohort.model_validate(_raw(view)).spec))
+            self._engine.set_cohort(definitions.cohort(name, Cohort.model_validate(raw(view)).spec))
         if found:
-            self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, _sentence(found))
+            self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
 
     def cohort_problem(self, name: str) -> Defect | None:
         """Why a Cohort does not share with what is above it."""
@@ -147,10 +167,10 @@ class Catalog:
         return self._cohort_problems.get(name)
 
     def _entry(self, view: ObjectView) -> QueueEntry:
-        found = problems(ClusterQueue, _raw(view))
+        found = problems(ClusterQueue, raw(view))
         if found:
-            return QueueEntry((ActiveReason.INVALID_SPEC, _sentence(found)))
-        spec = ClusterQueue.model_validate(_raw(view)).spec
+            return QueueEntry((ActiveReason.INVALID_SPEC, sentence(found)))
+        spec = ClusterQueue.model_validate(raw(view)).spec
         names = [(r, f.name) for r, resource in enumerate(spec.resources) for f in resource.flavors]
         problem = next((p for r, flavor in names if (p := self._flavor_of(r, flavor)) is not None), None)
         return QueueEntry(
@@ -161,17 +181,11 @@ class Catalog:
         )
 
     def _flavor_of(self, resource: int, flavor: str) -> Defect | None:
+        return self._flavor_defect(f"spec.resources[{resource}].flavors names {flavor}", flavor)
+
+    def _flavor_defect(self, field: str, flavor: str) -> Defect | None:
         if flavor in self._flavors:
             return None
-        field = f"spec.resources[{resource}].flavors names {flavor}"
         if flavor in self._flavor_problems:
             return ActiveReason.FLAVOR_INVALID, f"{field}: {self._flavor_problems[flavor][1]}"
         return ActiveReason.FLAVOR_NOT_FOUND, f"{field}: there is no such ResourceFlavor"
-
-
-def _raw(view: ObjectView) -> Json:
-    return {"metadata": {"name": view.name}, "spec": view.spec}
-
-
-def _sentence(found: list[Problem]) -> str:
-    return "; ".join(str(problem) for problem in found)

@@ -1,5 +1,6 @@
 """What a Job asks for, as the spec of its Workload."""
 
+from admitter.controllers.catalog import Catalog
 from admitter.controllers.injection import original_template
 from admitter.controllers.views import JobView, Json, WorkloadView
 from admitter.controllers.world import World
@@ -24,7 +25,7 @@ def workload_spec(job: JobView, world: World) -> Json:
     return spec
 
 
-def covers(workload: WorkloadView, job: JobView, world: World) -> bool:
+def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog) -> bool:
     """Whether what was admitted is enough for what the Job asks now.
 
     The template of a Job that runs can't change, so then only its number of pods counts.
@@ -38,10 +39,11 @@ def covers(workload: WorkloadView, job: JobView, world: World) -> bool:
     if asked | {"count": admitted["count"]} != dict(admitted):
         return False
     # The spec may have been another one when it was admitted: what counts is what is reserved.
-    count = workload.admission.pod_sets[0].count
-    requests = workloads.pod_set(asked).requests
-    reserved = {resource: amount * count for resource, amount in requests if amount * count}
-    return reserved == dict(workload.admission.pod_sets[0].usage)
+    assignment = workload.admission.pod_sets[0]
+    if any(catalog.flavor(name) is None for _, name in assignment.flavors):
+        return True  # nothing to compare with: whoever starts it finds that out
+    asking = workloads.pod_set(asked, catalog.gpus)
+    return workloads.pays(workload.admission, assignment, asking, catalog.flavor)
 
 
 def _pod_set(job: JobView, world: World) -> Json:

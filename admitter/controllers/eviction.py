@@ -12,6 +12,7 @@ from admitter.api.conditions import EvictedReason
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.catalog import Catalog
+from admitter.controllers.grace import is_over
 from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_pod, parse_workload
 from admitter.controllers.world import World, job_path, pods_path, workload_path
 from admitter.names import WORKLOAD_LABEL
@@ -33,6 +34,8 @@ class Eviction:
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
+        if is_over(workload, self._clock()):
+            return EvictedReason.PREEMPTED, "the time that it was granted is over"
         local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
         if local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain":
             return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped and drained"
@@ -43,7 +46,11 @@ class Eviction:
 
     async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
         """Write down that a Workload must stop; it keeps its quota."""
-        body = status.evicted(workload, reason, message, self._clock())
+        by = workload.preemption if reason is EvictedReason.PREEMPTED else None
+        if by is not None:
+            body = status.preempted(workload, by, self._clock())
+        else:
+            body = status.evicted(workload, reason, message, self._clock())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
         log.info("evicted", namespace=workload.namespace, workload=workload.name, reason=str(reason))

@@ -6,14 +6,16 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 
 from dataclasses import dataclass
 
-from admitter.api.conditions import WaitingReason
+from admitter.api.conditions import ActiveReason, WaitingReason
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert import workloads
 from admitter.convert.pod_sets import claims
 from admitter.convert.workloads import RequeueBy
-from admitter.engine.model import Workload
+from admitter.engine.model import Admission, Workload
+from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.quotas.elastic import Declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,11 @@ class Gate:
             InvalidQuantityError: its requests can't be counted.
         """
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
-        return workloads.workload(workload.uid, queue, workload.spec, age)
+        return workloads.workload(workload.uid, queue, workload.spec, age, self._catalog.gpus)
+
+    def suits(self, admission: Admission, competing: Workload) -> bool:
+        """Whether an admission that was promised is one that the Workload could be given as it is now."""
+        return workloads.suits(admission, competing, self._catalog.flavor)
 
     def check(self, workload: WorkloadView, job: JobView | None) -> str | Waiting:
         """The ClusterQueue to compete in, or why not.
@@ -87,14 +93,38 @@ class Gate:
         return None
 
     def _queue(self, workload: WorkloadView) -> str | Waiting:
-        name = workload.queue
-        local_queue = self._world.local_queues.get((workload.namespace, name))
+        name, namespace = workload.queue, workload.namespace
+        quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
+        if quota is not None:
+            return self._elastic(namespace, quota)
+        local_queue = self._world.local_queues.get((namespace, name))
         if local_queue is None:
-            where = f"namespace {workload.namespace}"
-            return Waiting(WaitingReason.QUEUE_NOT_FOUND, f"there is no LocalQueue {name} in {where}")
+            return self._without_queue(namespace, name)
         if local_queue.spec.get("stopPolicy", "None") != "None":
             return Waiting(WaitingReason.QUEUE_STOPPED, f"LocalQueue {name} is stopped")
         return self._cluster_queue(workload.namespace, local_queue)
+
+    def _without_queue(self, namespace: str, name: str) -> Waiting:
+        if name != ELASTIC_QUOTA_QUEUE:
+            words = f"there is no LocalQueue {name} in namespace {namespace}"
+            return Waiting(WaitingReason.QUEUE_NOT_FOUND, words)
+        problem = self._catalog.elastic.problem_in(namespace)
+        if problem is not None:
+            return Waiting(WaitingReason.QUOTA_INACTIVE, problem)
+        words = f"no ElasticQuota or CompositeElasticQuota is for namespace {namespace}"
+        return Waiting(WaitingReason.QUEUE_NOT_FOUND, words)
+
+    def _elastic(self, namespace: str, quota: Declared) -> str | Waiting:
+        problem = self._catalog.elastic.problem(quota.kind, (quota.namespace, quota.name))
+        if problem is not None and problem[0] is not ActiveReason.NAMESPACE_NOT_FOUND:
+            return Waiting(WaitingReason.QUOTA_INACTIVE, f"{quota}: {problem[1]}")
+        return self._going(namespace) or quota.queue
+
+    def _going(self, namespace: str) -> Waiting | None:
+        view = self._world.namespaces.get(("", namespace))
+        if view is None or view.terminating:
+            return Waiting(WaitingReason.NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted")
+        return None
 
     def _cluster_queue(self, namespace: str, local_queue: ObjectView) -> str | Waiting:
         name = str(local_queue.spec["clusterQueue"])
@@ -107,10 +137,10 @@ class Gate:
             return Waiting(WaitingReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
         if entry.stopped:
             return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped")
-        view = self._world.namespaces.get(("", namespace))
-        if view is None or view.terminating:
-            return Waiting(WaitingReason.NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted")
-        if not entry.selects(view.labels):
+        going = self._going(namespace)
+        if going is not None:
+            return going
+        if not entry.selects(self._world.labels_of(namespace)):
             words = f"ClusterQueue {name} does not select namespace {namespace} by its labels"
             return Waiting(WaitingReason.NAMESPACE_NOT_SELECTED, words)
         return name

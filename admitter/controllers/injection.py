@@ -12,8 +12,13 @@ import orjson
 from admitter.controllers.views import JobView, Json, WorkloadView
 from admitter.engine.model import Admission, Flavor, Toleration
 from admitter.names import (
+    CAPACITY_ALIAS_LABEL,
+    CAPACITY_LABEL,
     CLUSTER_QUEUE_LABEL,
+    COUNTED_ANNOTATION,
+    EVICTION_TIME_ANNOTATION,
     FLAVORS_ANNOTATION,
+    GPU_MEMORY,
     INJECTED_ANNOTATION,
     WORKLOAD_LABEL,
 )
@@ -36,7 +41,11 @@ def original_template(job: JobView) -> Json:
 
 
 def start_patch(
-    job: JobView, workload: WorkloadView, admission: Admission, flavors: Mapping[str, Flavor]
+    job: JobView,
+    workload: WorkloadView,
+    admission: Admission,
+    flavors: Mapping[str, Flavor],
+    capacity: str | None,
 ) -> Json:
     """The merge patch that unsuspends a Job on the flavors it was admitted to.
 
@@ -48,6 +57,7 @@ def start_patch(
         workload: its Workload.
         admission: the reservation of the Workload, whose only pod set is the Job's.
         flavors: every flavor of the admission, by name.
+        capacity: whether its pods will be in quota or over it; None outside of elastic quotas.
     """
     original = original_template(job)
     assignment = admission.pod_sets[0]
@@ -62,16 +72,35 @@ def start_patch(
     if tolerations != (job.template.get("tolerations") or []):
         spec["tolerations"] = tolerations
     metadata = {
-        "labels": {WORKLOAD_LABEL: workload.name, CLUSTER_QUEUE_LABEL: admission.queue},
-        "annotations": {FLAVORS_ANNOTATION: _json(dict(assignment.flavors))},
+        "labels": {WORKLOAD_LABEL: workload.name, CLUSTER_QUEUE_LABEL: admission.queue}
+        | _where_differing(job, "labels", dict.fromkeys((CAPACITY_LABEL, CAPACITY_ALIAS_LABEL), capacity)),
+        "annotations": {FLAVORS_ANNOTATION: _json(dict(assignment.flavors))}
+        | _where_differing(job, "annotations", {COUNTED_ANNOTATION: _counted(admission)}),
     }
+    annotations = {INJECTED_ANNOTATION: _json(injected)}
     return {
         "metadata": {
             "resourceVersion": str(job.version),
-            "annotations": {INJECTED_ANNOTATION: _json(injected)},
+            "annotations": annotations | ({EVICTION_TIME_ANNOTATION: None} if job.told else {}),
         },
         "spec": {"suspend": False, "template": {"metadata": metadata, "spec": spec}},
     }
+
+
+def _where_differing(job: JobView, part: str, wanted: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Those of some labels or annotations that a pod template does not have as they should be."""
+    present = job.template_metadata.get(part) or {}
+    return {name: value for name, value in wanted.items() if present.get(name) != value}
+
+
+def _counted(admission: Admission) -> str | None:
+    """What a pod's own requests do not tell of its use; None if they tell all."""
+    assignment = admission.pod_sets[0]
+    memory = dict(assignment.usage).get(GPU_MEMORY)
+    fields = {"pool": admission.pool} if admission.pool else {}
+    if memory is not None:
+        fields[GPU_MEMORY] = str(memory // assignment.count)
+    return _json(fields) if fields else None
 
 
 def _injected(job: JobView) -> dict[str, Any] | None:

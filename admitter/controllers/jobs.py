@@ -19,10 +19,17 @@ from admitter.controllers.derive import covers, workload_spec
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.eviction import Eviction
 from admitter.controllers.injection import start_patch
-from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_workload
+from admitter.controllers.marks import Marks
+from admitter.controllers.views import JobView, WorkloadView, at, parse_job, parse_workload
 from admitter.controllers.world import OWN, World, job_path, workload_name, workload_path
 from admitter.engine.amounts import InvalidQuantityError
-from admitter.names import API_VERSION, JOB_LABEL, QUEUE_LABEL
+from admitter.names import (
+    API_VERSION,
+    ELASTIC_QUOTA_QUEUE,
+    EVICTION_TIME_ANNOTATION,
+    JOB_LABEL,
+    QUEUE_LABEL,
+)
 
 WORKERS: Final = 16
 PAUSE_SECONDS: Final = 0.5
@@ -38,12 +45,14 @@ class Jobs:
         world: World,
         catalog: Catalog,
         events: Events,
+        marks: Marks,
         transport: Transport,
         clock: status.Clock,
     ) -> None:
         self._world = world
         self._catalog = catalog
         self._events = events
+        self._marks = marks
         self._transport = transport
         self._clock = clock
         self._eviction = Eviction(world, catalog, transport, clock)
@@ -70,6 +79,8 @@ class Jobs:
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
+        if self._is_unlabelled(job):
+            job = await self._adopt(job)
         if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
             return
         if not job.suspended:
@@ -110,6 +121,21 @@ class Jobs:
             return
         self._world.workloads.apply(parse_workload(raw))
 
+    def _is_unlabelled(self, job: JobView) -> bool:
+        """Whether a Job has no label, though an elastic quota manages all Jobs of its namespace."""
+        manages = job.queue is None and self._catalog.elastic.manages(job)
+        return manages and not job.finished and not job.deleting
+
+    async def _adopt(self, job: JobView) -> JobView:
+        """Queue a Job that no policy has queued at its creation."""
+        body = {
+            "metadata": {"resourceVersion": str(job.version), "labels": {QUEUE_LABEL: ELASTIC_QUOTA_QUEUE}},
+            "spec": {"suspend": True},
+        }
+        adopted = parse_job(await self._transport.patch(job_path(job.key), body))
+        self._world.jobs.apply(adopted)
+        return adopted
+
     def _is_going(self, namespace: str) -> bool:
         """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""
         view = self._world.namespaces.get(("", namespace))
@@ -148,11 +174,20 @@ class Jobs:
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
-        if not covers(workload, job, self._world):
+        if not covers(workload, job, self._world, self._catalog):
             words = "its Job asks for more, or for something else, than was admitted"
             await self._eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
         elif job.suspended and not job.deleting:
             await self._start(job, workload)
+        else:
+            await self._tell_when(job, workload)
+
+    async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
+        """The Job says when it will be evicted, if it will."""
+        until = status.timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
+        if job.told != until:
+            body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
+            self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
 
     async def _start(self, job: JobView, workload: WorkloadView) -> None:
         assert workload.admission is not None
@@ -164,7 +199,8 @@ class Jobs:
             return
         if job.status["startTime"] is not None:
             job = await self._eviction.forget_start(job)
-        body = start_patch(job, workload, workload.admission, flavors)
+        capacity = self._marks.of_next_pod(workload)
+        body = start_patch(job, workload, workload.admission, flavors, capacity)
         self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
         log.info("started", namespace=job.namespace, job=job.name)
 

@@ -14,17 +14,21 @@ from admitter.cluster.store import Key, Listener, Store, V
 from admitter.cluster.transport import Transport
 from admitter.controllers.admission import Admissions
 from admitter.controllers.catalog import Catalog
+from admitter.controllers.elastic_quotas import PLURALS, Place
 from admitter.controllers.events import Events
 from admitter.controllers.gate import Gate
+from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
+from admitter.controllers.marks import Marks
 from admitter.controllers.queues import Queues
 from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_name
+from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
-from admitter.names import SUSPEND_POLICY
+from admitter.names import ELASTIC_QUOTA_QUEUE, SUSPEND_POLICY
 
 log = structlog.get_logger(__name__)
 
@@ -38,17 +42,22 @@ class Manager:
         clock: Clock,
         random: Random,
         requeue_by: RequeueBy = RequeueBy.CREATION,
+        gpus: GpuSettings = DEFAULT_GPUS,
     ) -> None:
         self._transport = transport
         self._world = World()
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
         engine = Engine()
-        self._catalog = Catalog(self._world, engine, self._cluster_queue_rules_changed)
+        self._catalog = Catalog(
+            self._world, engine, gpus, self._cluster_queue_rules_changed, self._quotas_changed
+        )
         self._events = Events(transport, clock)
         self._reasons = WaitingReasons(self._world, self._events, transport, clock)
         gate = Gate(self._world, self._catalog, requeue_by)
-        self._admissions = Admissions(self._world, engine, gate, self._reasons, transport, clock)
-        self._jobs = Jobs(self._world, self._catalog, self._events, transport, clock)
+        self._marks = Marks(self._world, engine.capacity, transport)
+        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, transport, clock)
+        grace = GracePeriods(engine.ledger, clock, self._jobs.queue.add)
+        self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
         self.ready = asyncio.Event()
 
@@ -71,6 +80,7 @@ class Manager:
             group.create_task(self._reasons.run(), name="reasons")
             group.create_task(self._events.run(), name="events")
             group.create_task(self._queues.run(), name="queues")
+            group.create_task(self._marks.run(), name="marks")
             self.ready.set()
             log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
 
@@ -80,6 +90,9 @@ class Manager:
         _follow(world.flavors, self._flavor_changed)
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
+        self._catalog.elastic.refresh()
+        world.elastic_quotas.listen(self._elastic_quota_changed)
+        world.composite_elastic_quotas.listen(self._composite_quota_changed)
         _follow(world.workloads, self._workload_changed)
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
@@ -112,6 +125,35 @@ class Manager:
             self._queues.touch("localqueues", key)
         self._reconsider(self._world.workloads_in(name))
 
+    def _elastic_quota_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        self._quota_changed("ElasticQuota", old, new)
+
+    def _composite_quota_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        self._quota_changed("CompositeElasticQuota", old, new)
+
+    def _quota_changed(self, kind: str, old: ObjectView | None, new: ObjectView | None) -> None:
+        if old is None or new is None or old.spec != new.spec:
+            self._queues.touch(PLURALS[kind], _either(old, new).key)
+            self._catalog.elastic.refresh()
+            self._admissions.wake()
+
+    def _quotas_changed(self, namespaces: set[str], quotas: set[Place]) -> None:
+        """Elastic quotas came into force or went out of it, or what they say changed."""
+        for kind, key in quotas:
+            self._queues.touch(PLURALS[kind], key)
+        for namespace in sorted(namespaces):
+            quota = self._catalog.elastic.governing(namespace)
+            if quota is not None:
+                self._queues.usage_changed(quota.queue)
+                self._marks.touch_queue(quota.queue)
+            self._queues.touch("localqueues", (namespace, ELASTIC_QUOTA_QUEUE))
+            workloads = self._world.workloads_by_queue.get((namespace, ELASTIC_QUOTA_QUEUE))
+            self._reconsider(workloads)
+            for key in workloads:
+                self._marks.touch(key)
+            for key in self._world.jobs_by_namespace.get(namespace):
+                self._derive_again(key)
+
     def _local_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is not None and new is not None and old.spec == new.spec:
             return
@@ -126,6 +168,12 @@ class Manager:
         self._queues.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
         self._jobs.queue.add(_either(old, new).key)
+        for view in (old, new):
+            if view is not None and view.admission is not None and view.admission.pool:
+                self._marks.touch_queue(view.admission.queue)
+                self._marks.touch(view.key)
+            if view is not None and view.evict_at is not None:
+                self._marks.touch(view.key)
 
     def _job_changed(self, old: JobView | None, new: JobView | None) -> None:
         job = _either(old, new)
@@ -137,12 +185,19 @@ class Manager:
         pod = _either(old, new)
         self._admissions.pod_changed(old, new)
         self._queues.usage_changed(pod.usage.queue)
+        if pod.usage.pool:
+            self._marks.touch_queue(pod.usage.queue)
+        workload = self._world.workloads.get((pod.namespace, pod.workload))
+        if workload is not None and workload.evict_at is not None:
+            self._marks.touch(workload.key)
         if new is None or not new.live:
             self._jobs.queue.add((pod.namespace, pod.workload))
 
     def _namespace_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
+        if (old is None) != (new is None):
+            self._catalog.elastic.refresh()  # a composite quota may name it
 
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):

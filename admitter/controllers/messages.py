@@ -2,11 +2,19 @@
 
 from admitter.engine.amounts import to_quantity
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
+from admitter.quotas.elastic import ANY_NODE
+
+
+def title(queue: str) -> str:
+    """A queue of the engine as its users know it."""
+    kinds = {"eq": "ElasticQuota", "ceq": "CompositeElasticQuota"}
+    short, _, rest = queue.partition("_")
+    return f"{kinds[short]} {rest.replace('_', '/')}" if rest else f"ClusterQueue {queue}"
 
 
 def waiting_message(refusal: Refusal) -> str:
     """One sentence on what stopped a workload, naming queue, resource and flavors."""
-    queue = f"ClusterQueue {refusal.queue}"
+    queue = title(refusal.queue)
     resources = _listed(refusal.resources)
     match refusal.reason:
         case Reason.BEHIND_HEAD:
@@ -41,9 +49,19 @@ def _flavor_sentence(refused: FlavorRefusal) -> str:
             return f"the taint {refused.detail} of {refused.flavor} is not tolerated"
         case Rule.LABELS:
             return f"{refused.flavor} does not match {refused.detail}"
+        case Rule.LIMIT if refused.flavor == ANY_NODE:
+            return f"there are only {_quota(refused)} in all"
         case Rule.LIMIT:
-            return f"{refused.flavor} has only {_quota(refused)} in all"
-    return f"too much of the {_quota(refused)} of {refused.flavor} is in use"
+            return f"{refused.flavor} has only {_quota(refused)} in all{_needed(refused)}"
+    place = "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
+    return f"too much of the {_quota(refused)}{place} is in use{_needed(refused)}"
+
+
+def _needed(refused: FlavorRefusal) -> str:
+    """GPUs of another flavor have another amount of memory."""
+    if not refused.needed:
+        return ""
+    return f", where it would need {_amount(refused.resource, refused.needed)}"
 
 
 def _quota(refused: FlavorRefusal) -> str:

@@ -6,16 +6,21 @@ from typing import Any, Final
 
 import structlog
 
+from admitter.api.base import own_name
 from admitter.api.conditions import ActiveReason
 from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError
 from admitter.cluster.store import Key, Store
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
-from admitter.controllers.catalog import Catalog, Defect
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.defects import Defect
+from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
 from admitter.engine.ledger import Ledger
+from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.quotas.elastic import POOL
 
 PAUSE_SECONDS: Final = 1.0
 
@@ -46,6 +51,8 @@ class Queues:
             "localqueues": world.local_queues,
             "cohorts": world.cohorts,
             "resourceflavors": world.flavors,
+            "elasticquotas": world.elastic_quotas,
+            "compositeelasticquotas": world.composite_elastic_quotas,
         }
 
     def touch(self, plural: str, key: Key) -> None:
@@ -69,8 +76,12 @@ class Queues:
                 self._touch_queues_of(view)
 
     def usage_changed(self, cluster_queue: str) -> None:
-        """A ClusterQueue's use changed without a Workload changing."""
-        self.touch("clusterqueues", ("", cluster_queue))
+        """The use of a ClusterQueue, or of an elastic quota's queue, changed without a Workload changing."""
+        quota = self._catalog.elastic.of_queue(cluster_queue)
+        if quota is not None:
+            self.touch(PLURALS[quota.kind], (quota.namespace, quota.name))
+        else:
+            self.touch("clusterqueues", ("", cluster_queue))
 
     def _touch_queues_of(self, workload: WorkloadView) -> None:
         queue = (workload.namespace, workload.queue)
@@ -78,6 +89,9 @@ class Queues:
         local_queue = self._world.local_queues.get(queue)
         if local_queue is not None:
             self.usage_changed(local_queue.spec["clusterQueue"])
+        quota = self._catalog.elastic.governing(workload.namespace)
+        if quota is not None and workload.queue == ELASTIC_QUOTA_QUEUE:
+            self.usage_changed(quota.queue)
         if workload.admission is not None:
             self.usage_changed(workload.admission.queue)
 
@@ -101,7 +115,7 @@ class Queues:
             return
         namespace = f"/namespaces/{key[0]}" if key[0] else ""
         path = f"{OWN}{namespace}/{plural}/{key[1]}/status"
-        body = {"metadata": {"resourceVersion": str(view.version)}, "status": wanted}
+        body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
             store.apply(parse_object(await self._transport.patch(path, body)))
         except (ConflictError, NotFoundError):
@@ -116,6 +130,10 @@ class Queues:
                 return self._cluster_queue(view)
             case "localqueues":
                 return self._local_queue(view)
+            case "elasticquotas":
+                return self._elastic_quota("ElasticQuota", view)
+            case "compositeelasticquotas":
+                return self._elastic_quota("CompositeElasticQuota", view)
             case "cohorts":
                 return {"conditions": self._active(view, self._catalog.cohort_problem(view.name))}
         return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
@@ -133,11 +151,37 @@ class Queues:
             "flavors": self._usage(view),
         }
 
+    def _elastic_quota(self, kind: str, view: ObjectView) -> Json:
+        problem = self._catalog.elastic.problem(kind, view.key)
+        namespaces = view.spec.get("namespaces") or (view.namespace,)
+        governed = [
+            (namespace, ELASTIC_QUOTA_QUEUE)
+            for namespace in namespaces
+            if (quota := self._catalog.elastic.governing(namespace)) is not None
+            and (quota.kind, quota.namespace, quota.name) == (kind, *view.key)
+        ]
+        queue = self._catalog.elastic.governing(governed[0][0]) if governed else None
+        usage = self._ledger.used(queue.queue) if queue is not None else {}
+        limited = [*(view.spec.get("min") or ()), *(view.spec.get("max") or ())]
+        return {
+            "conditions": self._active(view, problem),
+            "used": {
+                name: to_quantity(name, usage.get((POOL, own_name(name)), 0))
+                for name in dict.fromkeys(limited)
+            },
+            "pendingWorkloads": sum(self._pending[q] for q in governed),
+            "admittedWorkloads": sum(self._admitted[q] for q in governed),
+        }
+
     def _local_queue(self, view: ObjectView) -> Json:
         name = view.spec["clusterQueue"]
         entry = self._catalog.queue(name)
         problem: Defect | None = None
-        if view.spec.get("stopPolicy", "None") != "None":
+        quota = self._catalog.elastic.governing(view.namespace)
+        if quota is not None and view.name == ELASTIC_QUOTA_QUEUE:
+            words = f"{quota} governs this namespace: Jobs with this queue name are its"
+            problem = (ActiveReason.QUEUE_NAME_TAKEN, words)
+        elif view.spec.get("stopPolicy", "None") != "None":
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
         elif self._world.cluster_queues.get(("", name)) is None:
             problem = (ActiveReason.CLUSTER_QUEUE_NOT_FOUND, f"ClusterQueue {name} does not exist")
@@ -166,3 +210,11 @@ class Queues:
                 quantities = {field: to_quantity(name, amount) for field, amount in use.items()}
                 flavors.setdefault(flavor["name"], []).append({"name": name, **quantities})
         return [{"name": name, "resources": resources} for name, resources in flavors.items()]
+
+
+def _merging(before: Json, wanted: Json) -> Json:
+    """A patch that leaves nothing in a map that is no longer in it."""
+    return {
+        name: {**dict.fromkeys(before.get(name) or ()), **value} if isinstance(value, dict) else value
+        for name, value in wanted.items()
+    }

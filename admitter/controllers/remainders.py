@@ -29,14 +29,14 @@ class Remainders:
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
         if new is not None and new.live and not self._covered(new):
-            self._engine.reserve(new.uid, new.usage)
+            self._engine.reserve(new.uid, new.usage, since=new.created)
         elif old is not None:
             self._engine.release(old.uid)
 
     def workload_gone(self, workload: WorkloadView) -> None:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted."""
         assert workload.admission is not None
-        self._engine.reserve(workload.uid, workload.admission)
+        self._engine.reserve(workload.uid, workload.admission, since=workload.since)
         gone = (workload.namespace, workload.name, workload.uid)
         self._unsettled[workload.key] = gone
         self.queue.add(gone)

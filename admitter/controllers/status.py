@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from admitter.api.conditions import ActiveReason, ConditionType, EvictedReason, FinishedReason, WorkloadState
+from admitter.controllers.messages import title
 from admitter.controllers.views import Json, Preemption, WorkloadView
 from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
@@ -46,7 +47,7 @@ def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) 
 
 def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Json:
     """The Workload may start: it holds its quota from here on."""
-    words = f"admitted by ClusterQueue {admission.queue}: {_flavors_in_words(admission)}"
+    words = f"admitted by {title(admission.queue)}: {_flavors_in_words(admission)}"
     changes = [
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
         condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
@@ -57,6 +58,7 @@ def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Jso
         changes.append(
             condition(ConditionType.PREEMPTED, False, ConditionType.ADMITTED, "admitted again", now)
         )
+    changes += _spared(workload, "admitted again", now)
     fields = {"admission": admission_json(admission), "preemption": None}
     return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
 
@@ -72,23 +74,52 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
     changes = [
         condition(ConditionType.EVICTED, True, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),
+        *_spared(workload, "evicted", now),
     ]
     return _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
 
 
 def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
     """As `evicted`, for another Workload; its place is kept by what is written here."""
-    words = f"preempted for Workload {by.key[0]}/{by.key[1]} in ClusterQueue {by.admission.queue}"
+    words = f"preempted for Workload {by.key[0]}/{by.key[1]} in {title(by.admission.queue)}"
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
     body["status"]["conditions"] = merged(body["status"]["conditions"], change)
-    body["status"]["preemption"] = {
+    body["status"]["preemption"] = _preemption(by) | {"evictAt": None}
+    return body
+
+
+def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime) -> Json:
+    """The Workload will have to stop for another one; it goes on until then."""
+    words = (
+        f"will be evicted at {timestamp(until)} for Workload {by.key[0]}/{by.key[1]} "
+        f"in {title(by.admission.queue)}"
+    )
+    change = condition(ConditionType.EVICTION_PENDING, True, EvictedReason.PREEMPTED, words, now)
+    fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
+    preemption = _preemption(by) | {"evictAt": timestamp(until)}
+    return _patch(workload, [change], state=WorkloadState.ADMITTED, preemption=preemption, **fields)
+
+
+def spared(workload: WorkloadView, now: datetime) -> Json:
+    """The Workload need not stop after all: nobody waits for its quota any more."""
+    changes = _spared(workload, "nobody waits for its quota any more", now)
+    return _patch(workload, changes, state=WorkloadState.ADMITTED, preemption=None)
+
+
+def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
+    """The end of a grace period, if one runs."""
+    kind = ConditionType.EVICTION_PENDING
+    return [condition(kind, False, "Over", words, now)] if workload.is_true(kind) else []
+
+
+def _preemption(by: Preemption) -> Json:
+    return {
         "namespace": by.key[0],
         "name": by.key[1],
         "uid": by.uid,
         "admission": admission_json(by.admission),
     }
-    return body
 
 
 def released(workload: WorkloadView, now: datetime) -> Json:
@@ -107,7 +138,7 @@ def released(workload: WorkloadView, now: datetime) -> Json:
 def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
     """The Workload's Job is over; what it held is free."""
     change = condition(ConditionType.FINISHED, True, reason, message, now)
-    return _patch(workload, [change], state=WorkloadState.FINISHED)
+    return _patch(workload, [change, *_spared(workload, "finished", now)], state=WorkloadState.FINISHED)
 
 
 def active(
@@ -115,7 +146,8 @@ def active(
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
     reason, message = problem or (ActiveReason.READY, "it works")
-    change = condition(ConditionType.ACTIVE, problem is None, reason, message, now)
+    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND}
+    change = condition(ConditionType.ACTIVE, works, reason, message, now)
     change["observedGeneration"] = generation
     return merged(conditions, change)
 
@@ -132,4 +164,4 @@ def _flavors_in_words(admission: Admission) -> str:
         for pod_set in admission.pod_sets
         for resource, amount in pod_set.usage
     ]
-    return ", ".join(words) or "it asks for nothing"
+    return ", ".join(words) or "it asks for nothing that is limited"

@@ -5,7 +5,7 @@ Everything else is dropped here, so that the stores stay small.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -15,8 +15,13 @@ from admitter.convert import workloads
 from admitter.convert.pod_requests import pod_requests
 from admitter.engine.model import Admission, Assignment
 from admitter.names import (
+    CAPACITY_ALIAS_LABEL,
+    CAPACITY_LABEL,
     CLUSTER_QUEUE_LABEL,
+    COUNTED_ANNOTATION,
+    EVICTION_TIME_ANNOTATION,
     FLAVORS_ANNOTATION,
+    GPU_MEMORY,
     INJECTED_ANNOTATION,
     JOB_LABEL,
     QUEUE_LABEL,
@@ -29,6 +34,11 @@ Json = dict[str, Any]
 def seconds(timestamp: str) -> float:
     """An API timestamp as seconds since the epoch."""
     return datetime.fromisoformat(timestamp).timestamp()
+
+
+def at(time: float) -> datetime:
+    """A time in seconds since the epoch as a moment, in UTC."""
+    return datetime.fromtimestamp(time, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +70,14 @@ class ObjectView(Meta):
     """An object that is read rarely: its labels, spec and status as they are.
 
     Attributes:
+        created: seconds since the epoch.
         terminating: whether its deletion has begun.
         body: for kinds without spec (PriorityClass, RuntimeClass), the fields at the top.
     """
 
     labels: Mapping[str, str]
     generation: int
+    created: float
     terminating: bool
     spec: Json
     status: Json
@@ -79,6 +91,7 @@ def parse_object(raw: Json) -> ObjectView:
         *_meta(metadata),
         labels=metadata.get("labels") or {},
         generation=metadata.get("generation", 0),
+        created=seconds(metadata["creationTimestamp"]),
         terminating="deletionTimestamp" in metadata,
         spec=raw.get("spec") or {},
         status=raw.get("status") or {},
@@ -95,6 +108,7 @@ class JobView(Meta):
         deleting: whether its deletion has begun.
         queue: the LocalQueue named by its label; None without one: not Admitter's business.
         injected: the record of what the last admission put into its template, as JSON.
+        told: the time at which it has been told that it will be evicted; empty if it has not.
         spec: `suspend`, `parallelism`, `completions` and the fields of the pod template that decide
             what its pods use and where they may run.
         template_metadata: labels and annotations of the pod template.
@@ -105,6 +119,7 @@ class JobView(Meta):
     deleting: bool
     queue: str | None
     injected: str
+    told: str
     spec: Json
     template_metadata: Json
     status: Json
@@ -206,6 +221,7 @@ def parse_job(raw: Json) -> JobView:
         deleting="deletionTimestamp" in metadata,
         queue=queue,
         injected=(metadata.get("annotations") or {}).get(INJECTED_ANNOTATION, ""),
+        told=(metadata.get("annotations") or {}).get(EVICTION_TIME_ANNOTATION, ""),
         spec={
             "suspend": spec.get("suspend", False),
             "parallelism": spec.get("parallelism", 1),
@@ -225,11 +241,15 @@ def parse_job(raw: Json) -> JobView:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """For whom a Workload was evicted, and what that one will get."""
+    """For whom a Workload was evicted, or will be, and what that one will get.
+
+    `evict_at` is until when the Workload may go on, in seconds since the epoch; None: it was evicted at once.
+    """
 
     key: Key
     uid: str
     admission: Admission
+    evict_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +263,7 @@ class WorkloadView(Meta):
         spec: as it is.
         admission: the quota it holds; None if it waits, and once it has finished.
         status: as it is.
+        capacity: what its label says: `in-quota`, `over-quota`, or nothing.
     """
 
     created: float
@@ -250,6 +271,7 @@ class WorkloadView(Meta):
     spec: Json
     admission: Admission | None
     status: Json
+    capacity: str = ""
 
     @property
     def queue(self) -> str:
@@ -278,6 +300,13 @@ class WorkloadView(Meta):
         return self.admission is not None and self.is_true("Evicted")
 
     @property
+    def evict_at(self) -> float | None:
+        """When it will have to, in seconds since the epoch; None if nobody has said so."""
+        if self.admission is None or not self.is_true("EvictionPending") or self.preemption is None:
+            return None
+        return self.preemption.evict_at
+
+    @property
     def preempted(self) -> float | None:
         """When it was preempted, in seconds since the epoch; None once it is admitted again."""
         return (
@@ -290,7 +319,12 @@ class WorkloadView(Meta):
         raw = self.status.get("preemption")
         if not raw:
             return None
-        return Preemption((raw["namespace"], raw["name"]), raw["uid"], workloads.admission(raw["admission"]))
+        return Preemption(
+            (raw["namespace"], raw["name"]),
+            raw["uid"],
+            workloads.admission(raw["admission"]),
+            seconds(raw["evictAt"]) if raw.get("evictAt") else None,
+        )
 
     def condition(self, kind: str) -> Json:
         """A condition; empty if it has none of that type."""
@@ -316,6 +350,7 @@ def parse_workload(raw: Json) -> WorkloadView:
         spec=raw["spec"],
         admission=workloads.admission(admission) if admission else None,
         status=status,
+        capacity=_capacity(metadata),
     )
 
 
@@ -325,36 +360,59 @@ class PodView(Meta):
 
     Attributes:
         workload: name of the Workload whose quota it uses.
+        created: seconds since the epoch.
         live: whether it still uses it: neither succeeded nor failed, and not gone.
         usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
+        capacity: as of a Workload.
+        told: as of a Job.
     """
 
     workload: str
+    created: float
     live: bool
     usage: Admission
+    capacity: str
+    told: str
 
 
 def parse_pod(raw: Json) -> PodView:
     """A view of a labelled pod."""
     metadata = raw["metadata"]
-    flavors = _flavors((metadata.get("annotations") or {}).get(FLAVORS_ANNOTATION, ""))
-    usage = tuple(
-        (resource, amount) for resource, amount in pod_requests(raw["spec"]).items() if resource in flavors
-    )
+    annotations = metadata.get("annotations") or {}
+    flavors = _texts(annotations.get(FLAVORS_ANNOTATION, ""))
+    counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
+    requests = pod_requests(raw["spec"]) | _gpu_memory(counted.get(GPU_MEMORY, ""))
+    usage = tuple((resource, amount) for resource, amount in requests.items() if resource in flavors)
     name = metadata["name"]
     labels = metadata["labels"]
     return PodView(
         *_meta(metadata),
         workload=labels[WORKLOAD_LABEL],
+        created=seconds(metadata["creationTimestamp"]),
         live=(raw.get("status") or {}).get("phase") not in {"Succeeded", "Failed"},
         usage=Admission(
-            labels.get(CLUSTER_QUEUE_LABEL, ""), (Assignment(name, 1, tuple(flavors.items()), usage),)
+            labels.get(CLUSTER_QUEUE_LABEL, ""),
+            (Assignment(name, 1, tuple(flavors.items()), usage),),
+            counted.get("pool", ""),
         ),
+        capacity=_capacity(metadata),
+        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
     )
 
 
-def _flavors(text: str) -> dict[str, str]:
-    """Resource to flavor; an annotation that somebody has spoilt names none."""
+def _capacity(metadata: Json) -> str:
+    """What an object's labels say of its capacity; nothing if they do not agree."""
+    labels = metadata.get("labels") or {}
+    said = {labels.get(CAPACITY_LABEL, ""), labels.get(CAPACITY_ALIAS_LABEL, "")}
+    return said.pop() if len(said) == 1 else ""
+
+
+def _gpu_memory(text: str) -> dict[str, int]:
+    return {GPU_MEMORY: int(text)} if text.isdecimal() else {}
+
+
+def _texts(text: str) -> dict[str, str]:
+    """A map written as JSON; an annotation that somebody has spoilt is empty."""
     try:
         parsed = orjson.loads(text) if text else {}
     except orjson.JSONDecodeError:

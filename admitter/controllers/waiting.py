@@ -52,7 +52,7 @@ class WaitingReasons:
 
     def evicted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has to stop."""
-        evicted = workload.condition("Evicted")
+        evicted = workload.condition("Evicted" if workload.evicting else "EvictionPending")
         self._events.record(subject(workload), evicted["reason"], evicted["message"])
 
     async def run(self) -> None:

@@ -1,6 +1,6 @@
 """Everything the controllers read: one store a kind, and the indexes over them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any, Final
 
@@ -41,6 +41,8 @@ class World:
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
         self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
         self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
+        self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
+        self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
         self.namespaces = self._keep("/api/v1/namespaces", parse_object)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
@@ -68,6 +70,11 @@ class World:
         workload = self.workloads.get(key)
         owner = workload.job[1] if workload is not None and workload.job is not None else None
         return next((job for job in jobs if job is not None and job.uid == owner), next(iter(jobs), None))
+
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """The labels of a namespace."""
+        view = self.namespaces.get(("", namespace))
+        return view.labels if view is not None else {}
 
     def pods_of(self, workload: Key) -> list[PodView]:
         """The labelled pods of a Workload."""

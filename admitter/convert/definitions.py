@@ -1,15 +1,19 @@
 """Flavors, ClusterQueues and Cohorts, from the API's models to the engine's values."""
 
-from admitter.api.base import LabelSelector
+from math import inf
+
+from admitter.api.base import LabelSelector, PreemptionTerms, own_name
 from admitter.api.cluster_queue import ClusterQueueSpec, ResourceQuota, WhenCanBorrow, WhenCanPreempt
 from admitter.api.cohort import CohortSpec
+from admitter.api.durations import parse_duration
 from admitter.api.resource_flavor import ResourceFlavor
+from admitter.convert.gpus import GpuSettings
 from admitter.engine.amounts import parse_quantity, to_amount
 from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
-from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota
+from admitter.engine.policy import Cohort, Fungibility, Group, Patience, Preemption, Queue, Quota
 
 
-def flavor(made: ResourceFlavor) -> Flavor:
+def flavor(made: ResourceFlavor, gpus: GpuSettings) -> Flavor:
     """A flavor."""
     return Flavor(
         made.metadata.name,
@@ -21,6 +25,7 @@ def flavor(made: ResourceFlavor) -> Flavor:
             )
             for t in made.spec.tolerations
         ),
+        made.spec.gpu_memory_gb or gpus.memory,
     )
 
 
@@ -29,7 +34,7 @@ def queue(name: str, spec: ClusterQueueSpec) -> Queue:
     groups: dict[tuple[str, ...], list[str]] = {}
     for resource in spec.resources:
         flavors = tuple(flavor.name for flavor in resource.flavors)
-        groups.setdefault(flavors, []).append(resource.name)
+        groups.setdefault(flavors, []).append(own_name(resource.name))
     borrowing = spec.preemption.borrow_within_cohort
     return Queue(
         name,
@@ -48,6 +53,7 @@ def queue(name: str, spec: ClusterQueueSpec) -> Queue:
             borrowing.max_priority_threshold,
         ),
         weight=parse_quantity(spec.fair_sharing.weight),
+        patience=patience(spec.preemption),
     )
 
 
@@ -55,23 +61,34 @@ def cohort(name: str, spec: CohortSpec) -> Cohort:
     """A cohort with quota or a parent of its own."""
     sharing = spec.fair_sharing
     weight = parse_quantity(sharing.weight)
-    return Cohort(name, spec.parent or "", _quotas(spec.resources), weight, sharing.enabled)
+    caps = spec.preemption
+    most = Patience(
+        inf if caps.grace_period is None else parse_duration(str(caps.grace_period)),
+        inf if caps.min_runtime is None else parse_duration(str(caps.min_runtime)),
+    )
+    return Cohort(name, spec.parent or "", _quotas(spec.resources), weight, sharing.enabled, most)
+
+
+def patience(terms: PreemptionTerms) -> Patience:
+    """What workloads are granted before they are preempted."""
+    return Patience(parse_duration(str(terms.grace_period)), parse_duration(str(terms.min_runtime)))
 
 
 def _quotas(resources: list[ResourceQuota]) -> dict[FlavorResource, Quota]:
     return {
-        (flavor.name, resource.name): Quota(
+        (flavor.name, own_name(resource.name)): Quota(
             to_amount(resource.name, flavor.quota.min),
-            _limit(resource.name, flavor.quota.max),
-            _limit(resource.name, flavor.quota.lending_limit),
+            limit(resource.name, flavor.quota.max),
+            limit(resource.name, flavor.quota.lending_limit),
         )
         for resource in resources
         for flavor in resource.flavors
     }
 
 
-def _limit(resource: str, limit: str | int | None) -> int | None:
-    return None if limit is None else to_amount(resource, limit)
+def limit(resource: str, quantity: str | int | None) -> int | None:
+    """A limit that may be absent."""
+    return None if quantity is None else to_amount(resource, quantity)
 
 
 def requirements(selector: LabelSelector | None) -> tuple[Requirement, ...] | None:

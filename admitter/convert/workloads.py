@@ -1,12 +1,28 @@
 """Workloads and their admissions, between JSON and the engine."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
+from admitter.api.base import own_name
+from admitter.convert.gpus import GpuSettings
 from admitter.engine.amounts import to_amount, to_quantity
-from admitter.engine.model import Admission, Assignment, PodSet, Requirement, Term, Toleration, Workload
+from admitter.engine.model import (
+    Admission,
+    Assignment,
+    Flavor,
+    PodSet,
+    Requirement,
+    Term,
+    Toleration,
+    Workload,
+)
+from admitter.names import GPU_MEMORY
 
 Json = dict[str, Any]
+
+Flavors = Callable[[str], Flavor | None]
+"""Finds a flavor by its name."""
 
 
 class RequeueBy(StrEnum):
@@ -25,7 +41,7 @@ class RequeueBy(StrEnum):
         return preempted if self is RequeueBy.EVICTION and preempted is not None else created
 
 
-def workload(uid: str, queue: str, spec: Json, created: float) -> Workload:
+def workload(uid: str, queue: str, spec: Json, created: float, gpus: GpuSettings) -> Workload:
     """What competes for quota.
 
     Args:
@@ -33,28 +49,36 @@ def workload(uid: str, queue: str, spec: Json, created: float) -> Workload:
         queue: the ClusterQueue it competes in.
         spec: of the Workload.
         created: what its age counts from, in seconds since the epoch.
+        gpus: what counts as a GPU.
 
     Raises:
         InvalidQuantityError: a request can't be counted.
     """
-    pod_sets = tuple(pod_set(raw) for raw in spec["podSets"])
+    pod_sets = tuple(pod_set(raw, gpus) for raw in spec["podSets"])
     return Workload(uid, queue, spec.get("priority", 0), created, pod_sets)
 
 
-def pod_set(raw: Json) -> PodSet:
-    """A pod set from a Workload's spec."""
-    requests = raw.get("requests") or {}
+def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:
+    """A pod set from a Workload's spec.
+
+    Raises:
+        InvalidQuantityError: a request can't be counted.
+    """
+    requests = {
+        own_name(name): to_amount(name, quantity) for name, quantity in (raw.get("requests") or {}).items()
+    }
     required = ((raw.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     ) or {}
     return PodSet(
         name=raw["name"],
         count=raw["count"],
-        requests=tuple((resource, to_amount(resource, requests[resource])) for resource in sorted(requests)),
+        requests=tuple(sorted(requests.items())),
         node_selector=tuple(sorted((raw.get("nodeSelector") or {}).items())),
         terms=tuple(_term(term) for term in required.get("nodeSelectorTerms") or ()),
         tolerations=tuple(_toleration(toleration) for toleration in raw.get("tolerations") or ()),
         min_count=raw.get("minCount"),
+        gpus=gpus.gpus(requests),
     )
 
 
@@ -76,7 +100,8 @@ def _toleration(raw: Json) -> Toleration:
 
 def admission(raw: Json) -> Admission:
     """An admission from a Workload's status; use in no flavor, which only a hand can write, is left out."""
-    return Admission(raw["clusterQueue"], tuple(_assignment(pod_set) for pod_set in raw["podSets"]))
+    pod_sets = tuple(_assignment(pod_set) for pod_set in raw["podSets"])
+    return Admission(raw["clusterQueue"], pod_sets, raw.get("pool") or "")
 
 
 def _assignment(raw: Json) -> Assignment:
@@ -89,6 +114,7 @@ def admission_json(made: Admission) -> Json:
     """An admission as it stands in a Workload's status."""
     return {
         "clusterQueue": made.queue,
+        **({"pool": made.pool} if made.pool else {}),
         "podSets": [
             {
                 "name": pod_set.name,
@@ -101,15 +127,36 @@ def admission_json(made: Admission) -> Json:
     }
 
 
-def suits(made: Admission, asking: Workload) -> bool:
+def suits(made: Admission, asking: Workload, flavors: Flavors) -> bool:
     """Whether an admission is one that a workload could be given: its own pod sets, queue and requests."""
     if made.queue != asking.queue or len(made.pod_sets) != len(asking.pod_sets):
         return False
     for assignment, pod_set in zip(made.pod_sets, asking.pod_sets, strict=True):
         least = pod_set.count if pod_set.min_count is None else pod_set.min_count
-        usage = {resource: amount * assignment.count for resource, amount in pod_set.requests}
         if assignment.name != pod_set.name or not least <= assignment.count <= pod_set.count:
             return False
-        if dict(assignment.usage) != {resource: amount for resource, amount in usage.items() if amount}:
+        if not pays(made, assignment, pod_set, flavors):
             return False
     return True
+
+
+def pays(made: Admission, assignment: Assignment, pod_set: PodSet, flavors: Flavors) -> bool:
+    """Whether what is reserved for a pod set is what so many of its pods request.
+
+    What no quota counts is not reserved: devices where memory of GPUs is counted, and in a quota that limits
+    the sum of its flavors whatever it does not name.
+
+    Args:
+        made: the reservation.
+        assignment: the part of it that is for the pod set.
+        pod_set: what asks.
+        flavors: finds a flavor by its name.
+    """
+    usage, by_flavor = dict(assignment.usage), dict(assignment.flavors)
+    for resource, name in by_flavor.items():
+        flavor = flavors(name)
+        if flavor is None or usage.get(resource) != pod_set.request(resource, flavor) * assignment.count:
+            return False
+    counted_by_memory = pod_set.gpus.resources if GPU_MEMORY in by_flavor else frozenset()
+    left = {name for name, amount in pod_set.requests if amount * assignment.count} - by_flavor.keys()
+    return bool(made.pool) or left <= counted_by_memory

@@ -32,14 +32,14 @@ class Slot:
         pod_set: the pod set.
         place: the place of the group in its queue.
         group: resources that get one flavor together.
-        wanted: what all of the pods ask of them; nothing is 0.
+        wanted: by flavor, what all of the pods ask of them; nothing is 0.
     """
 
     number: int
     pod_set: PodSet
     place: int
     group: Group
-    wanted: Mapping[str, int]
+    wanted: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,8 @@ class Attempt:
         return refusal
 
     def _use(self, slot: Slot, choice: Choice, sign: int) -> None:
-        for resource, amount in slot.wanted.items():
-            key = (choice.flavor, resource)
+        for resource, amount in slot.wanted[choice.flavor].items():
+            key = self._queue.key(choice.flavor, resource)
             self.usage[key] = self.usage.get(key, 0) + sign * amount
 
     def _choices(self, slot: Slot) -> Iterator[Choice]:
@@ -207,16 +207,19 @@ class Attempt:
             reason is Reason.INSUFFICIENT_QUOTA and self.refusal.reason is not reason
         ):
             several = len({each.number for each in self.slots}) > 1
+            wanted = slot.wanted[slot.group.flavors[0]]
             self.refusal = Refusal(
                 reason,
                 self._queue.name,
-                asked=tuple(slot.wanted.items()),
+                asked=tuple(wanted.items()),
                 pod_set=slot.pod_set.name if several else "",
                 flavors=refusals,
                 preempts=reason is Reason.INSUFFICIENT_QUOTA and self._queue.preemption.allowed,
             )
         others_may_help = others or len(self.picks) == len(self.slots)
-        shared = any(self.usage.get((f, r)) for f in slot.group.flavors for r in slot.wanted)
+        shared = any(
+            self.usage.get(self._queue.key(f, r)) for f in slot.group.flavors for r in slot.wanted[f]
+        )
         self._left = self._left - 1 if shared or others_may_help else 0
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
@@ -227,14 +230,14 @@ class Attempt:
         if refused is not None:
             return refused
         fits, borrows = True, False
-        for resource, amount in slot.wanted.items():
-            key = (name, resource)
+        for resource, amount in slot.wanted[name].items():
+            key = self._queue.key(name, resource)
             cell = self._book.cell(self._queue.name, key)
             needed = self.usage.get(key, 0) + amount
             if needed > cell.available():
                 fits = False
                 if needed > cell.ceiling():  # not even an empty tree has it: the stronger reason
-                    return FlavorRefusal(name, Rule.LIMIT, resource, cell.ceiling(), cell.own)
+                    return self._short(slot, name, Rule.LIMIT, resource)
             borrows |= cell.borrows(needed)
         alone = frozenset({(slot.number, slot.place, name)})
         if not fits and (not self._preempts or alone in self._passed):
@@ -243,8 +246,15 @@ class Attempt:
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""
-        for resource, amount in slot.wanted.items():
-            cell = self._book.cell(self._queue.name, (name, resource))
-            if self.usage.get((name, resource), 0) + amount > cell.available():
-                return FlavorRefusal(name, Rule.BUSY, resource, cell.ceiling(), cell.own)
+        for resource, amount in slot.wanted[name].items():
+            key = self._queue.key(name, resource)
+            if self.usage.get(key, 0) + amount > self._book.cell(self._queue.name, key).available():
+                return self._short(slot, name, Rule.BUSY, resource)
         raise AssertionError("a flavor is called busy that is free")
+
+    def _short(self, slot: Slot, name: str, rule: Rule, resource: str) -> FlavorRefusal:
+        """A resource is short in a flavor; if another flavor would need another amount, that is said too."""
+        cell = self._book.cell(self._queue.name, self._queue.key(name, resource))
+        asked = slot.wanted[name][resource]
+        needed = asked if asked != slot.wanted[slot.group.flavors[0]][resource] else 0
+        return FlavorRefusal(name, rule, resource, cell.ceiling(), cell.own, needed=needed)

@@ -29,11 +29,13 @@ class Eviction:
         victim: who.
         preemptor: for whom.
         admission: what the preemptor will get.
+        grace: for how long the victim may go on, in seconds.
     """
 
     victim: Reservation
     preemptor: Workload
     admission: Admission
+    grace: float = 0.0
 
 
 @dataclass(slots=True)
@@ -128,7 +130,7 @@ class Contest:
             if not outcome.preempting:
                 return Verdict(outcome)
             usage = tuple(outcome.usage.items())
-            search = Search(self._tree, self._ledger, queue, workload, usage)
+            search = Search(self._state.scene, queue, workload, usage)
             victims = search.victims()
             if victims:
                 return Verdict(outcome, victims)
@@ -143,7 +145,7 @@ class Contest:
         """What to do without, if nobody can be evicted for all: a choice that can't be had alone, or all."""
         together = frozenset(proposal.preempting)
         for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
-            if not Search(self._tree, self._ledger, queue, workload, usage).victims():
+            if not Search(self._state.scene, queue, workload, usage).victims():
                 return frozenset({choice})
         return together
 
@@ -190,7 +192,9 @@ class Contest:
     ) -> None:
         self._decisions += 1
         self._state.dequeue(workload.uid)
-        plan.evictions.extend(Eviction(victim, workload, admission) for victim in victims)
+        for victim in victims:
+            grace = self._tree.patience(victim.queue).grace
+            plan.evictions.append(Eviction(victim, workload, admission, grace))
         freed = self._ledger.evict_all(victims, workload.uid)
         borrowed = self._ledger.hold(workload, admission)
         plan.planned[workload.uid] = admission

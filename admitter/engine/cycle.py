@@ -8,10 +8,11 @@ rolled back by `release` and `spare`.
 from collections import defaultdict
 from dataclasses import replace
 
+from admitter.engine.capacity import Capacity
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import Hold, Reservation, fits
+from admitter.engine.ledger import Hold, Pod, Reservation, fits
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota import Node
@@ -30,8 +31,18 @@ class Engine:
 
     @property
     def changed(self) -> bool:
-        """Whether a cycle could decide anything."""
+        """Whether a cycle could decide anything, before the time of `due`."""
         return bool(self._state.changed or self._doubtful)
+
+    @property
+    def due(self) -> float | None:
+        """When a cycle could decide something though nothing else changes, in seconds since the epoch."""
+        return min(self._state.timers.values(), default=None)
+
+    @property
+    def capacity(self) -> Capacity:
+        """Who is over quota."""
+        return self._state.capacity
 
     @property
     def busy(self) -> bool:
@@ -146,6 +157,18 @@ class Engine:
             self._state.freed_by(before)
         self._doubt(admission.queue)
 
+    def set_pods(self, holder: str, pods: tuple[Pod, ...]) -> None:
+        """Set which pods of a holder there are, as they come and go: by their age some are over quota."""
+        reservation = self.ledger.held(holder)
+        if reservation is None:
+            self.ledger.set_pods(holder, pods)
+            return
+        queue = reservation.queue
+        before = self.capacity.planned(queue).holders()
+        self.ledger.set_pods(holder, pods)
+        if self.capacity.planned(queue).holders() != before:
+            self._state.exposed(queue, [key for key, _ in reservation.usage])  # others may be evicted now
+
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
         reservation = self.ledger.release(holder)
@@ -200,6 +223,8 @@ class Engine:
         """
         plan = Plan()
         state = self._state
+        state.scene.now = now
+        state.wake_due(now)
         doubtful, self._doubtful = self._doubtful, set()
         self._reexamine({name for queue in doubtful for name in self._relatives(queue)})
         changed, state.changed = state.changed, set()

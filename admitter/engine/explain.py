@@ -40,6 +40,8 @@ class FlavorRefusal:
         quota: the most of it that the queue could ever use: its own, what others could lend, its max.
         own: how much of that is the queue's own.
         detail: the taint, or the labels.
+        needed: how much of the resource all pods would need in this flavor, if it is not what they ask for
+            in the first one; else 0.
     """
 
     flavor: str
@@ -48,6 +50,7 @@ class FlavorRefusal:
     quota: int = 0
     own: int = 0
     detail: str = ""
+    needed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

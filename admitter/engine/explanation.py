@@ -118,11 +118,10 @@ class Explainer:
 
     def _flavors(self, pod_set: PodSet, queue: Queue) -> tuple[list[FlavorResource], list[FlavorRefusal]]:
         """What a pod set could use by taints and labels, and why not the rest."""
-        requests = {resource for resource, amount in pod_set.requests if amount}
         suiting: list[FlavorResource] = []
         others: list[FlavorRefusal] = []
         for group in queue.groups:
-            wanted = [resource for resource in group.resources if resource in requests]
+            wanted = [resource for resource in group.resources if pod_set.asks_for(resource)]
             for name in group.flavors if wanted else ():
                 refused = self._state.assigner.mismatch(pod_set, group, name)
                 if refused is None:
@@ -131,7 +130,9 @@ class Explainer:
                     others.append(refused)
         return suiting, others
 
-    def _amounts(self, pod_set: PodSet, queue: Queue, key: FlavorResource) -> Amounts:
+    def _amounts(self, pod_set: PodSet, queue: Queue, wanted: FlavorResource) -> Amounts:
+        flavor, resource = wanted
+        key = queue.key(flavor, resource)
         cell = self._book.cell(queue.name, key)
         available = max(0, cell.available())
         uncut = _free(cell)
@@ -144,8 +145,8 @@ class Explainer:
             if node not in mine
             for other in (self._book.at(node, key),)
         )
-        asked = dict(pod_set.requests)[key[1]] * pod_set.count
-        return Amounts(*key, asked, free, available - free, max(0, uncut - available), kept)
+        asked = pod_set.request(resource, self._state.flavors[flavor]) * pod_set.count
+        return Amounts(flavor, resource, asked, free, available - free, max(0, uncut - available), kept)
 
     def _evictable(self, workload: Workload, queue: Queue) -> set[str]:
         """Whom the policy would let it evict, in whichever flavor."""
@@ -156,9 +157,9 @@ class Explainer:
             if not isinstance(outcome, Proposal) or not outcome.preempting:
                 return found
             usage = tuple(outcome.usage.items())
-            search = Search(self._state.tree, self._state.ledger, queue, workload, usage)
+            search = Search(self._state.scene, queue, workload, usage)
             search.victims()
-            found |= search.considered
+            found |= search.considered()
             passed.add(frozenset(outcome.preempting))
 
     def _enders(self, workload: Workload, queue: Queue) -> list[str]:

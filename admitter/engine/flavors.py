@@ -17,6 +17,7 @@ from admitter.engine.matching import conflict, label_keys, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Workload
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota import Book
+from admitter.names import GPU_MEMORY
 
 
 @dataclass(slots=True)
@@ -56,20 +57,19 @@ class Assigner:
         """Forget what was worked out about flavors: one, or a queue, has changed."""
         self._keys.clear()
 
-    def interests(self, workload: Workload, queue: Queue) -> list[FlavorResource]:
-        """All that a decision on a workload may depend on."""
-        return [
-            (name, resource)
-            for group in queue.groups
-            for name in group.flavors
-            for resource in group.resources
-            if any(
-                amount and pod_set.count and self.mismatch(pod_set, group, name) is None
-                for pod_set in workload.pod_sets
-                for wanted, amount in pod_set.requests
-                if wanted == resource
-            )
-        ]
+    def interests(self, workload: Workload, queue: Queue) -> dict[FlavorResource, int]:
+        """All that a decision on a workload may depend on, and how much a pod set needs of it at least."""
+        found: dict[FlavorResource, int] = {}
+        for group in queue.groups:
+            for pod_set in workload.pod_sets:
+                wanted = [resource for resource in group.resources if pod_set.asks_for(resource)]
+                for name in group.flavors if wanted else ():
+                    if self.mismatch(pod_set, group, name) is None:
+                        for resource in wanted:
+                            key = queue.key(name, resource)
+                            needed = pod_set.request(resource, self._flavors[name]) * pod_set.count
+                            found[key] = min(found.get(key, needed), needed)
+        return found
 
     def assign(
         self,
@@ -90,7 +90,7 @@ class Assigner:
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
-        slots = _slots(workload, queue)
+        slots = _slots(workload, queue, self._flavors)
         preempts = preempts and queue.preemption.allowed
         attempt = Attempt(self._ground, queue, slots, passed, preempts=preempts)
         if not attempt.fill():
@@ -104,9 +104,12 @@ class Assigner:
         groups = {(flavor, r): g for g in queue.groups for flavor in g.flavors for r in g.resources}
         for assignment in admission.pod_sets:
             taken: dict[str, Flavor] = {}
+            usage = dict(assignment.usage)
             for resource, name in assignment.flavors:
                 group, pod_set = groups.get((name, resource)), pod_sets.get(assignment.name)
                 if group is None or pod_set is None or self.mismatch(pod_set, group, name) is not None:
+                    return False
+                if usage[resource] != pod_set.request(resource, self._flavors[name]) * assignment.count:
                     return False
                 if conflict(self._flavors[name], taken.values()) is not None:
                     return False
@@ -121,14 +124,20 @@ class Assigner:
         return mismatch(pod_set, self._flavors[name], keys)
 
 
-def _slots(workload: Workload, queue: Queue) -> list[Slot]:
+def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> list[Slot]:
     """All that has to be filled, in order: pod set by pod set, group by group."""
     slots = []
     for number, pod_set in enumerate(workload.pod_sets):
         asked = {resource: amount * pod_set.count for resource, amount in pod_set.requests}
         for place, group in enumerate(queue.groups):
-            wanted = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
-            if wanted:
+            fixed = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
+            wanted: Mapping[str, Mapping[str, int]] = dict.fromkeys(group.flavors, fixed)
+            if GPU_MEMORY in group.resources and pod_set.asks_for(GPU_MEMORY):
+                wanted = {
+                    name: fixed | {GPU_MEMORY: pod_set.request(GPU_MEMORY, flavors[name]) * pod_set.count}
+                    for name in group.flavors
+                }
+            if wanted[group.flavors[0]]:
                 slots.append(Slot(number, pod_set, place, group, wanted))
     return slots
 
@@ -136,34 +145,43 @@ def _slots(workload: Workload, queue: Queue) -> list[Slot]:
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
     """What an attempt that succeeded comes to."""
     total = {key: amount for key, amount in attempt.usage.items() if amount}
-    proposal = Proposal(Admission(queue.name, ()), total)
+    proposal = Proposal(Admission(queue.name, (), queue.pool), total)
     flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
     usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
     for slot, choice in zip(attempt.slots, attempt.picks, strict=True):
-        flavors[slot.number] += [(resource, choice.flavor) for resource in slot.wanted]
-        usage[slot.number] += slot.wanted.items()
+        wanted = slot.wanted[choice.flavor]
+        flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
+        usage[slot.number] += wanted.items()
         proposal.borrowing |= choice.borrows
     for passed, slot in attempt.preempting().items():
-        proposal.preempting[passed] = tuple(((passed[2], r), amount) for r, amount in slot.wanted.items())
+        wanted = slot.wanted[passed[2]]
+        proposal.preempting[passed] = tuple((queue.key(passed[2], r), n) for r, n in wanted.items())
     proposal.admission = Admission(
         queue.name,
         tuple(
             Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
             for number, pod_set in enumerate(workload.pod_sets)
         ),
+        queue.pool,
     )
     return proposal
 
 
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:
-    """Refuse what a queue does not count at all; a request of zero is no request."""
+    """Refuse what a queue does not count at all; a request of zero is no request.
+
+    Where memory of GPUs is counted, the GPUs that it belongs to are.
+    """
+    if queue.lenient:
+        return None
     covered = queue.covered()
+    by_memory = GPU_MEMORY in covered
     missing, asked = [], False
     for pod_set in workload.pod_sets:
         for resource, amount in pod_set.requests:
             if amount and pod_set.count:
                 asked = True
-                if resource not in covered:
+                if resource not in covered and not (by_memory and resource in pod_set.gpus.resources):
                     missing.append(resource)
     if missing:
         return Refusal(Reason.RESOURCE_NOT_COVERED, queue.name, resources=tuple(sorted(set(missing))))

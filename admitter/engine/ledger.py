@@ -16,6 +16,9 @@ from admitter.engine.quota import Book, Tree
 
 Usage = tuple[tuple[FlavorResource, int], ...]
 
+Pod = tuple[float, str]
+"""When a pod was created, in seconds since the epoch, and its name."""
+
 
 def summed(admission: Admission) -> Usage:
     """The use of an admission, each flavor and resource once."""
@@ -66,7 +69,14 @@ class Hold:
 
 
 class Ledger:
-    """Reservations and holds."""
+    """Reservations and holds.
+
+    Attributes:
+        real: what is in use.
+        planned: what will be, once all who have to go have gone and all who were promised a place are in.
+        holds: places that are kept, by the UID of whom they are kept for.
+        revisions: a number for each queue that changes with what is reserved in it.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self.real = Book(tree)
@@ -76,6 +86,23 @@ class Ledger:
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
         self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
+        self._pods: dict[str, tuple[Pod, ...]] = {}
+        self.revisions: Counter[str] = Counter()
+
+    def pods(self, holder: str) -> tuple[Pod, ...]:
+        """The pods of a holder, as far as they are known."""
+        return self._pods.get(holder, ())
+
+    def set_pods(self, holder: str, pods: tuple[Pod, ...]) -> None:
+        """Set which pods of a holder there are."""
+        if pods != self._pods.get(holder, ()):
+            if pods:
+                self._pods[holder] = pods
+            else:
+                del self._pods[holder]
+            reservation = self._reservations.get(holder)
+            if reservation is not None:
+                self.revisions[reservation.queue] += 1
 
     def held(self, holder: str) -> Reservation | None:
         """What a holder has reserved."""
@@ -114,6 +141,7 @@ class Ledger:
             In what a subtree borrows now that did not before, by the plan.
         """
         self.release(reservation.holder)
+        self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._in_queue[reservation.queue][reservation.holder] = reservation
         self.real.add(reservation.queue, reservation.usage)
@@ -121,6 +149,7 @@ class Ledger:
 
     def amend(self, reservation: Reservation) -> None:
         """Set what is known of a holder whose use stays the same."""
+        self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._in_queue[reservation.queue][reservation.holder] = reservation
 
@@ -128,6 +157,7 @@ class Ledger:
         """Free what a holder has reserved; returns it."""
         reservation = self._reservations.pop(holder, None)
         if reservation is not None:
+            self.revisions[reservation.queue] += 1
             in_queue = self._in_queue[reservation.queue]
             del in_queue[holder]
             if not in_queue:
@@ -142,12 +172,14 @@ class Ledger:
         if holder not in self._evicting:
             reservation = self._reservations[holder]
             self.planned.add(reservation.queue, reservation.usage, -1)
+            self.revisions[reservation.queue] += 1
         self._evicting[holder] = preemptor
 
     def evict_all(self, victims: Iterable[Reservation], preemptor: str) -> dict[str, Usage]:
         """Plan without some holders that nobody evicts yet; returns what that frees, by queue."""
         sums: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
         for victim in victims:
+            self.revisions[victim.queue] += 1
             freed = sums[victim.queue]
             for key, amount in victim.usage:
                 freed[key] += amount
@@ -162,6 +194,7 @@ class Ledger:
         if self._evicting.pop(holder, None) is not None:
             reservation = self._reservations[holder]
             self.planned.add(reservation.queue, reservation.usage)
+            self.revisions[reservation.queue] += 1
 
     def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `reserve` does."""

@@ -5,6 +5,9 @@ Everything is hashable, so that workloads of equal shape can be recognised as on
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from admitter.names import GPU_MEMORY
 
 FlavorResource = tuple[str, str]
 """A flavor's name and a resource's name: the unit in which quota is counted."""
@@ -89,15 +92,40 @@ class Requirement:
 Term = tuple[Requirement, ...]
 """A node selector term: all of its requirements must match."""
 
+GPU_MEMORY_GB: Final = 32
+"""Memory of a whole GPU of which nothing else is known (000, *GPU memory limits*)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """One kind of hardware: the labels and taints of its nodes, and the tolerations it brings along."""
+    """One kind of hardware: the labels and taints of its nodes, and the tolerations it brings along.
+
+    `gpu_memory` is what one whole GPU of it has, in GB.
+    """
 
     name: str
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    gpu_memory: int = GPU_MEMORY_GB
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The GPUs that one pod requests, in whichever form.
+
+    Attributes:
+        whole: how many whole ones.
+        sliced: the memory of parts of one, in GB.
+        resources: the names under which they are requested.
+    """
+
+    whole: int = 0
+    sliced: int = 0
+    resources: frozenset[str] = frozenset()
+
+
+NO_GPUS: Final = Gpus()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +140,7 @@ class PodSet:
         terms: required node affinity; one of the terms must match. None: any node.
         tolerations: of its pods.
         min_count: with how many pods it can do; None: with `count` alone.
+        gpus: those among the requests of one pod.
     """
 
     name: str
@@ -121,6 +150,19 @@ class PodSet:
     terms: tuple[Term, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     min_count: int | None = None
+    gpus: Gpus = NO_GPUS
+
+    def request(self, resource: str, flavor: Flavor) -> int:
+        """What one pod uses of a resource; of GPU memory, how much depends on the flavor."""
+        if resource == GPU_MEMORY:
+            return self.gpus.whole * flavor.gpu_memory + self.gpus.sliced
+        return dict(self.requests).get(resource, 0)
+
+    def asks_for(self, resource: str) -> bool:
+        """Whether it uses any of a resource."""
+        if resource == GPU_MEMORY:
+            return bool(self.count and (self.gpus.whole or self.gpus.sliced))
+        return bool(self.count and dict(self.requests).get(resource))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +201,18 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A reservation of quota in a queue."""
+    """A reservation of quota in a queue.
+
+    With a `pool` use counts under that name, whatever the flavor.
+    """
 
     queue: str
     pod_sets: tuple[Assignment, ...]
+    pool: str = ""
 
     def usage(self) -> Iterator[tuple[FlavorResource, int]]:
         """What it holds; the same flavor and resource may come more than once."""
         for assignment in self.pod_sets:
             flavors = dict(assignment.flavors)
             for resource, amount in assignment.usage:
-                yield (flavors[resource], resource), amount
+                yield (self.pool or flavors[resource], resource), amount

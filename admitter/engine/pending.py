@@ -7,7 +7,7 @@ that its refusal depended on. So a cycle costs as much as there are classes, not
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import NO_SHARE, Share
@@ -17,6 +17,8 @@ from admitter.engine.quota import Node
 
 Shape = tuple[int, tuple[PodSet, ...]]
 Rank = tuple[int, float, str]
+Needs = list[tuple[FlavorResource, int]]
+"""How much must be free of one flavor and resource at least."""
 
 
 class Class:
@@ -35,7 +37,7 @@ class Class:
         self.queue = queue
         self.members: dict[str, Workload] = {}
         self.parked: Refusal | None = None
-        self.needs: list[tuple[FlavorResource, int]] = []
+        self.needs: Needs = []
         self.refusal: Refusal | None = None
         self.share = NO_SHARE
         self._heap: list[tuple[Rank, str]] = []
@@ -197,6 +199,13 @@ class Pending:
         """The queue uses more than before: of that something might be evicted."""
         for members in self._classes.values():
             members.needs = []
+
+    def wake_if(self, entitled: Callable[[Needs], bool]) -> bool:
+        """Wake those of whom it is not known what they need, or who are entitled to it; if there are any."""
+        found = [m for m in self._classes.values() if not m.needs or entitled(m.needs)]
+        for members in found:
+            members.wake()
+        return bool(found)
 
     def stir(self, share: Share) -> bool:
         """Wake those to whom a queue of some share might have to give; returns whether there are any."""

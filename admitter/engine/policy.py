@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from math import inf
+from typing import Final
 
 from admitter.engine.model import FlavorResource
 
@@ -81,6 +83,27 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
+class Patience:
+    """What is granted to workloads that may be preempted, in seconds.
+
+    Attributes:
+        grace: how long before its end a preempted one is told.
+        runtime: how long one has to have held its quota before it may be preempted.
+    """
+
+    grace: float = 0.0
+    runtime: float = 0.0
+
+    def at_most(self, other: "Patience") -> "Patience":
+        """The lesser of both."""
+        return Patience(min(self.grace, other.grace), min(self.runtime, other.runtime))
+
+
+NO_PATIENCE: Final = Patience()
+ANY_PATIENCE: Final = Patience(inf, inf)
+
+
+@dataclass(frozen=True, slots=True)
 class Fungibility:
     """When a flavor that could do is passed over for the next one.
 
@@ -116,6 +139,9 @@ class Queue:
         admits: False for a queue that lends and counts what it uses, but admits nothing.
         weight: with fair sharing, how much more than a queue of weight 1 it may borrow; 0: only what nobody
             else wants.
+        pool: a name under which use of all flavors counts together, and `quotas` are; empty: each by itself.
+        lenient: whether what it does not count is not limited either, instead of refused.
+        patience: what its workloads are granted before they are preempted.
     """
 
     name: str
@@ -127,6 +153,13 @@ class Queue:
     preemption: Preemption = Preemption()
     admits: bool = True
     weight: Fraction = Fraction(1)
+    pool: str = ""
+    lenient: bool = False
+    patience: Patience = NO_PATIENCE
+
+    def key(self, flavor: str, resource: str) -> FlavorResource:
+        """Where use of a resource in a flavor counts."""
+        return (self.pool or flavor, resource)
 
     def covered(self) -> tuple[str, ...]:
         """The resources that the queue counts."""
@@ -143,6 +176,7 @@ class Cohort:
         quotas: `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses.
         weight: as of a queue, among its siblings.
         fair: whether what is borrowed below it is shared by weight; counts at the root only.
+        patience: the most that queues below it may grant.
     """
 
     name: str
@@ -150,3 +184,4 @@ class Cohort:
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict, hash=False)
     weight: Fraction = Fraction(1)
     fair: bool = False
+    patience: Patience = ANY_PATIENCE

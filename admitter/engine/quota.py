@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Final
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.policy import BorrowWithin, Cohort, Queue, Quota
+from admitter.engine.policy import NO_PATIENCE, BorrowWithin, Cohort, Patience, Queue, Quota
 
 Node = tuple[str, str]
 """A place in the tree: `queue` or `cohort`, and its name."""
@@ -105,6 +105,8 @@ class Tree:
         self.version = 0
         self._parents: dict[Node, Node | None] = {}
         self._below: dict[Node, list[str]] = {}
+        self._beside: dict[Node, frozenset[str]] = {}
+        self._minimums: dict[tuple[Node, FlavorResource], int] = {}
         self._roots: dict[str, Node] = {}
         self._to_borrow: dict[tuple[Node, BorrowWithin], set[str]] = {}
         self._cycles: list[tuple[str, ...]] = []
@@ -145,10 +147,28 @@ class Tree:
         self._build()
         return self._to_borrow.get((root, policy), frozenset())
 
+    def minimums(self, root: Node, key: FlavorResource) -> int:
+        """What all queues of a tree are given together."""
+        self._build()
+        found = self._minimums.get((root, key))
+        if found is None:
+            found = self._minimums[root, key] = sum(self.minimum(n, key) for n in self.members(root))
+        return found
+
     def minimum(self, queue: str, key: FlavorResource) -> int:
         """What a queue is given of its own."""
         definition = self.queues.get(queue)
         return definition.quotas.get(key, _NO_QUOTA).minimum if definition is not None else 0
+
+    def patience(self, queue: str) -> Patience:
+        """What a queue's workloads are granted before they are preempted: its own, capped from above."""
+        definition = self.queues.get(queue)
+        granted = definition.patience if definition is not None else NO_PATIENCE
+        if granted != NO_PATIENCE:
+            for kind, name in self.path(("queue", queue)):
+                cohort = self.cohorts.get(name) if kind == "cohort" else None
+                granted = granted.at_most(cohort.patience) if cohort is not None else granted
+        return granted
 
     def members(self, root: Node) -> list[str]:
         """The queues of a tree, by name."""
@@ -165,6 +185,16 @@ class Tree:
         """The queues below a node, by name."""
         self._build()
         return self._below.get(node, [])
+
+    def beside(self, side: Node) -> AbstractSet[str]:
+        """The queues below the node above a node, and not below that one."""
+        self._build()
+        found = self._beside.get(side)
+        if found is None:
+            above = self._parents.get(side)
+            found = frozenset(self.below(above)) - set(self.below(side)) if above else frozenset()
+            self._beside[side] = found
+        return found
 
     def path(self, node: Node) -> Iterator[Node]:
         """A node and all above it, upwards."""
@@ -216,6 +246,8 @@ class Tree:
             for node in self.path(("queue", name)):
                 below[node].append(name)
         self._below = dict(below)
+        self._beside.clear()
+        self._minimums.clear()
         self._roots, to_borrow = {}, defaultdict(set)
         for name, queue in self.queues.items():
             *_, root = self.path(("queue", name))
@@ -255,6 +287,7 @@ class Book:
         self._cells: dict[tuple[str, FlavorResource], Cell] = {}
         self._nodes: defaultdict[Node, dict[FlavorResource, Cell]] = defaultdict(dict)
         self._borrowers: defaultdict[tuple[Node, FlavorResource], set[str]] = defaultdict(set)
+        self._unused: dict[tuple[Node, FlavorResource], int] = {}
         self._version = -1
 
     def used(self, queue: str) -> Mapping[FlavorResource, int]:
@@ -276,7 +309,10 @@ class Book:
             if self.cell(queue, key).add(sign * amount):
                 crossed.append(key)
             self._note(queue, key)
-            used[key] = used.get(key, 0) + sign * amount
+            before = used.get(key, 0)
+            used[key] = before + sign * amount
+            if self._unused:
+                self._note_unused(queue, key, before, used[key])
             if not used[key]:
                 del used[key]
         if not used:
@@ -287,6 +323,24 @@ class Book:
         """The queues of a tree that use more than their own."""
         self.refresh()
         return self._borrowers.get((root, key), set())
+
+    def unused(self, root: Node, key: FlavorResource) -> int:
+        """What the queues of a tree have of their own and do not use: added up once, then kept up."""
+        self.refresh()
+        found = self._unused.get((root, key))
+        if found is None:
+            members = self._tree.members(root)
+            found = sum(
+                max(0, self._tree.minimum(name, key) - self.used(name).get(key, 0)) for name in members
+            )
+            self._unused[root, key] = found
+        return found
+
+    def _note_unused(self, queue: str, key: FlavorResource, before: int, after: int) -> None:
+        place = (self._tree.root(queue), key)
+        if place in self._unused:
+            minimum = self._tree.minimum(queue, key)
+            self._unused[place] += max(0, minimum - after) - max(0, minimum - before)
 
     def _note(self, queue: str, key: FlavorResource) -> None:
         borrowers = self._borrowers[self._tree.root(queue), key]
@@ -322,6 +376,7 @@ class Book:
         self._cells.clear()
         self._nodes.clear()
         self._borrowers.clear()
+        self._unused.clear()
         children: defaultdict[Node, list[Node]] = defaultdict(list)
         parents = self._tree.parents()
         for node, parent in parents.items():

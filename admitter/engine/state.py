@@ -1,18 +1,21 @@
 """What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from math import inf
 
+from admitter.engine.capacity import Capacity
 from admitter.engine.explain import Refusal
 from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
-from admitter.engine.pending import Pending, Waiters
+from admitter.engine.pending import Needs, Pending, Waiters
 from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
-from admitter.engine.preemption.search import Search
+from admitter.engine.preemption import guaranteed
+from admitter.engine.preemption.search import Scene, Search
 from admitter.engine.quota import Node, Tree
 
 
@@ -24,17 +27,20 @@ class Outlook:
         evictable: the most that they could have freed.
         barred: whether there were none, for no other reason than what its own queue uses.
         share: with fair sharing, how large a share another queue must have to give anything.
+        due: when somebody may be preempted who may not yet; inf if there is nobody.
     """
 
     evictable: Counter[FlavorResource] = field(default_factory=Counter)
     barred: bool = True
     share: Share = ENDLESS
+    due: float = inf
 
     def note(self, search: Search) -> None:
         """Take in what a search has found that came to nothing."""
         self.evictable |= search.evictable
         self.barred &= search.barred
         self.share = min(self.share, search.share)
+        self.due = min(self.due, search.due)
 
 
 class State:
@@ -47,6 +53,9 @@ class State:
         assigner: finds flavors on what is planned.
         pending: what waits, by queue; queues in which nothing waits are not in it.
         changed: queues in which something could be decided.
+        capacity: who is over quota.
+        scene: what victims are looked for in.
+        timers: when who waits in a queue has to be tried again.
     """
 
     def __init__(self) -> None:
@@ -56,6 +65,9 @@ class State:
         self.assigner = Assigner(self.ledger.planned, self.flavors)
         self.pending: dict[str, Pending] = {}
         self.changed: set[str] = set()
+        self.capacity = Capacity(self.tree, self.ledger)
+        self.scene = Scene(self.tree, self.ledger, self.capacity)
+        self.timers: dict[str, float] = {}
         self._waiters = Waiters()
         self._queue_of: dict[str, str] = {}
 
@@ -100,10 +112,10 @@ class State:
         members = self.pending[workload.queue].class_of(workload)
         keys = self.assigner.interests(workload, queue)
         members.needs, members.share = [], NO_SHARE
+        if outlook.due < self.timers.get(queue.name, inf):
+            self.timers[queue.name] = outlook.due
         if self._simple(workload):
-            (pods,) = workload.pod_sets
-            requests = dict(pods.requests)
-            needs = [(key, requests[key[1]] * pods.count) for key in keys]
+            needs = list(keys.items())
             shortfalls = self._shortfalls(queue.name, needs, outlook.evictable)
             members.share = outlook.share
             if outlook.barred:
@@ -174,7 +186,7 @@ class State:
         if self.tree.fair(root):
             names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
         else:
-            names |= self._guaranteed(root)
+            names |= self._guaranteed(root, more=True)
         self.changed |= names
         self.changed.add(queue)
         return names
@@ -198,7 +210,7 @@ class State:
                 if not members.needs and self._preempts(members.queue):
                     members.wake()
                     names.add(members.queue)
-            names |= self._spared(queue, root) | self._guaranteed(root)
+            names |= self._spared(queue, root) | self._guaranteed(root, more=False)
         self.changed |= names
         return names
 
@@ -219,12 +231,33 @@ class State:
             return set()
         return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
-    def _guaranteed(self, root: Node) -> set[str]:
-        """Wake those who go by guaranteed shares, or must respect them: these have changed."""
+    def _guaranteed(self, root: Node, *, more: bool) -> set[str]:
+        """Wake those who go by guaranteed shares, or must respect them: these have changed.
+
+        Args:
+            root: of the tree.
+            more: whether more may be unused than before, and so shares larger.
+        """
         by_share = self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE)
-        if not by_share:
-            return set()
-        return self._wake_all(by_share | self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
+        names = set()
+        for name in by_share & self.pending.keys():
+            entitled = self._entitlement(name, root) if more else _nobody
+            if self.pending[name].wake_if(entitled):
+                names.add(name)
+        if by_share:
+            names |= self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
+        return names
+
+    def _entitlement(self, queue: str, root: Node) -> Callable[[Needs], bool]:
+        """Tells who could use so much more and be within a queue's own and its guaranteed part."""
+        book = self.ledger.planned
+
+        def entitled(needs: Needs) -> bool:
+            return any(
+                guaranteed.is_entitled(self.tree, book, root, queue, key, needed) for key, needed in needs
+            )
+
+        return entitled
 
     def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
         """Try all again who wait in some queues; returns those in which there are any."""
@@ -251,8 +284,18 @@ class State:
         """As `freed`, with all that a reservation held."""
         return self.freed(reservation.queue, reservation.usage)
 
+    def wake_due(self, now: float) -> None:
+        """Try all again who wait in queues whose time has come."""
+        for queue in [queue for queue, due in self.timers.items() if due <= now]:
+            del self.timers[queue]
+            self.wake(queue)
+
     def wake(self, queue: str) -> None:
         """Anything may have changed for those who wait in a queue."""
         if queue in self.pending:
             self.pending[queue].wake()
         self.changed.add(queue)
+
+
+def _nobody(_: Needs) -> bool:
+    return False

@@ -23,6 +23,10 @@ _PLURALS: Final = {
     "Deployment": "deployments",
 }
 _MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
+_COUNTED: Final = (
+    *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
+    *("elasticquotas", "compositeelasticquotas", "workloads"),
+)
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2
 
@@ -134,7 +138,7 @@ async def _wait(transport: Transport, manifest: Json) -> None:
 async def counted(transport: Transport) -> dict[str, int]:
     """How many objects of each of Admitter's kinds there are."""
     counts = {}
-    for plural in ("resourceflavors", "cohorts", "clusterqueues", "localqueues", "workloads"):
+    for plural in _COUNTED:
         try:
             listed = await transport.get(f"/apis/{API_VERSION}/{plural}", {"limit": "1"})
         except NotFoundError:

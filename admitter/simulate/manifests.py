@@ -9,10 +9,10 @@ from typing import Any, Final
 import yaml
 
 from admitter.api.base import Resource, problems
+from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.api.kinds import KINDS
 from admitter.controllers.views import seconds
 from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
-from admitter.simulate.durations import InvalidDurationError, parse_duration
 from admitter.simulate.shapes import shape_problem, without_nulls
 
 Json = dict[str, Any]
@@ -29,7 +29,9 @@ READ: Final = {
 }
 """Kinds that mean something here; others are passed over."""
 
-NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job", "LocalQueue", "Workload"}
+NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job"} | {
+    kind.__name__ for kind in KINDS if kind.namespaced
+}
 DEFAULT_START: Final = "2000-01-01T00:00:00Z"
 
 

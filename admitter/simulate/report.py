@@ -33,9 +33,9 @@ def event_json(event: Event) -> Json:
 
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
     """All of it."""
-    positions, borrowing = _positions(simulator), _borrowing(simulator)
+    positions, borrowing, over = _positions(simulator), _borrowing(simulator), _over_quota(simulator)
     return {
-        "workloads": [_workload_json(item, positions, borrowing) for item in _ordered(simulator)],
+        "workloads": [_workload_json(item, positions, borrowing, over) for item in _ordered(simulator)],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(simulator.queue_names())],
         "errors": [{"object": error.object, "message": error.message} for error in simulator.errors],
@@ -46,7 +46,14 @@ def _ordered(simulator: Simulator) -> list[Item]:
     return sorted(simulator.items.values(), key=lambda item: item.view.key)
 
 
-def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str]) -> Json:
+def _over_quota(simulator: Simulator) -> set[str]:
+    """The UIDs of those who have a pod that is over an elastic quota."""
+    capacity = simulator.engine.capacity
+    return {holder for name in simulator.elastic_queue_names() for holder in capacity.real(name).holders()}
+
+
+def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], over: set[str]) -> Json:
+    uid = item.view.uid
     admission = item.admission if item.state != "Pending" else None
     waits = item.state == "Pending" and item.waiting is not None
     return {
@@ -55,7 +62,8 @@ def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str]) -
         "job": item.job.name if item.job is not None else None,
         "state": item.state,
         "clusterQueue": item.queue,
-        "borrowing": item.view.uid in borrowing,
+        "borrowing": uid in borrowing,
+        "capacity": ("over-quota" if uid in over else "in-quota") if admission and admission.pool else None,
         "podSets": [
             {
                 "name": pod_set.name,
@@ -67,7 +75,7 @@ def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str]) -
         ],
         "reason": item.waiting.reason if waits and item.waiting else "",
         "message": item.waiting.message if waits and item.waiting else "",
-        "position": positions.get(item.view.uid),
+        "position": positions.get(uid),
     }
 
 
@@ -131,7 +139,8 @@ def workload_table(result: Json) -> Table:
     table.add_column("WHY IT WAITS", overflow="fold")
     for row in result["workloads"]:
         flavors = dict.fromkeys(f for pod_set in row["podSets"] for f in pod_set["flavors"].values())
-        state = row["state"] + (", borrowing" if row["borrowing"] else "")
+        over = row["capacity"] == "over-quota"
+        state = row["state"] + (", over quota" if over else ", borrowing" if row["borrowing"] else "")
         place = str(row["position"] or "")
         name = row["job"] or row["name"]
         table.add_row(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from admitter.api.durations import InvalidDurationError
 from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
@@ -26,12 +27,13 @@ from admitter.controllers.views import (
 )
 from admitter.controllers.world import World, workload_name
 from admitter.convert import workloads
+from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
-from admitter.simulate.durations import InvalidDurationError
+from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.simulate.manifests import Change, Invalid, Timeline, title
 from admitter.simulate.runtime import runtime
 
@@ -51,7 +53,7 @@ class Event:
 
     Attributes:
         time: when, in seconds since the epoch.
-        kind: `Admitted`, `Preempted`, `Evicted` or `Finished`.
+        kind: `Admitted`, `EvictionPending`, `Spared`, `Preempted`, `Evicted` or `Finished`.
         key: namespace and name of the Workload.
         queue: the ClusterQueue.
         reason: one word.
@@ -100,6 +102,15 @@ class Item:
         return self.job.created if self.job is not None else self.view.created
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Somebody has been told that he will be evicted: when, in which of his starts, and for whom."""
+
+    until: float
+    start: int
+    preemptor: Workload
+
+
 @dataclass(order=True, slots=True)
 class _End:
     time: float
@@ -110,7 +121,12 @@ class _End:
 class Simulator:
     """One simulation."""
 
-    def __init__(self, timeline: Timeline, requeue_by: RequeueBy = RequeueBy.CREATION) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        requeue_by: RequeueBy = RequeueBy.CREATION,
+        gpus: GpuSettings = DEFAULT_GPUS,
+    ) -> None:
         self._requeue_by = requeue_by
         self.now = timeline.start
         self.engine = Engine()
@@ -118,11 +134,13 @@ class Simulator:
         self.items: dict[str, Item] = {}
         self.errors: list[Invalid] = list(timeline.errors)
         self.cycles = 0
-        self._catalog = Catalog(self.world, self.engine, lambda _: None)
+        self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
         self._changes = list(reversed(timeline.changes))
         self._ends: list[_End] = []
         self._leaving: list[str] = []
+        self._told: dict[str, _Told] = {}
+        self._unqueued: dict[Key, Json] = {}
         self._serial = 0
         self._admissions = 0
         self._lives: Counter[str] = Counter()
@@ -144,8 +162,10 @@ class Simulator:
         """
         while True:
             yield from self._take_in()
+            yield from self._end_grace()
             self._let_go()
-            if self.engine.changed:
+            due = self.engine.due
+            if self.engine.changed or (due is not None and due <= self.now):
                 self.cycles += self.engine.busy
                 yield from self._come_true(self.engine.cycle(self.now))
                 if self.cycles == cycles:
@@ -164,8 +184,12 @@ class Simulator:
         return len(self._changes)
 
     def queue_names(self) -> set[str]:
-        """All ClusterQueues there are."""
-        return {view.name for view in self.world.cluster_queues}
+        """All ClusterQueues there are, and the queues of elastic quotas."""
+        return {view.name for view in self.world.cluster_queues} | self.elastic_queue_names()
+
+    def elastic_queue_names(self) -> set[str]:
+        """The queues of elastic quotas."""
+        return self._catalog.elastic.queues()
 
     def age(self, item: Item) -> float:
         """What a workload's place counts from, in seconds since the epoch."""
@@ -174,6 +198,8 @@ class Simulator:
     def _next_time(self) -> float | None:
         times = [self._changes[-1].time] if self._changes else []
         times += [self._ends[0].time] if self._ends else []
+        times += [told.until for told in self._told.values()]
+        times += [self.engine.due] if self.engine.due is not None else []
         return min(times, default=None)
 
     def _take_in(self) -> Iterator[Event]:
@@ -217,6 +243,8 @@ class Simulator:
                 self._catalog.cohort_changed(key[1])
             case "ClusterQueue":
                 self._catalog.queue_changed(key[1])
+            case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
+                self._catalog.elastic.refresh()
         return True
 
     def _completed(self, metadata: Json, kind: str, time: float, *, gone: bool) -> Json:
@@ -241,12 +269,21 @@ class Simulator:
             "Cohort": self.world.cohorts,
             "ClusterQueue": self.world.cluster_queues,
             "LocalQueue": self.world.local_queues,
+            "ElasticQuota": self.world.elastic_quotas,
+            "CompositeElasticQuota": self.world.composite_elastic_quotas,
         }
         return stores.get(kind)
 
     def _job(self, raw: Json, key: Key, *, gone: bool) -> None:
         raw["spec"] = {**raw["spec"], "suspend": True}
         job = parse_job(raw)
+        if job.queue is None and not gone and self._catalog.elastic.manages(job):
+            labels = {**(raw["metadata"].get("labels") or {}), QUEUE_LABEL: ELASTIC_QUOTA_QUEUE}
+            raw["metadata"]["labels"] = labels
+            job = parse_job(raw)
+        self._unqueued.pop(key, None)
+        if job.queue is None and not gone:
+            self._unqueued[key] = raw
         if gone:
             self.world.jobs.delete(key, job.uid)
             self._forget(job.uid)
@@ -296,7 +333,12 @@ class Simulator:
         if self.world.namespaces.get(("", name)) is None:
             self._serial += 1
             labels = {NAME_LABEL: name}
-            metadata = {"name": name, "uid": f"Namespace//{name}", "resourceVersion": str(self._serial)}
+            metadata = {
+                "name": name,
+                "uid": f"Namespace//{name}",
+                "resourceVersion": str(self._serial),
+                "creationTimestamp": timestamp(self.now),
+            }
             self.world.namespaces.apply(parse_object({"metadata": metadata | {"labels": labels}}))
 
     def _put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
@@ -314,6 +356,9 @@ class Simulator:
 
     def _define(self) -> Iterator[Event]:
         """Definitions changed: whoever waits is looked at again, and drained queues are emptied."""
+        for key, raw in list(self._unqueued.items()):
+            if self._catalog.elastic.manages(parse_job(raw)):
+                self._job(raw, key, gone=False)
         for item in self.items.values():
             if item.state == "Admitted":
                 assert item.admission is not None
@@ -348,6 +393,9 @@ class Simulator:
             return
         local = self.world.local_queues.get((item.view.namespace, item.view.queue))
         item.queue = str(local.spec["clusterQueue"]) if local is not None else None
+        quota = self._catalog.elastic.governing(item.view.namespace)
+        if quota is not None and item.view.queue == ELASTIC_QUOTA_QUEUE:
+            item.queue = quota.queue
         outcome = self._gate.check(item.view, item.job)
         if isinstance(outcome, Waiting):
             item.waiting = outcome
@@ -359,7 +407,8 @@ class Simulator:
             item.waiting = Waiting("InvalidRequests", f"its requests can't be counted: {error}")
 
     def _competitor(self, item: Item, queue: str) -> Workload:
-        return workloads.workload(item.view.uid, queue, item.view.spec, self.age(item))
+        gpus = self._catalog.gpus
+        return workloads.workload(item.view.uid, queue, item.view.spec, self.age(item), gpus)
 
     def _let_go(self) -> None:
         """Evicted workloads end, and wait again in their old place."""
@@ -380,9 +429,35 @@ class Simulator:
             yield self._event("Admitted", item, "Admitted")
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
-            item.state, item.preempted = "Preempted", self.now
-            self._leaving.append(eviction.victim.holder)
-            yield self._event("Preempted", item, "Preempted", self.items[eviction.preemptor.uid].view.key)
+            if eviction.grace:
+                until = self.now + eviction.grace
+                self._told[item.view.uid] = _Told(until, item.starts, eviction.preemptor)
+                yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
+            else:
+                yield self._preempt(item, eviction.preemptor)
+
+    def _preempt(self, item: Item, preemptor: Workload) -> Event:
+        item.state, item.preempted = "Preempted", self.now
+        self._leaving.append(item.view.uid)
+        return self._event("Preempted", item, "Preempted", self._key(preemptor))
+
+    def _key(self, workload: Workload) -> Key | None:
+        item = self.items.get(workload.uid)
+        return item.view.key if item is not None else None
+
+    def _end_grace(self) -> Iterator[Event]:
+        """Those who have been told go when their time is up, or stay if nobody waits for their place."""
+        for uid, told in list(self._told.items()):
+            item = self.items.get(uid)
+            if item is None or item.state != "Admitted" or item.starts != told.start:
+                del self._told[uid]
+            elif told.preemptor.uid not in self.engine.ledger.holds:
+                del self._told[uid]
+                self.engine.spare(uid)
+                yield self._event("Spared", item, "NotNeeded")
+            elif told.until <= self.now:
+                del self._told[uid]
+                yield self._preempt(item, told.preemptor)
 
     def _begin(self, item: Item, admission: Admission, now: float) -> None:
         item.state, item.admission, item.waiting = "Admitted", admission, None

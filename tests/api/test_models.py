@@ -173,4 +173,11 @@ def test_problems_name_the_field_and_the_reason(
 
 
 def test_every_kind_is_named_by_a_short_name_of_its_own() -> None:
-    assert sorted(kind.short_name for kind in KINDS if kind.short_name) == ["cq", "lq", "rf", "wl"]
+    assert sorted(kind.short_name for kind in KINDS if kind.short_name) == [
+        "ceq",
+        "cq",
+        "eq",
+        "lq",
+        "rf",
+        "wl",
+    ]

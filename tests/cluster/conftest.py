@@ -73,6 +73,17 @@ def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[st
 
 
 @pytest.fixture
+def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
+    """The cluster as a user sees it who may edit the test's namespace."""
+    scope = f"--namespace={namespace}"
+    installed.run_kubectl("create", "serviceaccount", "user", scope)
+    account = f"--serviceaccount={namespace}:user"
+    installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
+    kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
+    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+
+
+@pytest.fixture
 def team(installed: Cluster, controller: Controller, namespace: str) -> Iterator[Team]:
     """A team with the namespace of the test; what it makes is deleted in the end."""
     made = Team(installed, namespace, controller)

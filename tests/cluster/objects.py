@@ -46,6 +46,16 @@ def local_queue(namespace: str, cluster_queue: str, name: str = "main", **spec: 
     }
 
 
+def elastic_quota(namespace: str, name: str = "quota", **spec: Any) -> Json:
+    """An ElasticQuota, or a CompositeElasticQuota if the spec names namespaces."""
+    return {
+        "apiVersion": ADMITTER,
+        "kind": "CompositeElasticQuota" if "namespaces" in spec else "ElasticQuota",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
 def job(
     namespace: str,
     name: str,

@@ -1,7 +1,6 @@
 """What a user with the role `edit` may do to queued Jobs, and what is kept from him."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,17 +11,6 @@ from tests.cluster.team import Team
 pytestmark = pytest.mark.cluster
 
 WORKLOAD = "workloads.admitter.dev"
-
-
-@pytest.fixture
-def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
-    """The cluster as a user sees it who may edit the test's namespace."""
-    scope = f"--namespace={namespace}"
-    installed.run_kubectl("create", "serviceaccount", "user", scope)
-    account = f"--serviceaccount={namespace}:user"
-    installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
-    kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
-    return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
 
 
 def apply(cluster: Cluster, manifest: Json) -> None:

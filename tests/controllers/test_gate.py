@@ -6,6 +6,7 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.gate import Gate
 from admitter.controllers.views import WorkloadView, parse_workload
 from admitter.controllers.world import World
+from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
 
@@ -41,7 +42,7 @@ def view(preempted: str | None) -> WorkloadView:
 )
 def test_where_a_workload_waits(requeue_by: RequeueBy, preempted: str | None, hours: int) -> None:
     world = World()
-    gate = Gate(world, Catalog(world, Engine(), lambda _: None), requeue_by)
+    gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS), requeue_by)
     first = gate.competitor(view(None), None, "total").created
     competitor = gate.competitor(view(preempted), None, "total")
     assert competitor.created - first == hours * 3600

@@ -48,7 +48,7 @@ def start(raw: Json, flavor: Flavor) -> tuple[Json, Json]:
     metadata = raw["metadata"] | {"name": "job-x"}
     workload = parse_workload({"metadata": metadata, "spec": {"queueName": "main", "podSets": []}})
     admission = Admission("total", (Assignment("main", 1, (("cpu", flavor.name),), (("cpu", 1000),)),))
-    patch = start_patch(parse_job(raw), workload, admission, {flavor.name: flavor})
+    patch = start_patch(parse_job(raw), workload, admission, {flavor.name: flavor}, None)
     return patch, merge(copy.deepcopy(raw), patch)
 
 

@@ -19,7 +19,7 @@ Answer = Callable[[web.Request], Any]
 def thing(name: str, version: int, **metadata: str) -> dict[str, Any]:
     """A namespaced object of no particular kind."""
     fixed = {"namespace": "ns", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
-    return {"metadata": fixed | metadata}
+    return {"metadata": fixed | {"creationTimestamp": "2026-01-01T00:00:00Z"} | metadata}
 
 
 def event(kind: str, item: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """Who might be evicted for whom, and by what right: what all rules of preemption have in common."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import merge
 from typing import Protocol
 
+from admitter.engine.capacity import Age, Standing
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota import Cell, Node
@@ -19,7 +21,6 @@ class Pool:
         cells: its cells, of all that is used in it.
         chains: for each contested flavor and resource: the cells from the queue up to the nearest node above
             it and the preemptor. Empty for the preemptor's own queue.
-        candidates: who might be evicted.
         held: what they hold together.
     """
 
@@ -35,18 +36,22 @@ class Pool:
         self.own = not chains
         self.cells = cells
         self.chains = chains
-        self.candidates: list[Candidate] = []
         self.held: dict[FlavorResource, int] = {}
+        self._candidates: list[Candidate] = []
         self._largest: dict[FlavorResource, int] = {}
 
     def add(self, reservation: Reservation) -> None:
         """Take a reservation in."""
-        self.candidates.append(Candidate(reservation, self))
+        self._candidates.append(Candidate(reservation, self))
         held, largest = self.held, self._largest
         for key, amount in reservation.usage:
             held[key] = held.get(key, 0) + amount
             if amount > largest.get(key, 0):
                 largest[key] = amount
+
+    def members(self) -> Iterable["Candidate"]:
+        """Who might be evicted."""
+        return self._candidates
 
     def at_most(self, key: FlavorResource) -> int:
         """A bound on what can be freed: of another queue what it borrows, and the rest of one workload."""
@@ -55,6 +60,41 @@ class Pool:
             return held
         cell = self.cells[key]
         return min(held, cell.used - cell.own + self._largest[key])
+
+
+class OverQuota(Pool):
+    """The candidates of an elastic queue: whoever owns a place that is over quota, newest first.
+
+    They are looked at one by one: in a large tree most never are.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        side: Node,
+        cells: Mapping[FlavorResource, Cell],
+        chains: Mapping[FlavorResource, list[Cell]],
+    ) -> None:
+        super().__init__(queue, side, cells, chains)
+        self._standing = Standing()
+        self._eligible: Callable[[Reservation], bool] = bool
+
+    def fill(self, standing: Standing, eligible: Callable[[Reservation], bool]) -> None:
+        """Take in who is over quota, as far as he is eligible."""
+        self._standing = standing
+        self._eligible = eligible
+        self.held = standing.held
+        self._largest = standing.largest
+
+    def members(self) -> Iterable["Candidate"]:
+        """Who might be evicted, newest first."""
+        return (candidate for _, candidate in self.by_age())
+
+    def by_age(self) -> Iterator[tuple[Age, "Candidate"]]:
+        """The same, with the age of what each has over quota."""
+        for excess in self._standing.excesses:
+            if self._eligible(excess.reservation):
+                yield excess.newest, Candidate(excess.reservation, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +134,14 @@ def place(candidate: Candidate) -> tuple[bool, int, float, float, str]:
     return (candidate.pool.own, workload.priority, -since, -created, reservation.holder)
 
 
+def _age(entry: tuple[Age, Candidate]) -> Age:
+    return entry[0]
+
+
 class Rule(Protocol):
     """By what right workloads of other queues are evicted."""
 
-    def order(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
         """Candidates, first to go first, while those before are being taken out."""
 
     def may_go(self, candidate: Candidate) -> bool:
@@ -113,9 +157,18 @@ class Rule(Protocol):
 class Simple:
     """What is the same for every rule that does not say otherwise."""
 
-    def order(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-        """In their fixed order."""
-        return iter(sorted(candidates, key=place))
+    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
+        """In their fixed order; of elastic queues the newest that is over quota, whatever its priority."""
+        others: list[Candidate] = []
+        elastic: list[Iterator[tuple[Age, Candidate]]] = []
+        for pool in pools:
+            if isinstance(pool, OverQuota):
+                elastic.append(pool.by_age())
+            else:
+                others += pool.members()
+        for _, candidate in merge(*elastic, key=_age, reverse=True):
+            yield candidate
+        yield from sorted(others, key=place)
 
     def holds(self) -> bool:
         """Always."""

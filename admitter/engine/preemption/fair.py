@@ -15,7 +15,7 @@ from admitter.engine.ledger import Usage
 from admitter.engine.model import Workload
 from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption import borrow, reclaim
-from admitter.engine.preemption.candidates import Candidate, place
+from admitter.engine.preemption.candidates import Candidate, Pool, place
 from admitter.engine.quota import Book, Node, Tree
 
 
@@ -46,11 +46,11 @@ class FairSharing:
         self._ways: dict[str, tuple[int, list[Node]]] = {}
         self._out: Counter[str] = Counter()
 
-    def order(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
         """Nearest relatives first, of these the largest share; in a queue as ever; one's own queue last."""
         own: list[Candidate] = []
         others: dict[str, deque[Candidate]] = {}
-        for candidate in sorted(candidates, key=place):
+        for candidate in sorted((c for pool in pools for c in pool.members()), key=place):
             if candidate.pool.own:
                 own.append(candidate)
             else:

@@ -16,7 +16,7 @@ from admitter.engine.policy import Queue
 from admitter.engine.preemption.borrow import spares
 from admitter.engine.preemption.candidates import Candidate, Simple
 from admitter.engine.preemption.reclaim import exceeds
-from admitter.engine.quota import Book, Tree
+from admitter.engine.quota import Book, Node, Tree
 
 
 def entitlement(
@@ -40,6 +40,14 @@ def entitlement(
     return mine + (Fraction(mine * spare, total) if total else Fraction(0))
 
 
+def is_entitled(tree: Tree, book: Book, root: Node, queue: str, key: FlavorResource, amount: int) -> bool:
+    """Whether a queue that used so much more would be within its own and its guaranteed part."""
+    minimum, used = tree.minimum(queue, key), book.cell(queue, key).used
+    spare = book.unused(root, key) - max(0, minimum - used) + max(0, minimum - used - amount)
+    over = used + amount - minimum
+    return over <= 0 or over * tree.minimums(root, key) <= minimum * spare
+
+
 class GuaranteedSharing(Simple):
     """Both are beyond their own; the preemptor within its guaranteed part, the victim's queue beyond that."""
 
@@ -48,6 +56,7 @@ class GuaranteedSharing(Simple):
         self._book = book
         self._queue = queue.name
         self._usage = dict(usage)
+        self._root = tree.root(queue.name)
 
     def may_go(self, candidate: Candidate) -> bool:
         """Whether its queue is beyond its guaranteed part in all that is contested, and keeps its own."""
@@ -55,21 +64,33 @@ class GuaranteedSharing(Simple):
             return True
         chains = candidate.contested()
         name = candidate.pool.queue
-        contested = [
-            key for key, amount in candidate.reservation.usage if amount and key in candidate.pool.chains
-        ]
         return (
             exceeds(chain for chain, _ in chains)
             and spares(chains)
-            and all(self._book.cell(name, key).used > self._entitled(name, key) for key in contested)
+            and all(
+                self._is_beyond(name, key, 0)
+                for key, amount in candidate.reservation.usage
+                if amount and key in candidate.pool.chains
+            )
         )
 
     def holds(self) -> bool:
         """Whether the preemptor's queue, with it in, is within its own and its guaranteed part."""
-        return all(
-            self._book.cell(self._queue, key).used + amount <= self._entitled(self._queue, key)
-            for key, amount in self._usage.items()
-        )
+        return not any(self._is_beyond(self._queue, key, amount) for key, amount in self._usage.items())
+
+    def _is_beyond(self, queue: str, key: FlavorResource, more: int) -> bool:
+        """Whether a queue, with so much more, uses more than its own and its guaranteed part.
+
+        As `entitlement`, but without adding up all queues: who goes by this rule leaves his queue its own, so
+        only the preemptor's queue changes what is unused.
+        """
+        own = self._tree.minimum(self._queue, key)
+        before, now = self._book.used(self._queue).get(key, 0), self._book.cell(self._queue, key).used
+        spare = self._book.unused(self._root, key) - max(0, own - before)
+        spare += max(0, own - now - self._usage.get(key, 0))
+        minimum = self._tree.minimum(queue, key)
+        over = self._book.cell(queue, key).used + more - minimum
+        return over > 0 and over * self._tree.minimums(self._root, key) > minimum * spare
 
     def lacks(self, candidate: Candidate) -> bool:
         """Whether a candidate's queue, without it, would be within what it may take back by this rule."""

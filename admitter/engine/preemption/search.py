@@ -7,13 +7,16 @@ of what is planned, and is undone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
 
+from admitter.engine.capacity import Capacity
 from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
-from admitter.engine.preemption.candidates import Candidate, Pool, Rule
+from admitter.engine.preemption.candidates import Candidate, OverQuota, Pool, Rule
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Cell, Node, Tree
 
@@ -25,30 +28,47 @@ def _anybody(_: Workload) -> bool:
     return True
 
 
+@dataclass(slots=True)
+class Scene:
+    """What victims are looked for in.
+
+    Attributes:
+        tree: the quota tree.
+        ledger: who holds what.
+        capacity: who is over quota.
+        now: when it is, in seconds since the epoch.
+    """
+
+    tree: Tree
+    ledger: Ledger
+    capacity: Capacity
+    now: float = 0.0
+
+
 class Search:
     """Looks for victims of one preemptor.
 
     Attributes:
         evictable: the use of all candidates that were found, allowed together or not.
-        considered: their UIDs.
         barred: whether there were none for no other reason than what the own queue uses. The workload must
             ask for a single resource, in a queue with one cohort above it at most.
         share: with fair sharing, how large a share another queue of that cohort must have to give anything.
+        due: when the first of those may be preempted who have not run for long enough; inf if there are none.
     """
 
-    def __init__(self, tree: Tree, ledger: Ledger, queue: Queue, preemptor: Workload, usage: Usage) -> None:
+    def __init__(self, scene: Scene, queue: Queue, preemptor: Workload, usage: Usage) -> None:
         """Prepare.
 
         Args:
-            tree: the quota tree.
-            ledger: who holds what.
+            scene: what victims are looked for in.
             queue: the preemptor's queue.
             preemptor: who wants to be admitted.
             usage: what it would use.
         """
-        self._tree = tree
-        self._ledger = ledger
-        self._book = ledger.planned
+        self._scene = scene
+        self._tree = tree = scene.tree
+        self._ledger = scene.ledger
+        self._book = scene.ledger.planned
         self._queue = queue
         self._preemptor = preemptor
         self._usage = tuple((key, amount) for key, amount in usage if amount)
@@ -59,7 +79,8 @@ class Search:
             if amount > cell.available()
         )
         self.evictable: Counter[FlavorResource] = Counter()
-        self.considered: set[str] = set()
+        self.due = inf
+        self._found: list[Pool] = []
         self.barred = False
         self.share = ENDLESS
         self._root = tree.root(queue.name)
@@ -106,9 +127,13 @@ class Search:
             return self._by_share(own)
         if policy.borrow is BorrowWithin.NEVER:
             return []
-        self.barred = False
         if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
-            return self._by_rule(own, self._guaranteed(), _anybody)
+            rule = self._guaranteed()
+            if not own and not rule.holds():
+                return []  # whoever goes elsewhere, its own queue uses too much for it
+            self.barred = False
+            return self._by_rule(own, rule, _anybody)
+        self.barred = False
         return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), self._may_borrow)
 
     def _by_rule(self, own: list[Pool], rule: Rule, allows: Callable[[Workload], bool]) -> list[Reservation]:
@@ -135,15 +160,28 @@ class Search:
         if policy is WithinQueue.NEVER:
             return []
         pool = self._pool(self._queue.name, ("queue", self._queue.name), {})
+        eligible = self._eligible(
+            self._queue.name, lambda victim: within_queue.allows(policy, self._preemptor, victim)
+        )
         for reservation in self._ledger.candidates(self._queue.name):
-            workload = reservation.workload
-            if (
-                self._contends(reservation)
-                and workload is not None
-                and within_queue.allows(policy, self._preemptor, workload)
-            ):
+            if eligible(reservation):
                 pool.add(reservation)
-        return [pool] if pool.candidates else []
+        return [pool] if pool.held else []
+
+    def _eligible(self, queue: str, allows: Callable[[Workload], bool]) -> Callable[[Reservation], bool]:
+        """Who of a queue may be evicted, by rules on each alone."""
+        runtime = self._tree.patience(queue).runtime
+
+        def eligible(reservation: Reservation) -> bool:
+            workload = reservation.workload
+            if workload is None or not self._contends(reservation) or not allows(workload):
+                return False
+            if reservation.since + runtime > self._scene.now and runtime:
+                self.due = min(self.due, reservation.since + runtime)
+                return False
+            return True
+
+        return eligible
 
     def _others(self, side: Node, names: Iterable[str], allows: Callable[[Workload], bool]) -> list[Pool]:
         """Candidates of some queues that part from the preemptor's at this place on its side."""
@@ -154,34 +192,51 @@ class Search:
             chains = {k: reclaim.chain_of(self._book, self._tree, queue, above, k) for k in self._contested}
             if not any(reclaim.exceeds([chain]) for chain in chains.values()):
                 continue
-            pool = self._pool(queue, side, chains)
-            for reservation in self._ledger.candidates(queue):
-                workload = reservation.workload
-                if workload is not None and allows(workload) and self._contends(reservation):
-                    pool.add(reservation)
-            if pool.candidates:
+            pool = self._filled(queue, side, chains, self._eligible(queue, allows))
+            if pool.held:
                 found.append(pool)
         return self._counted(found)
 
+    def _filled(
+        self,
+        queue: str,
+        side: Node,
+        chains: Mapping[FlavorResource, list[Cell]],
+        eligible: Callable[[Reservation], bool],
+    ) -> Pool:
+        """The candidates of another queue."""
+        if self._tree.queues[queue].pool:
+            over = OverQuota(queue, side, self._cells(queue), chains)
+            over.fill(self._scene.capacity.planned(queue), eligible)
+            return over
+        pool = self._pool(queue, side, chains)
+        for reservation in self._ledger.candidates(queue):
+            if eligible(reservation):
+                pool.add(reservation)
+        return pool
+
     def _pool(self, queue: str, side: Node, chains: Mapping[FlavorResource, list[Cell]]) -> Pool:
-        cells = {key: self._book.cell(queue, key) for key in self._book.used(queue)}
-        return Pool(queue, side, cells, chains)
+        return Pool(queue, side, self._cells(queue), chains)
+
+    def _cells(self, queue: str) -> dict[FlavorResource, Cell]:
+        return {key: self._book.cell(queue, key) for key in self._book.used(queue)}
 
     def _borrowers(self, side: Node) -> list[str]:
         """Queues that part from the preemptor's at this place on its side, and borrow what is contested."""
-        above = self._tree.parents()[side]
-        names = {name for key in self._contested for name in self._book.borrowers(self._root, key)}
-        return [
-            name
-            for name in sorted(names)
-            if side not in (path := list(self._tree.path(("queue", name)))) and above in path
-        ]
+        beside = self._tree.beside(side)
+        return sorted(
+            {name for key in self._contested for name in self._book.borrowers(self._root, key) & beside}
+        )
 
     def _counted(self, pools: list[Pool]) -> list[Pool]:
+        self._found += pools
         for pool in pools:
             self.evictable.update(pool.held)
-            self.considered.update(candidate.reservation.holder for candidate in pool.candidates)
         return pools
+
+    def considered(self) -> set[str]:
+        """The UIDs of all candidates that were found."""
+        return {candidate.reservation.holder for pool in self._found for candidate in pool.members()}
 
     def _enough(self, pools: Sequence[Pool]) -> bool:
         """Whether candidates could free what is lacking: a cheap look before the search."""
@@ -213,10 +268,9 @@ class Search:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none."""
         if not pools or not self._enough(pools):
             return []
-        candidates = [candidate for pool in pools for candidate in pool.candidates]
         removed: list[Candidate] = []
         try:
-            for candidate in rule.order(candidates):
+            for candidate in rule.order(pools):
                 if rule.may_go(candidate):
                     candidate.move(-1)
                     rule.moved(candidate, -1)

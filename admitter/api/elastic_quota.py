@@ -1,0 +1,150 @@
+"""ElasticQuota and CompositeElasticQuota: a share for namespaces that needs no queues (000)."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from admitter.api.base import (
+    AGE,
+    SET_LIST,
+    Column,
+    Conditions,
+    Model,
+    Name,
+    NamespaceName,
+    Place,
+    PreemptionTerms,
+    Quantity,
+    Resource,
+    ResourceName,
+    distinct,
+    in_parts,
+    named_twice,
+    refuse,
+)
+from admitter.engine.amounts import parse_quantity
+
+
+class ElasticQuotaSpec(Model):
+    """The share, and where it counts."""
+
+    min: dict[ResourceName, Quantity] = Field(
+        default={},
+        max_length=64,
+        description="What is guaranteed of each resource. What is unused of it, other elastic quotas may "
+        "borrow until it is needed. Absent: 0.",
+    )
+    max: dict[ResourceName, Quantity] = Field(
+        default={},
+        max_length=64,
+        description="The most of each resource that may be used, borrowed quota included; at least min. "
+        "Absent: no limit. What neither min nor max names is not limited.",
+    )
+    flavors: Annotated[list[Name], AfterValidator(distinct)] = Field(
+        default=[],
+        max_length=64,
+        description="The ResourceFlavors that may be used, tried in this order; the quota limits their sum. "
+        "Absent: any node.",
+        json_schema_extra=SET_LIST,
+    )
+    manage_all_jobs: bool = Field(
+        default=False,
+        description="Queue the Jobs that name no queue too, from now on. False: only those with the label "
+        "admitter.dev/queue-name: elastic-quota.",
+    )
+    preemption: PreemptionTerms = Field(
+        default=PreemptionTerms(),
+        description="What Workloads over the quota are granted when others need what they borrow.",
+    )
+
+    @model_validator(mode="after")
+    def _limits_are_sound(self) -> Self:
+        refuse(self._wrong())
+        return self
+
+    def _wrong(self) -> Iterator[tuple[Place, str]]:
+        resources = list(dict.fromkeys([*self.min, *self.max]))
+        if twice := named_twice(resources):
+            yield (), twice
+        for resource in resources:
+            limits = {"min": self.min.get(resource, 0), "max": self.max.get(resource)}
+            parts = {field: in_parts(resource, limit) for field, limit in limits.items()}
+            for field, wrong in parts.items():
+                if wrong is not None:
+                    yield (field, resource), wrong
+            least, most = limits["min"], limits["max"]
+            if any(parts.values()) or least is None or most is None:
+                continue
+            if parse_quantity(most) < parse_quantity(least):
+                yield ("max", resource), f"max {most} is less than min {least}"
+
+
+class CompositeElasticQuotaSpec(ElasticQuotaSpec):
+    """The share, and the namespaces that have it together."""
+
+    namespaces: Annotated[list[NamespaceName], AfterValidator(distinct)] = Field(
+        min_length=1,
+        max_length=1024,
+        description="The namespaces that share the quota. One that is in an older elastic quota keeps all of "
+        "this one from working.",
+        json_schema_extra=SET_LIST,
+    )
+
+
+class ElasticQuotaStatus(Model):
+    """What is used of it now."""
+
+    conditions: Conditions
+    used: dict[ResourceName, Quantity] = Field(
+        default={},
+        max_length=128,
+        description="What admitted Workloads, and pods that outlive theirs, use of each resource that the "
+        "quota limits.",
+    )
+    pending_workloads: int = Field(default=0, description="How many Workloads wait.")
+    admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
+
+
+_COLUMNS = (
+    Column("Used", "string", ".status.used"),
+    Column("Min", "string", ".spec.min"),
+    Column("Max", "string", ".spec.max"),
+    Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+    Column("Pending", "integer", ".status.pendingWorkloads", wide=True),
+    Column("Admitted", "integer", ".status.admittedWorkloads", wide=True),
+    Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    AGE,
+)
+
+
+class ElasticQuota(Resource):
+    """A namespace's share of the cluster: guaranteed up to min, borrowed up to max.
+
+    Its Jobs have the label admitter.dev/queue-name: elastic-quota, and need no other queue.
+    """
+
+    plural: ClassVar[str] = "elasticquotas"
+    short_name: ClassVar[str] = "eq"
+    namespaced: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = _COLUMNS
+
+    spec: ElasticQuotaSpec = Field(default=ElasticQuotaSpec(), description="The share, and where it counts.")
+    status: ElasticQuotaStatus | None = Field(default=None, description="Written by the controller.")
+
+
+class CompositeElasticQuota(Resource):
+    """A share of the cluster that several namespaces have together: guaranteed up to min, borrowed up to max.
+
+    Their Jobs have the label admitter.dev/queue-name: elastic-quota, and need no other queue.
+    """
+
+    plural: ClassVar[str] = "compositeelasticquotas"
+    short_name: ClassVar[str] = "ceq"
+    namespaced: ClassVar[bool] = True
+    columns: ClassVar[tuple[Column, ...]] = (Column("Namespaces", "string", ".spec.namespaces"), *_COLUMNS)
+
+    spec: CompositeElasticQuotaSpec = Field(
+        description="The share, and the namespaces that have it together."
+    )
+    status: ElasticQuotaStatus | None = Field(default=None, description="Written by the controller.")

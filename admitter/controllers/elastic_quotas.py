@@ -1,0 +1,204 @@
+"""Elastic quotas as they come and go: checked, put in force by age, and handed to the engine as queues.
+
+The rules are in `admitter.quotas.elastic`; the objects are read here.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from admitter.api.base import problems
+from admitter.api.conditions import ActiveReason
+from admitter.api.elastic_quota import (
+    CompositeElasticQuota,
+    CompositeElasticQuotaSpec,
+    ElasticQuota,
+    ElasticQuotaSpec,
+)
+from admitter.cluster.store import Key, Store
+from admitter.controllers.defects import Defect, raw, sentence
+from admitter.controllers.views import JobView, ObjectView
+from admitter.controllers.world import World
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Flavor
+from admitter.engine.policy import Queue
+from admitter.quotas import elastic
+from admitter.quotas.elastic import ANY_NODE, Declared
+
+PLURALS: Final = {"ElasticQuota": "elasticquotas", "CompositeElasticQuota": "compositeelasticquotas"}
+
+Place = tuple[str, Key]
+"""The kind of a quota, and its namespace and name."""
+
+QuotasChanged = Callable[[set[str], set[Place]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """An object as it was read last.
+
+    Attributes:
+        version: of the object.
+        declared: who it is for; None if its spec was never valid.
+        spec: the last valid one.
+        problem: why the present one is not.
+    """
+
+    version: int
+    declared: Declared | None
+    spec: ElasticQuotaSpec | None
+    problem: Defect | None
+
+
+class ElasticQuotas:
+    """Says which elastic quota governs a namespace, and keeps the engine's queues equal to them."""
+
+    def __init__(
+        self,
+        world: World,
+        engine: Engine,
+        flavor_problem: Callable[[str, str], Defect | None],
+        gpu_memory: int,
+        changed: QuotasChanged,
+    ) -> None:
+        """Prepare; `refresh` is to be called after every change.
+
+        Args:
+            world: where quotas and namespaces are read.
+            engine: where the queues go.
+            flavor_problem: says why a flavor, named in a field, can't be used.
+            gpu_memory: of a whole GPU on any node, in GB.
+            changed: called with the namespaces whose quota changed, and the quotas whose condition did.
+        """
+        self._world = world
+        self._engine = engine
+        self._flavor_problem = flavor_problem
+        self._changed = changed
+        self._read: dict[Place, _Read] = {}
+        self._problems: dict[Place, Defect] = {}
+        self._by_namespace: dict[str, Declared] = {}
+        self._by_queue: dict[str, Declared] = {}
+        self._flavors: set[str] = set()
+        self.any_node = Flavor(ANY_NODE, gpu_memory=gpu_memory)
+        engine.set_flavor(self.any_node)
+
+    def governing(self, namespace: str) -> Declared | None:
+        """The quota that governs a namespace."""
+        return self._by_namespace.get(namespace)
+
+    def manages(self, job: JobView) -> bool:
+        """Whether a Job that names no queue belongs to a quota all the same: it was made since that was."""
+        quota = self.governing(job.namespace)
+        return quota is not None and quota.manages_all and job.created >= quota.created
+
+    def of_queue(self, name: str) -> Declared | None:
+        """The quota in force that a queue of the engine stands for."""
+        return self._by_queue.get(name)
+
+    def queues(self) -> set[str]:
+        """The names of all queues that quotas in force are turned into."""
+        return set(self._by_queue)
+
+    def problem(self, kind: str, key: Key) -> Defect | None:
+        """What is wrong with a quota; one in force may name a namespace that does not exist."""
+        return self._problems.get((kind, key))
+
+    def problem_in(self, namespace: str) -> str | None:
+        """Why no quota governs a namespace though one is for it."""
+        for (kind, key), problem in sorted(self._problems.items()):
+            declared = self._read[kind, key].declared
+            if namespace in (declared.namespaces if declared is not None else (key[0],)):
+                return f"{kind} {key[0]}/{key[1]}: {problem[1]}"
+        return None
+
+    def uses(self, flavor: str) -> bool:
+        """Whether a quota names a flavor."""
+        return flavor in self._flavors
+
+    def refresh(self) -> None:
+        """Read all quotas again, and put them in force."""
+        self._reread()
+        declared = {read.declared: read for read in self._read.values() if read.declared is not None}
+        by_namespace, conflicts = elastic.governing(declared)
+        before, problems_before, queues = self._by_namespace, self._problems, self._engine.tree.queues
+        self._by_namespace = by_namespace
+        self._by_queue = {quota.queue: quota for quota in by_namespace.values()}
+        self._flavors = {name for read in self._read.values() if read.spec for name in read.spec.flavors}
+        self._problems = dict(self._find_problems(conflicts))
+        changed = {n for n in before.keys() | by_namespace.keys() if before.get(n) != by_namespace.get(n)}
+        for quota in sorted(set(by_namespace.values()), key=lambda quota: quota.age):
+            made = self._queue(quota, declared[quota])
+            if queues.get(quota.queue) != made:
+                self._engine.set_queue(made)
+                changed |= set(quota.namespaces)
+        for name in {quota.queue for quota in before.values()} - self._by_queue.keys():
+            self._engine.remove_queue(name)
+        places = problems_before.keys() | self._problems.keys()
+        different = {p for p in places if problems_before.get(p) != self._problems.get(p)}
+        for kind, key in different:
+            read = self._read.get((kind, key))
+            changed |= (
+                set(read.declared.namespaces) if read is not None and read.declared is not None else set()
+            )
+        if changed or different:
+            self._changed(changed, different)
+
+    def _queue(self, quota: Declared, read: _Read) -> Queue:
+        assert read.spec is not None, "what is declared was valid once"
+        flavored = all(self._flavor_problem("", name) is None for name in read.spec.flavors)
+        return elastic.queue(quota, read.spec, admits=read.problem is None and flavored)
+
+    def _reread(self) -> None:
+        """Read what is new of the objects."""
+        found: dict[Place, _Read] = {}
+        for kind, view in self._views():
+            place = (kind, view.key)
+            known = self._read.get(place)
+            same = known is not None and known.version == view.version
+            found[place] = known if known is not None and same else self._parse(kind, view, known)
+        self._read = found
+
+    def _parse(self, kind: str, view: ObjectView, known: _Read | None) -> _Read:
+        model: type[ElasticQuota | CompositeElasticQuota] = (
+            ElasticQuota if kind == "ElasticQuota" else CompositeElasticQuota
+        )
+        wrong = problems(model, raw(view))
+        if wrong:
+            before = (known.declared, known.spec) if known is not None else (None, None)
+            return _Read(view.version, *before, (ActiveReason.INVALID_SPEC, sentence(wrong)))
+        spec = model.model_validate(raw(view)).spec
+        namespaces: tuple[str, ...] = (view.namespace,)
+        if isinstance(spec, CompositeElasticQuotaSpec):
+            namespaces = tuple(spec.namespaces)
+        declared = Declared(kind, view.namespace, view.name, view.created, namespaces, spec.manage_all_jobs)
+        return _Read(view.version, declared, spec, None)
+
+    def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[Place, Defect]]:
+        for place, read in self._read.items():
+            found = read.problem
+            if found is None and read.declared in conflicts:
+                found = (ActiveReason.CONFLICT, conflicts[read.declared])
+            if found is None and read.spec is not None:
+                named = enumerate(read.spec.flavors)
+                fields = ((f"spec.flavors[{number}] names {name}", name) for number, name in named)
+                found = next((p for f, name in fields if (p := self._flavor_problem(f, name))), None)
+            if found is None and read.declared is not None:
+                found = self._missing(read.declared)
+            if found is not None:
+                yield place, found
+
+    def _missing(self, quota: Declared) -> Defect | None:
+        missing = [n for n in quota.namespaces if self._world.namespaces.get(("", n)) is None]
+        if not missing:
+            return None
+        words = f"spec.namespaces names {', '.join(missing)}, which does not exist; it works for the others"
+        return ActiveReason.NAMESPACE_NOT_FOUND, words
+
+    def _views(self) -> Iterator[tuple[str, ObjectView]]:
+        stores: list[tuple[str, Store[Any]]] = [
+            ("ElasticQuota", self._world.elastic_quotas),
+            ("CompositeElasticQuota", self._world.composite_elastic_quotas),
+        ]
+        for kind, store in stores:
+            for view in store:
+                yield kind, view

@@ -1,0 +1,74 @@
+"""Workloads that have been told that they will be evicted, and go on until then (`gracePeriod`).
+
+Their quota is theirs as long as they go on; their place is promised to a preemptor. When the time is up they
+are evicted (`admitter.controllers.eviction`); if nobody is promised their place any more, they stay.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+from admitter.cluster.store import Key
+from admitter.controllers.status import Clock
+from admitter.controllers.views import WorkloadView
+from admitter.engine.ledger import Ledger
+
+
+class GracePeriods:
+    """Follows those who have been told."""
+
+    def __init__(self, ledger: Ledger, clock: Clock, over: Callable[[Key], None]) -> None:
+        """Prepare.
+
+        Args:
+            ledger: knows who is promised a place.
+            clock: the time.
+            over: called with the key of a Workload whose time is up.
+        """
+        self._ledger = ledger
+        self._clock = clock
+        self._over = over
+        self._told: dict[str, WorkloadView] = {}
+        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
+
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        return self._clock()
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """A Workload came, changed or went."""
+        if old is not None and (new is None or new.uid != old.uid):
+            self._forget(old.uid)
+        if new is None:
+            return
+        if new.evict_at is None or new.evicting:
+            self._forget(new.uid)
+            return
+        self._told[new.uid] = new
+        if new.uid in self._timers and self._timers[new.uid][0] == new.evict_at:
+            return
+        self._stop_timer(new.uid)
+        left = max(0.0, new.evict_at - self._clock().timestamp())
+        timer = asyncio.get_running_loop().call_later(left, self._over, new.key)
+        self._timers[new.uid] = (new.evict_at, timer)
+
+    def unneeded(self) -> Iterator[WorkloadView]:
+        """Those who need not go: nobody is promised their place any more."""
+        for workload in list(self._told.values()):
+            preemption = workload.preemption
+            if preemption is None or preemption.uid not in self._ledger.holds:
+                yield workload
+
+    def _forget(self, uid: str) -> None:
+        self._told.pop(uid, None)
+        self._stop_timer(uid)
+
+    def _stop_timer(self, uid: str) -> None:
+        _, timer = self._timers.pop(uid, (0.0, None))
+        if timer is not None:
+            timer.cancel()
+
+
+def is_over(workload: WorkloadView, now: datetime) -> bool:
+    """Whether a Workload has been told that it will be evicted, and its time is up."""
+    return workload.evict_at is not None and now.timestamp() >= workload.evict_at

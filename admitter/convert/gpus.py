@@ -1,0 +1,96 @@
+"""The GPUs in a pod's requests: whole ones, and parts whose memory their name tells (design §3).
+
+`nvidia.com/gpu` is a whole GPU. A MIG device is named after its profile: `nvidia.com/mig-1g.10gb`, or with
+less than all of its compute `nvidia.com/mig-1c.3g.40gb`, or with an attribute `nvidia.com/mig-1g.10gb.me`. A
+slice of memory is named after its size: `nvidia.com/gpu-10gb`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from admitter.engine.amounts import Amounts, InvalidQuantityError
+from admitter.engine.model import GPU_MEMORY_GB, NO_GPUS, Gpus
+from admitter.names import GPU_MEMORY
+
+WHOLE_GPU: Final = "nvidia.com/gpu"
+
+_SLICE = re.compile(r"nvidia\.com/(?:gpu-|mig-(?:[0-9]+c\.)?[0-9]+g\.)([0-9]+)gb(?:[.-][a-z0-9.-]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSettings:
+    """What an administrator says about GPUs.
+
+    Attributes:
+        memory: of a whole GPU whose flavor does not say, in GB.
+        more: further resources that are GPUs: name to the memory of one in GB; None: whole ones.
+    """
+
+    memory: int = GPU_MEMORY_GB
+    more: Mapping[str, int | None] = field(default_factory=dict)
+
+    def gpus(self, requests: Amounts) -> Gpus:
+        """The GPUs that one pod requests.
+
+        Args:
+            requests: of one pod, by resource.
+
+        Raises:
+            InvalidQuantityError: GPUs are requested both as devices and as an amount of memory.
+        """
+        whole = sliced = 0
+        found = set()
+        for resource, amount in requests.items():
+            size = self._size(resource) if amount else 0
+            if size == 0:
+                continue
+            found.add(resource)
+            if size is None:
+                whole += amount
+            else:
+                sliced += amount * size
+        if GPU_MEMORY in found and len(found) > 1:
+            devices = ", ".join(sorted(found - {GPU_MEMORY}))
+            raise InvalidQuantityError(
+                f"{GPU_MEMORY} and {devices} are both requested: memory of GPUs is counted by the devices"
+            )
+        return Gpus(whole, sliced, frozenset(found)) if found else NO_GPUS
+
+    def _size(self, resource: str) -> int | None:
+        """The memory of one unit of a resource in GB; None for a whole GPU, 0 if it is none."""
+        if resource == WHOLE_GPU:
+            return None
+        if resource == GPU_MEMORY:
+            return 1
+        if resource in self.more:
+            return self.more[resource]
+        match = _SLICE.fullmatch(resource)
+        return int(match[1]) if match is not None else 0
+
+
+DEFAULT_GPUS: Final = GpuSettings()
+
+
+class InvalidGpuSettingError(ValueError):
+    """A setting that says nothing usable about GPUs."""
+
+
+def parse_settings(memory: int, more: Iterable[str]) -> GpuSettings:
+    """Settings as they are written on a command line.
+
+    Args:
+        memory: of a whole GPU whose flavor does not say, in GB.
+        more: `NAME` for a resource whose units are whole GPUs, `NAME=GB` for one whose units have so much.
+
+    Raises:
+        InvalidGpuSettingError: one of `more` is neither.
+    """
+    found: dict[str, int | None] = {}
+    for text in more:
+        name, equals, size = text.partition("=")
+        if not name or (equals and (not size.isdecimal() or not int(size))):
+            raise InvalidGpuSettingError(f"{text!r} is neither NAME nor NAME=GB, with a whole number of GB")
+        found[name] = int(size) if equals else None
+    return GpuSettings(memory, found)

@@ -1,0 +1,173 @@
+"""Which pods of an elastic quota are over it (design §3, *Capacity labels*; 000, *Over-quotas*).
+
+The places of a queue's pods are sorted: older first, then smaller requests, then by name; places whose pod is
+not there yet come last, by admission. From the first one with which the sum of any resource exceeds the
+queue's `min`, all are over quota. So the newest go over first, and what happens to a newer pod never
+changes what an older one is.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.model import FlavorResource
+from admitter.engine.quota import Tree
+
+Size = tuple[tuple[FlavorResource, int], ...]
+Age = tuple[float, float, Size, str]
+"""Creation of the pod, admission of its workload, what it uses, its name; smaller is older."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Pods of one workload that are alike, or one pod.
+
+    Attributes:
+        age: their place in the order.
+        holder: whose they are.
+        size: what one of them uses.
+        count: how many.
+        pod: the name of the pod; empty for those that are not there yet.
+    """
+
+    age: Age
+    holder: str
+    size: Size
+    count: int
+    pod: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """What a workload has over its quota.
+
+    Attributes:
+        reservation: what it holds.
+        newest: the age of its newest place that is over.
+        pods: those of its pods that are over.
+        coming: whether its next pod will be over.
+    """
+
+    reservation: Reservation
+    newest: Age
+    pods: frozenset[str]
+    coming: bool
+
+
+@dataclass(slots=True)
+class Standing:
+    """A queue's workloads that are over quota, newest first, and what they hold together."""
+
+    excesses: list[Excess] = field(default_factory=list)
+    held: dict[FlavorResource, int] = field(default_factory=dict)
+    largest: dict[FlavorResource, int] = field(default_factory=dict)
+
+    def holders(self) -> list[str]:
+        """Whose they are."""
+        return [excess.reservation.holder for excess in self.excesses]
+
+
+class Capacity:
+    """Who is over quota; worked out when it is asked for, and kept until the queue changes."""
+
+    def __init__(self, tree: Tree, ledger: Ledger) -> None:
+        self._tree = tree
+        self._ledger = ledger
+        self._kept: dict[tuple[str, bool], tuple[int, int, Standing]] = {}
+
+    def planned(self, queue: str) -> Standing:
+        """Who is over quota once all who have to go have gone."""
+        return self._standing(queue, planned=True)
+
+    def real(self, queue: str) -> Standing:
+        """Who is over quota now."""
+        return self._standing(queue, planned=False)
+
+    def _standing(self, queue: str, *, planned: bool) -> Standing:
+        revision, version = self._ledger.revisions[queue], self._tree.version
+        kept = self._kept.get((queue, planned))
+        if kept is not None and kept[:2] == (revision, version):
+            return kept[2]
+        found = [
+            reservation
+            for reservation in self._ledger.reservations(queue)
+            if not (planned and self._ledger.evicting(reservation.holder))
+        ]
+        made = self._work_out(queue, found)
+        self._kept[queue, planned] = (revision, version, made)
+        return made
+
+    def _work_out(self, queue: str, found: Iterable[Reservation]) -> Standing:
+        reservations = {reservation.holder: reservation for reservation in found}
+        places = [place for r in reservations.values() for place in self._places(r)]
+        places.sort(key=lambda place: place.age)
+        definition = self._tree.queues.get(queue)
+        quotas = definition.quotas if definition is not None else {}
+        newest: dict[str, Age] = {}
+        pods: dict[str, set[str]] = {}
+        coming: set[str] = set()
+        for place in _over(places, {key: quota.minimum for key, quota in quotas.items()}):
+            newest[place.holder] = place.age  # in order of age: the last one stays
+            if place.pod:
+                pods.setdefault(place.holder, set()).add(place.pod)
+            else:
+                coming.add(place.holder)
+        standing = Standing()
+        for holder, age in sorted(newest.items(), key=lambda entry: entry[1], reverse=True):
+            reservation = reservations[holder]
+            excess = Excess(reservation, age, frozenset(pods.get(holder, ())), holder in coming)
+            standing.excesses.append(excess)
+            for key, amount in reservation.usage:
+                standing.held[key] = standing.held.get(key, 0) + amount
+                standing.largest[key] = max(standing.largest.get(key, 0), amount)
+        return standing
+
+    def _places(self, reservation: Reservation) -> Iterator[Places]:
+        """The places of a reservation; its pods have the first ones, in the order of its pod sets."""
+        pods = list(self._ledger.pods(reservation.holder))
+        size: Size = ()
+        for assignment in reservation.admission.pod_sets:
+            if not assignment.count:
+                continue
+            flavors, pool = dict(assignment.flavors), reservation.admission.pool
+            size = tuple(
+                sorted(
+                    ((pool or flavors[r], r), amount // assignment.count) for r, amount in assignment.usage
+                )
+            )
+            taken, pods = pods[: assignment.count], pods[assignment.count :]
+            yield from (_place(reservation, size, pod) for pod in taken)
+            left = assignment.count - len(taken)
+            if left:
+                created = inf if reservation.workload is not None else reservation.since
+                name = f"{reservation.holder}/{assignment.name}"
+                age = (created, reservation.since, size, name)
+                yield Places(age, reservation.holder, size, left)
+        for pod in pods:  # more than it was admitted for: old ones that take their time to end
+            yield _place(reservation, size, pod)
+
+
+def _place(reservation: Reservation, size: Size, pod: tuple[float, str]) -> Places:
+    created, name = pod
+    return Places((created, 0.0, size, name), reservation.holder, size, 1, name)
+
+
+def _over(places: Iterable[Places], minimum: Mapping[FlavorResource, int]) -> Iterator[Places]:
+    """Those that are over quota, with how many of each are, in order of age."""
+    sums: Counter[FlavorResource] = Counter()
+    exceeded = False
+    for place in places:
+        within = 0
+        if not exceeded:
+            within = min(
+                (max(0, minimum.get(key, 0) - sums[key]) // n for key, n in place.size if n),
+                default=place.count,
+            )
+            within = min(within, place.count)
+            for key, amount in place.size:
+                sums[key] += amount * within
+            exceeded = within < place.count
+        if exceeded:
+            yield place
