@@ -126,11 +126,10 @@ class ElasticQuotas:
         self._flavors = {name for read in self._read.values() if read.spec for name in read.spec.flavors}
         self._problems = dict(self._find_problems(conflicts))
         changed = {n for n in before.keys() | by_namespace.keys() if before.get(n) != by_namespace.get(n)}
-        for quota in sorted(set(by_namespace.values()), key=lambda quota: quota.age):
-            made = self._queue(quota, declared[quota])
-            if queues.get(quota.queue) != made:
-                self._engine.set_queue(made)
-                changed |= set(quota.namespaces)
+        made = {quota: self._queue(quota, declared[quota]) for quota in self._by_queue.values()}
+        news = {quota: queue for quota, queue in made.items() if queues.get(queue.name) != queue}
+        changed.update(namespace for quota in news for namespace in quota.namespaces)
+        self._engine.set_queues(news.values())
         for name in {quota.queue for quota in before.values()} - self._by_queue.keys():
             self._engine.remove_queue(name)
         places = problems_before.keys() | self._problems.keys()

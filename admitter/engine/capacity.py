@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.ledger import Ledger, Pod, Reservation
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota import Tree
 
@@ -76,6 +76,7 @@ class Capacity:
         self._tree = tree
         self._ledger = ledger
         self._kept: dict[tuple[str, bool], tuple[int, int, Standing]] = {}
+        self._places: dict[str, tuple[Reservation, tuple[Pod, ...], tuple[Places, ...]]] = {}
 
     def planned(self, queue: str) -> Standing:
         """Who is over quota once all who have to go have gone."""
@@ -101,7 +102,7 @@ class Capacity:
 
     def _work_out(self, queue: str, found: Iterable[Reservation]) -> Standing:
         reservations = {reservation.holder: reservation for reservation in found}
-        places = [place for r in reservations.values() for place in self._places(r)]
+        places = [place for r in reservations.values() for place in self._places_of(r)]
         places.sort(key=lambda place: place.age)
         definition = self._tree.queues.get(queue)
         quotas = definition.quotas if definition is not None else {}
@@ -124,29 +125,41 @@ class Capacity:
                 standing.largest[key] = max(standing.largest.get(key, 0), amount)
         return standing
 
-    def _places(self, reservation: Reservation) -> Iterator[Places]:
-        """The places of a reservation; its pods have the first ones, in the order of its pod sets."""
-        pods = list(self._ledger.pods(reservation.holder))
-        size: Size = ()
-        for assignment in reservation.admission.pod_sets:
-            if not assignment.count:
-                continue
-            flavors, pool = dict(assignment.flavors), reservation.admission.pool
-            size = tuple(
-                sorted(
-                    ((pool or flavors[r], r), amount // assignment.count) for r, amount in assignment.usage
-                )
-            )
-            taken, pods = pods[: assignment.count], pods[assignment.count :]
-            yield from (_place(reservation, size, pod) for pod in taken)
-            left = assignment.count - len(taken)
-            if left:
-                created = inf if reservation.workload is not None else reservation.since
-                name = f"{reservation.holder}/{assignment.name}"
-                age = (created, reservation.since, size, name)
-                yield Places(age, reservation.holder, size, left)
-        for pod in pods:  # more than it was admitted for: old ones that take their time to end
-            yield _place(reservation, size, pod)
+    def _places_of(self, reservation: Reservation) -> tuple[Places, ...]:
+        """The places of a reservation, worked out when it or its pods have changed."""
+        pods = self._ledger.pods(reservation.holder)
+        kept = self._places.get(reservation.holder)
+        if kept is not None and kept[0] is reservation and kept[1] is pods:
+            return kept[2]
+        made = tuple(_places(reservation, list(pods)))
+        self._places[reservation.holder] = (reservation, pods, made)
+        return made
+
+    def forget(self, holder: str) -> None:
+        """A holder holds nothing any more."""
+        self._places.pop(holder, None)
+
+
+def _places(reservation: Reservation, pods: list[Pod]) -> Iterator[Places]:
+    """The places of a reservation; its pods have the first ones, in the order of its pod sets."""
+    size: Size = ()
+    for assignment in reservation.admission.pod_sets:
+        if not assignment.count:
+            continue
+        flavors, pool = dict(assignment.flavors), reservation.admission.pool
+        size = tuple(
+            sorted(((pool or flavors[r], r), amount // assignment.count) for r, amount in assignment.usage)
+        )
+        taken, pods = pods[: assignment.count], pods[assignment.count :]
+        yield from (_place(reservation, size, pod) for pod in taken)
+        left = assignment.count - len(taken)
+        if left:
+            created = inf if reservation.workload is not None else reservation.since
+            name = f"{reservation.holder}/{assignment.name}"
+            age = (created, reservation.since, size, name)
+            yield Places(age, reservation.holder, size, left)
+    for pod in pods:  # more than it was admitted for: old ones that take their time to end
+        yield _place(reservation, size, pod)
 
 
 def _place(reservation: Reservation, size: Size, pod: tuple[float, str]) -> Places:

@@ -6,6 +6,7 @@ rolled back by `release` and `spare`.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 
 from admitter.engine.capacity import Capacity
@@ -32,7 +33,7 @@ class Engine:
     @property
     def changed(self) -> bool:
         """Whether a cycle could decide anything, before the time of `due`."""
-        return bool(self._state.changed or self._doubtful)
+        return bool(self._state.changed or self._state.reordered or self._doubtful)
 
     @property
     def due(self) -> float | None:
@@ -72,10 +73,16 @@ class Engine:
 
     def set_queue(self, queue: Queue) -> None:
         """Define a queue, or change it; all of its flavors must be defined."""
-        if self.tree.queues.get(queue.name) != queue:
-            before = self._relatives(queue.name)
-            self.tree.set_queue(queue)
-            self._reshaped(before | self._relatives(queue.name))
+        self.set_queues([queue])
+
+    def set_queues(self, queues: Iterable[Queue]) -> None:
+        """Define queues, or change them: in one step, since with each the whole tree is planned anew."""
+        changed = [queue for queue in queues if self.tree.queues.get(queue.name) != queue]
+        if changed:
+            concerned = self._all_relatives(changed)
+            for queue in changed:
+                self.tree.set_queue(queue)
+            self._reshaped(concerned | self._all_relatives(changed))
 
     def stop_queue(self, name: str) -> None:
         """Let a queue admit nothing; what it lends and what is reserved in it stays counted."""
@@ -163,15 +170,14 @@ class Engine:
         if reservation is None:
             self.ledger.set_pods(holder, pods)
             return
-        queue = reservation.queue
-        before = self.capacity.planned(queue).holders()
-        self.ledger.set_pods(holder, pods)
-        if self.capacity.planned(queue).holders() != before:
-            self._state.exposed(queue, [key for key, _ in reservation.usage])  # others may be evicted now
+        if pods != self.ledger.pods(holder):
+            self._state.reorder(reservation.queue)
+            self.ledger.set_pods(holder, pods)
 
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
         reservation = self.ledger.release(holder)
+        self.capacity.forget(holder)
         if reservation is not None:
             self._state.freed_by(reservation)
             queue = self.tree.queues.get(reservation.queue)
@@ -225,6 +231,7 @@ class Engine:
         state = self._state
         state.scene.now = now
         state.wake_due(now)
+        state.compare()
         doubtful, self._doubtful = self._doubtful, set()
         self._reexamine({name for queue in doubtful for name in self._relatives(queue)})
         changed, state.changed = state.changed, set()
@@ -248,6 +255,11 @@ class Engine:
     def _relatives(self, queue: str) -> set[str]:
         """All queues of a queue's tree."""
         return set(self.tree.members(self.tree.root(queue))) if queue in self.tree.queues else set()
+
+    def _all_relatives(self, queues: Iterable[Queue]) -> set[str]:
+        """All queues of some queues' trees."""
+        roots = {self.tree.root(queue.name) for queue in queues if queue.name in self.tree.queues}
+        return {name for root in roots for name in self.tree.members(root)}
 
     def _below(self, cohort: str) -> set[str]:
         """All queues of a cohort's tree; all there are if a cycle of cohorts is cut or joined by it."""

@@ -80,7 +80,7 @@ class Class:
 
     def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
         """Be found in some places until it is woken, and be due when so much has been freed there."""
-        self._places = []
+        self.leave()
         for place, shortfall in places:
             self._places.append(place)
             place.waiting.add(self)
@@ -95,6 +95,10 @@ class Class:
     def retry(self) -> None:
         """It may fit now that others have freed something."""
         self.parked = None
+        self.leave()
+
+    def leave(self) -> None:
+        """Be due nowhere."""
         self.ticket += 1
         for place in self._places:
             place.waiting.discard(self)
@@ -199,6 +203,11 @@ class Pending:
         """The queue uses more than before: of that something might be evicted."""
         for members in self._classes.values():
             members.needs = []
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is not known of all what they need."""
+        return not all(members.needs for members in self._classes.values())
 
     def wake_if(self, entitled: Callable[[Needs], bool]) -> bool:
         """Wake those of whom it is not known what they need, or who are entitled to it; if there are any."""

@@ -9,7 +9,7 @@ and no node on the path passes its `max`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from typing import Final
@@ -107,6 +107,7 @@ class Tree:
         self._below: dict[Node, list[str]] = {}
         self._beside: dict[Node, frozenset[str]] = {}
         self._minimums: dict[tuple[Node, FlavorResource], int] = {}
+        self._paths: dict[Node, tuple[Node, ...]] = {}
         self._roots: dict[str, Node] = {}
         self._to_borrow: dict[tuple[Node, BorrowWithin], set[str]] = {}
         self._cycles: list[tuple[str, ...]] = []
@@ -178,7 +179,7 @@ class Tree:
     def nodes(self, root: Node) -> list[Node]:
         """All nodes of a tree."""
         self._build()
-        found = [node for node in self._parents if next(reversed([*self.path(node)])) == root]
+        found = [node for node in self._parents if self.path(node)[-1] == root]
         return found or [root]
 
     def below(self, node: Node) -> list[str]:
@@ -196,13 +197,14 @@ class Tree:
             self._beside[side] = found
         return found
 
-    def path(self, node: Node) -> Iterator[Node]:
+    def path(self, node: Node) -> tuple[Node, ...]:
         """A node and all above it, upwards."""
         self._build()
-        step: Node | None = node
-        while step is not None:
-            yield step
-            step = self._parents.get(step)
+        found = self._paths.get(node)
+        if found is None:
+            above = self._parents.get(node)
+            found = self._paths[node] = (node, *(self.path(above) if above is not None else ()))
+        return found
 
     def parents(self) -> Mapping[Node, Node | None]:
         """The node above each node."""
@@ -241,6 +243,7 @@ class Tree:
         }
         for queue in self.queues.values():
             self._parents["queue", queue.name] = ("cohort", queue.cohort) if queue.cohort else None
+        self._paths.clear()
         below = defaultdict(list)
         for name in sorted(self.queues):
             for node in self.path(("queue", name)):

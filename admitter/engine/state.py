@@ -12,7 +12,7 @@ from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
-from admitter.engine.pending import Needs, Pending, Waiters
+from admitter.engine.pending import Class, Needs, Pending, Waiters
 from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption import guaranteed
 from admitter.engine.preemption.search import Scene, Search
@@ -56,6 +56,7 @@ class State:
         capacity: who is over quota.
         scene: what victims are looked for in.
         timers: when who waits in a queue has to be tried again.
+        reordered: queues whose pods are others than before, and who of them was over quota then.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class State:
         self.capacity = Capacity(self.tree, self.ledger)
         self.scene = Scene(self.tree, self.ledger, self.capacity)
         self.timers: dict[str, float] = {}
+        self.reordered: dict[str, list[str]] = {}
         self._waiters = Waiters()
         self._queue_of: dict[str, str] = {}
 
@@ -146,14 +148,24 @@ class State:
     def still_short(self, workload: Workload) -> bool:
         """Park a class again that was retried, if none of what it needs has become free: a cheap look."""
         members = self.pending[workload.queue].class_of(workload)
-        book, queue = self.ledger.planned, workload.queue
+        return self._still_short(members, self.tree.root(workload.queue))
+
+    def _still_short(self, members: Class, root: Node) -> bool:
         if not members.needs or members.refusal is None:
             return False
-        if any(needed <= book.cell(queue, key).available() for key, needed in members.needs):
-            return False
-        shortfalls = self._shortfalls(queue, members.needs, {})
-        self._waiters.park(members, members.refusal, self.tree.root(queue), shortfalls)
+        book = self.ledger.planned
+        shortfalls = []
+        for key, needed in members.needs:
+            lacking = needed - book.cell(members.queue, key).available()
+            if lacking <= 0:
+                return False
+            shortfalls.append((key, lacking))
+        self._waiters.park(members, members.refusal, root, shortfalls)
         return True
+
+    def _uses_less_than_its_own(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> bool:
+        used = self.ledger.planned.used(queue)
+        return any(used.get(key, 0) < self.tree.minimum(queue, key) for key, _ in usage)
 
     def might_borrow(self, workload: Workload) -> bool | None:
         """Whether a workload would have to borrow if it fits, at a glance; None if it must be judged.
@@ -177,8 +189,9 @@ class State:
         names = set()
         root = self.tree.root(queue)
         for members in self._waiters.freed(root, usage):
-            members.retry()
-            names.add(members.queue)
+            if not self._still_short(members, root):
+                members.retry()
+                names.add(members.queue)
         pending = self.pending.get(queue)
         if pending is not None and self._preempts(queue):
             pending.wake()
@@ -186,7 +199,7 @@ class State:
         if self.tree.fair(root):
             names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
         else:
-            names |= self._guaranteed(root, more=True)
+            names |= self._guaranteed(root, more=self._uses_less_than_its_own(queue, usage))
         self.changed |= names
         self.changed.add(queue)
         return names
@@ -241,8 +254,8 @@ class State:
         by_share = self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE)
         names = set()
         for name in by_share & self.pending.keys():
-            entitled = self._entitlement(name, root) if more else _nobody
-            if self.pending[name].wake_if(entitled):
+            pending = self.pending[name]
+            if (more or pending.unsure) and pending.wake_if(self._entitlement(name, root)):
                 names.add(name)
         if by_share:
             names |= self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
@@ -284,6 +297,18 @@ class State:
         """As `freed`, with all that a reservation held."""
         return self.freed(reservation.queue, reservation.usage)
 
+    def reorder(self, queue: str) -> None:
+        """The pods of a queue are about to be others: by their age others may be over quota."""
+        if queue not in self.reordered:
+            self.reordered[queue] = self.capacity.planned(queue).holders()
+
+    def compare(self) -> None:
+        """Where others are over quota than before, others may be evicted: try again who preempts."""
+        reordered, self.reordered = self.reordered, {}
+        for queue, before in sorted(reordered.items()):
+            if self.capacity.planned(queue).holders() != before:
+                self.exposed(queue, self.ledger.planned.used(queue))
+
     def wake_due(self, now: float) -> None:
         """Try all again who wait in queues whose time has come."""
         for queue in [queue for queue, due in self.timers.items() if due <= now]:
@@ -295,7 +320,3 @@ class State:
         if queue in self.pending:
             self.pending[queue].wake()
         self.changed.add(queue)
-
-
-def _nobody(_: Needs) -> bool:
-    return False

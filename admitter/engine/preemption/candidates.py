@@ -2,13 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import merge
 from typing import Protocol
 
 from admitter.engine.capacity import Age, Standing
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Cell, Node
+from admitter.engine.quota import Book, Cell, Node, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What candidates are looked for on: the tree, what is in use, and what of it is contested."""
+
+    tree: Tree
+    book: Book
+    contested: frozenset[FlavorResource]
 
 
 class Pool:
@@ -18,27 +28,37 @@ class Pool:
         queue: the queue's name.
         side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
         own: whether it is the preemptor's own queue.
-        cells: its cells, of all that is used in it.
-        chains: for each contested flavor and resource: the cells from the queue up to the nearest node above
-            it and the preemptor. Empty for the preemptor's own queue.
         held: what they hold together.
     """
 
-    def __init__(
-        self,
-        queue: str,
-        side: Node,
-        cells: Mapping[FlavorResource, Cell],
-        chains: Mapping[FlavorResource, list[Cell]],
-    ) -> None:
+    def __init__(self, ground: Ground, queue: str, side: Node) -> None:
         self.queue = queue
         self.side = side
-        self.own = not chains
-        self.cells = cells
-        self.chains = chains
+        self.own = side == ("queue", queue)
         self.held: dict[FlavorResource, int] = {}
+        self._ground = ground
         self._candidates: list[Candidate] = []
         self._largest: dict[FlavorResource, int] = {}
+
+    @cached_property
+    def cells(self) -> Mapping[FlavorResource, Cell]:
+        """Its cells, of all that is used in it."""
+        book = self._ground.book
+        return {key: book.cell(self.queue, key) for key in book.used(self.queue)}
+
+    @cached_property
+    def chains(self) -> Mapping[FlavorResource, list[Cell]]:
+        """For what is contested, its cells up to the nearest node above it and the preemptor.
+
+        The preemptor's own queue has none.
+        """
+        if self.own:
+            return {}
+        book, nodes = self._ground.book, self._ground.tree.path(("queue", self.queue))
+        above = self._ground.tree.parents()[self.side]
+        assert above is not None, "whoever is on another side has a node above in common"
+        nodes = nodes[: nodes.index(above)]
+        return {key: [book.at(node, key) for node in nodes] for key in self._ground.contested}
 
     def add(self, reservation: Reservation) -> None:
         """Take a reservation in."""
@@ -58,7 +78,7 @@ class Pool:
         held = self.held.get(key, 0)
         if self.own or not held:
             return held
-        cell = self.cells[key]
+        cell = self._ground.book.cell(self.queue, key)
         return min(held, cell.used - cell.own + self._largest[key])
 
 
@@ -70,17 +90,14 @@ class OverQuota(Pool):
 
     def __init__(
         self,
+        ground: Ground,
         queue: str,
         side: Node,
-        cells: Mapping[FlavorResource, Cell],
-        chains: Mapping[FlavorResource, list[Cell]],
+        standing: Standing,
+        eligible: Callable[[Reservation], bool],
     ) -> None:
-        super().__init__(queue, side, cells, chains)
-        self._standing = Standing()
-        self._eligible: Callable[[Reservation], bool] = bool
-
-    def fill(self, standing: Standing, eligible: Callable[[Reservation], bool]) -> None:
-        """Take in who is over quota, as far as he is eligible."""
+        """Prepare; who is over quota is a candidate as far as he is eligible."""
+        super().__init__(ground, queue, side)
         self._standing = standing
         self._eligible = eligible
         self.held = standing.held

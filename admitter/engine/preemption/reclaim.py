@@ -109,13 +109,3 @@ class Reclaiming(Simple):
             cell = self._book.cell(name, key)
             claimed += max(cell.own, cell.used + (amount if name == self._queue.name else 0))
         return claimed <= self._book.at(root, key).own
-
-
-def chain_of(book: Book, tree: Tree, queue: str, below: Node, key: FlavorResource) -> list[Cell]:
-    """The cells of a queue, and of the subtrees between it and a node above."""
-    cells = []
-    for node in tree.path(("queue", queue)):
-        if node == below:
-            break
-        cells.append(book.at(node, key))
-    return cells

@@ -6,7 +6,7 @@ of what is planned, and is undone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -16,9 +16,9 @@ from admitter.engine.ledger import Ledger, Reservation, Usage
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
-from admitter.engine.preemption.candidates import Candidate, OverQuota, Pool, Rule
+from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota import Cell, Node, Tree
+from admitter.engine.quota import Node, Tree
 
 Keys = frozenset[FlavorResource]
 
@@ -78,6 +78,7 @@ class Search:
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if amount > cell.available()
         )
+        self._ground = Ground(tree, self._book, self._contested)
         self.evictable: Counter[FlavorResource] = Counter()
         self.due = inf
         self._found: list[Pool] = []
@@ -85,7 +86,7 @@ class Search:
         self.share = ENDLESS
         self._root = tree.root(queue.name)
         self._shared = tree.fair(self._root)
-        self._sides = list(tree.path(("queue", queue.name)))[:-1]
+        self._sides = tree.path(("queue", queue.name))[:-1]
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
@@ -159,7 +160,7 @@ class Search:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
-        pool = self._pool(self._queue.name, ("queue", self._queue.name), {})
+        pool = Pool(self._ground, self._queue.name, ("queue", self._queue.name))
         eligible = self._eligible(
             self._queue.name, lambda victim: within_queue.allows(policy, self._preemptor, victim)
         )
@@ -185,41 +186,19 @@ class Search:
 
     def _others(self, side: Node, names: Iterable[str], allows: Callable[[Workload], bool]) -> list[Pool]:
         """Candidates of some queues that part from the preemptor's at this place on its side."""
-        above = self._tree.parents()[side]
-        assert above is not None, "whoever is on another side has a node above in common"
-        found = []
-        for queue in names:
-            chains = {k: reclaim.chain_of(self._book, self._tree, queue, above, k) for k in self._contested}
-            if not any(reclaim.exceeds([chain]) for chain in chains.values()):
-                continue
-            pool = self._filled(queue, side, chains, self._eligible(queue, allows))
-            if pool.held:
-                found.append(pool)
-        return self._counted(found)
+        pools = (self._filled(queue, side, self._eligible(queue, allows)) for queue in names)
+        return self._counted([pool for pool in pools if pool.held])
 
-    def _filled(
-        self,
-        queue: str,
-        side: Node,
-        chains: Mapping[FlavorResource, list[Cell]],
-        eligible: Callable[[Reservation], bool],
-    ) -> Pool:
+    def _filled(self, queue: str, side: Node, eligible: Callable[[Reservation], bool]) -> Pool:
         """The candidates of another queue."""
         if self._tree.queues[queue].pool:
-            over = OverQuota(queue, side, self._cells(queue), chains)
-            over.fill(self._scene.capacity.planned(queue), eligible)
-            return over
-        pool = self._pool(queue, side, chains)
-        for reservation in self._ledger.candidates(queue):
-            if eligible(reservation):
-                pool.add(reservation)
+            return OverQuota(self._ground, queue, side, self._scene.capacity.planned(queue), eligible)
+        pool = Pool(self._ground, queue, side)
+        if any(reclaim.exceeds([chain]) for chain in pool.chains.values()):
+            for reservation in self._ledger.candidates(queue):
+                if eligible(reservation):
+                    pool.add(reservation)
         return pool
-
-    def _pool(self, queue: str, side: Node, chains: Mapping[FlavorResource, list[Cell]]) -> Pool:
-        return Pool(queue, side, self._cells(queue), chains)
-
-    def _cells(self, queue: str) -> dict[FlavorResource, Cell]:
-        return {key: self._book.cell(queue, key) for key in self._book.used(queue)}
 
     def _borrowers(self, side: Node) -> list[str]:
         """Queues that part from the preemptor's at this place on its side, and borrow what is contested."""
@@ -231,7 +210,8 @@ class Search:
     def _counted(self, pools: list[Pool]) -> list[Pool]:
         self._found += pools
         for pool in pools:
-            self.evictable.update(pool.held)
+            for key, amount in pool.held.items():
+                self.evictable[key] += amount
         return pools
 
     def considered(self) -> set[str]:
