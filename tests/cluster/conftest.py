@@ -15,6 +15,7 @@ from admitter.install.apply import install
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.controller import Controller
+from tests.cluster.elastic import Tenants
 from tests.cluster.team import Team
 
 
@@ -81,6 +82,15 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
     return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+
+
+@pytest.fixture
+def tenants(installed: Cluster, controller: Controller, shared: Path) -> Iterator[Tenants]:
+    """Namespaces of the test's own; no other test uses GPUs by elastic quotas meanwhile."""
+    with FileLock(shared / "elastic.lock"):
+        made = Tenants(installed, controller, f"eq-{uuid4().hex[:6]}")
+        yield made
+        made.close()
 
 
 @pytest.fixture

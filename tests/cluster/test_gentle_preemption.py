@@ -1,0 +1,67 @@
+"""Preemption that waits: a grace period before the end, and a runtime that nobody is cut short of."""
+
+from datetime import datetime
+
+import pytest
+
+from tests.cluster.elastic import Tenants
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+GPU = "nvidia.com/gpu"
+PENDING = '{.status.conditions[?(@.type=="EvictionPending")].status}'
+TIME = "{.metadata.annotations.admitter\\.dev/eviction-time}"
+
+
+def of_pods(tenants: Tenants, namespace: str) -> str:
+    path = f"{{range .items[*]}}{TIME}{{end}}"
+    return tenants.cluster.run_kubectl("get", "pods", f"--namespace={namespace}", f"-o=jsonpath={path}")
+
+
+def test_who_is_granted_time_is_told_and_goes_when_it_is_up(tenants: Tenants) -> None:
+    a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "6s"})
+    b = tenants.quota("b", min={GPU: 1})
+    tenants.node("gpus", {GPU: "1"})
+    tenants.runs(a, "borrows", {GPU: "1"})
+    tenants.submit(b, "owner", {GPU: "1"})
+    eventually(lambda: tenants.workload(a, "borrows", PENDING) == "True", what="the condition")
+    until = tenants.workload(a, "borrows", "{.status.preemption.evictAt}")
+    eventually(lambda: tenants.shows("job", "borrows", a, TIME) == until, what="the Job's annotation")
+    eventually(lambda: of_pods(tenants, a) == until, what="the pod's annotation")
+    assert tenants.state(a, "borrows") == "Admitted"
+    assert tenants.used(GPU, a, b) == ["1", "0"], "until then it counts as its own"
+    assert tenants.pods(a, "--field-selector=status.phase=Running") == ["borrows"]
+    eventually(lambda: tenants.state(b, "owner") == "Admitted", what="the owner")
+    evicted = tenants.workload(a, "borrows", '{.status.conditions[?(@.type=="Evicted")].lastTransitionTime}')
+    late = datetime.fromisoformat(evicted) - datetime.fromisoformat(until)
+    assert 0 <= late.total_seconds() < 5
+    assert tenants.workload(a, "borrows", PENDING) == "False"
+
+
+def test_who_is_told_stays_if_nobody_waits_for_the_place_any_more(tenants: Tenants) -> None:
+    a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "1h"})
+    b = tenants.quota("b", min={GPU: 1})
+    tenants.node("gpus", {GPU: "1"})
+    tenants.runs(a, "borrows", {GPU: "1"})
+    tenants.submit(b, "owner", {GPU: "1"})
+    eventually(lambda: of_pods(tenants, a) != "", what="the pod's annotation")
+    tenants.controller.kill()
+    tenants.delete("job", "owner", b)
+    eventually(lambda: tenants.workload(a, "borrows", PENDING) == "False", what="the condition to end")
+    eventually(lambda: of_pods(tenants, a) == "", what="the pod's annotation to go")
+    eventually(lambda: tenants.shows("job", "borrows", a, TIME) == "", what="the Job's annotation to go")
+    assert tenants.state(a, "borrows") == "Admitted"
+
+
+def test_nobody_is_cut_short_of_his_minimum_runtime(tenants: Tenants) -> None:
+    a = tenants.quota("a", max={GPU: 1}, preemption={"minRuntime": "8s"})
+    b = tenants.quota("b", min={GPU: 1})
+    tenants.node("gpus", {GPU: "1"})
+    tenants.runs(a, "borrows", {GPU: "1"})
+    since = tenants.workload(a, "borrows", '{.status.conditions[?(@.type=="Admitted")].lastTransitionTime}')
+    tenants.submit(b, "owner", {GPU: "1"})
+    tenants.running(b, "owner")
+    went = tenants.workload(a, "borrows", '{.status.conditions[?(@.type=="Evicted")].lastTransitionTime}')
+    ran = datetime.fromisoformat(went) - datetime.fromisoformat(since)
+    assert 8 <= ran.total_seconds() < 16
