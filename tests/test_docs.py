@@ -1,17 +1,76 @@
-"""What the documentation shows is true: manifests are valid, links lead somewhere."""
+"""What the documentation shows is true: manifests are valid, links lead somewhere, commands print that."""
 
+import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from admitter.api.base import problems
 from admitter.api.kinds import KINDS
+from admitter.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN = {kind.__name__: kind for kind in KINDS}
+EXAMPLE = "manifests/examples/elastic-quota.yaml"
+
+
+def shell(command: str) -> str:
+    """What a command prints, typed in the checkout with `admitter` on the path."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    answer = subprocess.run(
+        ["bash", "-c", command],  # noqa: S607  # as its reader would
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return answer.stdout
+
+
+def simulations(page: Path) -> Iterator[tuple[str, str]]:
+    """The commands of a page that need no cluster, and what they print as the page shows it."""
+    for block in re.findall(r"```console\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        for typed in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = typed.partition("\n")
+            if command.endswith("<<EOF"):
+                text, _, output = output.partition("EOF\n")
+                command = f"{command}\n{text}EOF"
+            if command.startswith("admitter simulate "):
+                yield command, output
+
+
+SHOWN = [
+    pytest.param(command, output, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, (command, output) in enumerate(simulations(page))
+]
+
+
+def trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def test_commands_are_found() -> None:
+    assert len(SHOWN) >= 4
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN)
+def test_a_command_prints_what_is_shown(command: str, output: str) -> None:
+    """Three dots stand for anything."""
+    pattern = re.escape(trimmed(output)).replace(re.escape("..."), ".*")
+    printed = trimmed(shell(command))
+    assert re.fullmatch(pattern, printed, flags=re.DOTALL), printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -23,3 +82,50 @@ def test_a_page(page: Path) -> None:
             assert kind is None or problems(kind, manifest) == [], manifest
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def simulated(*options: str) -> Any:
+    answer = CliRunner().invoke(app, ["simulate", str(ROOT / EXAMPLE), "-o", "json", *options])
+    assert answer.exit_code == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def used(result: Any) -> list[int]:
+    """GPU memory in use, of each quota."""
+    usages = [queue["usage"]["elastic_quota"] for queue in result["clusterQueues"]]
+    return [int(usage["admitter.dev/gpu-memory"]["used"]) for usage in usages]
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [("4m", [40, 40, 0]), ("10m", [50, 30, 0]), ("20m", [50, 30, 0])],
+    ids=["t1", "t2", "one more waits"],
+)
+def test_the_example_of_elastic_quotas(until: str, expected: list[int]) -> None:
+    result = simulated("--until", until)
+    assert used(result) == expected
+    assert result["errors"] == []
+
+
+def test_who_is_over_quota_in_the_example_and_who_waits() -> None:
+    capacity = {row["job"]: row["capacity"] for row in simulated("--until", "4m")["workloads"]}
+    assert capacity == {"base": "in-quota", "sweep-1": "in-quota"} | dict.fromkeys(
+        ("sweep-2", "sweep-3", "sweep-4"), "over-quota"
+    )
+    result = simulated()
+    assert [row["job"] for row in result["workloads"] if row["state"] == "Pending"] == ["more-2", "sweep-4"]
+    gone = [event for event in result["events"] if event["type"] == "Preempted"]
+    assert [event["time"] for event in gone] == ["2026-01-05T10:10:00Z"]
+
+
+def test_the_example_of_elastic_quotas_is_one_for_a_cluster_too() -> None:
+    manifests = list(yaml.safe_load_all((ROOT / EXAMPLE).read_text()))
+    minimum = {m["metadata"]["namespace"]: m["spec"]["min"] for m in manifests if m["kind"] == "ElasticQuota"}
+    assert [next(iter(each.values())) for each in minimum.values()] == [40, 10, 30]
+    for job in (manifest for manifest in manifests if manifest["kind"] == "Job"):
+        assert job["metadata"]["labels"] == {"admitter.dev/queue-name": "elastic-quota"}
+        assert job["spec"]["suspend"] is True
+        pod = job["spec"]["template"]["spec"]
+        (container,) = pod["containers"]
+        assert (pod["restartPolicy"], bool(container["image"])) == ("Never", True)
+        assert container["resources"]["limits"] == container["resources"]["requests"], "devices need both"

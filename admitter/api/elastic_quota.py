@@ -104,6 +104,12 @@ class ElasticQuotaStatus(Model):
     )
     pending_workloads: int = Field(default=0, description="How many Workloads wait.")
     admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
+    managed_since: dict[NamespaceName, str] = Field(
+        default={},
+        max_length=1024,
+        description="With manageAllJobs, since when which namespace's Jobs are the quota's: older ones are "
+        "left alone.",
+    )
 
 
 _COLUMNS = (

@@ -20,6 +20,8 @@ from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Requirement
+from admitter.engine.policy import Cohort as CohortRules
+from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import ANY_NODE
 
 
@@ -153,7 +155,14 @@ class Catalog:
         if view is None:
             self._engine.remove_cohort(name)
         elif not found:  # an invalid one stays what it was
-            self._engine.set_cohort(definitions.cohort(name, Cohort.model_validate(raw(view)).spec))
+            made = definitions.cohort(name, Cohort.model_validate(raw(view)).spec)
+            if name == ELASTIC_QUOTA_QUEUE:
+                plain = CohortRules(name, patience=made.patience)
+                if made != plain:
+                    words = "this is the cohort of elastic quotas: of its spec only preemption counts"
+                    self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, words)
+                made = plain
+            self._engine.set_cohort(made)
         if found:
             self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
 

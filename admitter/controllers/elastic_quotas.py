@@ -5,7 +5,7 @@ The rules are in `admitter.quotas.elastic`; the objects are read here.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from admitter.api.base import problems
 from admitter.api.conditions import ActiveReason
@@ -17,7 +17,7 @@ from admitter.api.elastic_quota import (
 )
 from admitter.cluster.store import Key, Store
 from admitter.controllers.defects import Defect, raw, sentence
-from admitter.controllers.views import JobView, ObjectView
+from admitter.controllers.views import JobView, ObjectView, at, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
@@ -89,7 +89,17 @@ class ElasticQuotas:
     def manages(self, job: JobView) -> bool:
         """Whether a Job that names no queue belongs to a quota all the same: it was made since that was."""
         quota = self.governing(job.namespace)
-        return quota is not None and quota.manages_all and job.created >= quota.created
+        if quota is None or not quota.manages_all:
+            return False
+        since = self.managed_since(quota).get(job.namespace)
+        return since is not None and job.created >= seconds(since)
+
+    def managed_since(self, quota: Declared) -> dict[str, str]:
+        """Since when a quota that manages all Jobs does so, by namespace: for a new one since it was made."""
+        view = self._store(quota.kind).get((quota.namespace, quota.name))
+        if view is None or not view.status.get("conditions"):
+            return dict.fromkeys(quota.namespaces, timestamp(at(quota.created)))
+        return dict(view.status.get("managedSince") or {})
 
     def of_queue(self, name: str) -> Declared | None:
         """The quota in force that a queue of the engine stands for."""
@@ -194,10 +204,10 @@ class ElasticQuotas:
         return ActiveReason.NAMESPACE_NOT_FOUND, words
 
     def _views(self) -> Iterator[tuple[str, ObjectView]]:
-        stores: list[tuple[str, Store[Any]]] = [
-            ("ElasticQuota", self._world.elastic_quotas),
-            ("CompositeElasticQuota", self._world.composite_elastic_quotas),
-        ]
-        for kind, store in stores:
-            for view in store:
+        for kind in PLURALS:
+            for view in self._store(kind):
                 yield kind, view
+
+    def _store(self, kind: str) -> Store[ObjectView]:
+        composite = kind == "CompositeElasticQuota"
+        return self._world.composite_elastic_quotas if composite else self._world.elastic_quotas

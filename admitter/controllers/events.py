@@ -9,7 +9,8 @@ import structlog
 
 from admitter.cluster.errors import ClusterError
 from admitter.cluster.transport import Json, Transport
-from admitter.controllers.status import Clock, timestamp
+from admitter.controllers.status import Clock
+from admitter.controllers.views import timestamp
 from admitter.names import CONTROLLER_NAME
 
 MOST_WAITING: Final = 1000

@@ -20,7 +20,7 @@ from admitter.controllers.events import Events, Subject
 from admitter.controllers.eviction import Eviction
 from admitter.controllers.injection import start_patch
 from admitter.controllers.marks import Marks
-from admitter.controllers.views import JobView, WorkloadView, at, parse_job, parse_workload
+from admitter.controllers.views import JobView, WorkloadView, at, parse_job, parse_workload, timestamp
 from admitter.controllers.world import OWN, World, job_path, workload_name, workload_path
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.names import (
@@ -184,7 +184,7 @@ class Jobs:
 
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
-        until = status.timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
+        until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         if job.told != until:
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
             self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))

@@ -4,6 +4,7 @@ One Job's way: `views` → `jobs` (its Workload) → `gate` → `admission` (eng
 """
 
 import asyncio
+import gc
 from random import Random
 
 import structlog
@@ -75,6 +76,8 @@ class Manager:
                 await informer.synced.wait()
             await self._say_what_guards()
             self._feed()
+            gc.collect()
+            gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
             group.create_task(self._admissions.run(), name="admissions")
             group.create_task(self._jobs.queue.run(), name="jobs")
             group.create_task(self._reasons.run(), name="reasons")
@@ -136,6 +139,10 @@ class Manager:
             self._queues.touch(PLURALS[kind], _either(old, new).key)
             self._catalog.elastic.refresh()
             self._admissions.wake()
+        elif old.status.get("managedSince") != new.status.get("managedSince"):
+            for namespace in new.status.get("managedSince") or ():
+                for key in self._world.jobs_by_namespace.get(namespace):
+                    self._derive_again(key)
 
     def _quotas_changed(self, namespaces: set[str], quotas: set[Place]) -> None:
         """Elastic quotas came into force or went out of it, or what they say changed."""

@@ -13,8 +13,7 @@ import structlog
 from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Json, Transport
-from admitter.controllers.status import timestamp
-from admitter.controllers.views import PodView, WorkloadView, at, parse_pod, parse_workload
+from admitter.controllers.views import PodView, WorkloadView, at, parse_pod, parse_workload, timestamp
 from admitter.controllers.world import World, pods_path, workload_path
 from admitter.engine.capacity import Capacity, Excess
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, EVICTION_TIME_ANNOTATION
@@ -94,7 +93,8 @@ class Marks:
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         for pod in self._world.pods_of(workload.key):
             if pod.live:
-                change = self._difference(pod, elastic, excess, until)
+                said = pod.told if workload.evicting else until  # it ends: what it was told stays true
+                change = self._difference(pod, elastic, excess, said)
                 if change:
                     yield "pod", pod.key, change
 

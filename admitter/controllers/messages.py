@@ -9,7 +9,7 @@ def title(queue: str) -> str:
     """A queue of the engine as its users know it."""
     kinds = {"eq": "ElasticQuota", "ceq": "CompositeElasticQuota"}
     short, _, rest = queue.partition("_")
-    return f"{kinds[short]} {rest.replace('_', '/')}" if rest else f"ClusterQueue {queue}"
+    return f"{kinds[short]} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
 
 
 def waiting_message(refusal: Refusal) -> str:

@@ -15,12 +15,12 @@ from admitter.controllers import status
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.defects import Defect
 from admitter.controllers.elastic_quotas import PLURALS
-from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object
+from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
 from admitter.engine.ledger import Ledger
 from admitter.names import ELASTIC_QUOTA_QUEUE
-from admitter.quotas.elastic import POOL
+from admitter.quotas.elastic import POOL, Declared
 
 PAUSE_SECONDS: Final = 1.0
 
@@ -171,7 +171,15 @@ class Queues:
             },
             "pendingWorkloads": sum(self._pending[q] for q in governed),
             "admittedWorkloads": sum(self._admitted[q] for q in governed),
+            "managedSince": self._managed_since(queue),
         }
+
+    def _managed_since(self, quota: Declared | None) -> dict[str, str]:
+        """Since when which namespaces' Jobs are all a quota's."""
+        if quota is None or not quota.manages_all:
+            return {}
+        known, now = self._catalog.elastic.managed_since(quota), timestamp(self._clock())
+        return {namespace: known.get(namespace, now) for namespace in quota.namespaces}
 
     def _local_queue(self, view: ObjectView) -> Json:
         name = view.spec["clusterQueue"]
@@ -205,7 +213,7 @@ class Queues:
         for resource in view.spec.get("resources") or ():
             name = resource["name"]
             for flavor in resource["flavors"]:
-                cell = self._ledger.real.cell(view.name, (flavor["name"], name))
+                cell = self._ledger.real.cell(view.name, (flavor["name"], own_name(name)))
                 use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
                 quantities = {field: to_quantity(name, amount) for field, amount in use.items()}
                 flavors.setdefault(flavor["name"], []).append({"name": name, **quantities})

@@ -9,18 +9,13 @@ from datetime import datetime
 
 from admitter.api.conditions import ActiveReason, ConditionType, EvictedReason, FinishedReason, WorkloadState
 from admitter.controllers.messages import title
-from admitter.controllers.views import Json, Preemption, WorkloadView
+from admitter.controllers.views import Json, Preemption, WorkloadView, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Admission
 
 Clock = Callable[[], datetime]
 """The current time, in UTC."""
-
-
-def timestamp(now: datetime) -> str:
-    """A time as the API writes it."""
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def merged(conditions: list[Json], *changes: Json) -> list[Json]:

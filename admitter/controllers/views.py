@@ -41,6 +41,11 @@ def at(time: float) -> datetime:
     return datetime.fromtimestamp(time, UTC)
 
 
+def timestamp(now: datetime) -> str:
+    """A time as the API writes it."""
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 @dataclass(frozen=True, slots=True)
 class Meta:
     """What every object has."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from admitter.api.base import own_name
 from admitter.engine.amounts import Amounts, InvalidQuantityError
 from admitter.engine.model import GPU_MEMORY_GB, NO_GPUS, Gpus
 from admitter.names import GPU_MEMORY
@@ -92,5 +93,9 @@ def parse_settings(memory: int, more: Iterable[str]) -> GpuSettings:
         name, equals, size = text.partition("=")
         if not name or (equals and (not size.isdecimal() or not int(size))):
             raise InvalidGpuSettingError(f"{text!r} is neither NAME nor NAME=GB, with a whole number of GB")
+        if own_name(name) in {WHOLE_GPU, GPU_MEMORY}:
+            raise InvalidGpuSettingError(
+                f"{name} is known: what a whole GPU has is for flavors to say, or for --gpu-memory-gb"
+            )
         found[name] = int(size) if equals else None
     return GpuSettings(memory, found)

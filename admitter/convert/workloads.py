@@ -4,9 +4,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from admitter.api.base import own_name
+from admitter.api.base import named_twice, own_name
 from admitter.convert.gpus import GpuSettings
-from admitter.engine.amounts import to_amount, to_quantity
+from admitter.engine.amounts import InvalidQuantityError, to_amount, to_quantity
 from admitter.engine.model import (
     Admission,
     Assignment,
@@ -64,9 +64,11 @@ def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:
     Raises:
         InvalidQuantityError: a request can't be counted.
     """
-    requests = {
-        own_name(name): to_amount(name, quantity) for name, quantity in (raw.get("requests") or {}).items()
-    }
+    asked = raw.get("requests") or {}
+    twice = named_twice(asked)
+    if twice is not None:
+        raise InvalidQuantityError(twice)
+    requests = {own_name(name): to_amount(name, quantity) for name, quantity in asked.items()}
     required = ((raw.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     ) or {}

@@ -145,6 +145,7 @@ class Simulator:
         self._admissions = 0
         self._lives: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
+        self._births: dict[str, str] = {}
 
     def run(
         self,
@@ -253,7 +254,8 @@ class Simulator:
         number = self._numbers.setdefault(base, self._serial)
         uid = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
         self._lives[base] += gone
-        created = metadata.get("creationTimestamp") or timestamp(time)
+        born = self._births.setdefault(uid, timestamp(time))  # an update is no new object
+        created = metadata.get("creationTimestamp") or born
         completed: Json = {"uid": uid, "resourceVersion": str(self._serial), "creationTimestamp": created}
         if kind == "Namespace":
             completed["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
