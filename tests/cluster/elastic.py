@@ -129,6 +129,19 @@ class Tenants:
         found = f"{{range .items[*]}}{path}{{end}}"
         return self._get("workloads.admitter.dev", f"--namespace={namespace}", selector, path=found)
 
+    def later_than(self, timestamp: str) -> None:
+        """Wait until the API server's clock shows a later second: timestamps tell no less."""
+        probe = self.name("clock")
+        self.made.append(("priorityclass", probe))
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 0}
+
+        def now() -> str:
+            self.cluster.run_kubectl("delete", "priorityclass", probe, "--ignore-not-found")
+            self.apply({**kind, "metadata": {"name": probe}})
+            return self._get("priorityclass", probe, path="{.metadata.creationTimestamp}")
+
+        eventually(lambda: now() > timestamp, what=f"a second after {timestamp}")
+
     def state(self, namespace: str, job_name: str) -> str:
         """The state of a Job's Workload."""
         return self.workload(namespace, job_name, "{.status.state}")

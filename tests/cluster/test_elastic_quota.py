@@ -171,6 +171,24 @@ def test_all_jobs_of_a_namespace_are_governed_if_the_quota_says_so(tenants: Tena
     assert tenants.shows("job", "old", before, f"{{.spec.suspend}} {label}") == "false"
 
 
+def test_jobs_that_run_already_are_left_alone_when_a_quota_begins_to_manage_all(tenants: Tenants) -> None:
+    a = tenants.quota("a", min={GPU: 1})
+    tenants.node("gpus", {GPU: "2"})
+    tenants.submit(a, "old", {GPU: "1"}, queue=None)
+    tenants.running(a, "old")
+    made = tenants.shows("job", "old", a, "{.metadata.creationTimestamp}")
+    tenants.later_than(made)
+    tenants.patch("eq", "quota", a, {"spec": {"manageAllJobs": True}})
+    since = f"{{.status.managedSince.{a}}}"
+    eventually(lambda: tenants.shows("eq", "quota", a, since) > made, what="the status to say since when")
+    tenants.submit(a, "new", {GPU: "1"}, queue=None)
+    eventually(lambda: tenants.state(a, "new") == "Admitted", what="the new Job")
+    tenants.controller.kill()
+    tenants.submit(a, "newer", {GPU: "1"}, queue=None)
+    eventually(lambda: tenants.state(a, "newer") == "Pending", what="the newest Job to wait")
+    assert tenants.shows("job", "old", a, "{.spec.suspend}{.status.active}") == "false1"
+
+
 def test_a_local_queue_of_the_same_name_is_told_that_it_is_shadowed(tenants: Tenants) -> None:
     a = tenants.quota("a", min={GPU: 1})
     tenants.apply(local_queue(a, "some-queue", "elastic-quota"))
