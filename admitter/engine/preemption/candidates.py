@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import merge
+from heapq import heapify, heappop, heapreplace
 from typing import Protocol
 
 from admitter.engine.capacity import Age, Standing
@@ -105,13 +105,17 @@ class OverQuota(Pool):
 
     def members(self) -> Iterable["Candidate"]:
         """Who might be evicted, newest first."""
-        return (candidate for _, candidate in self.by_age())
+        return (c for place in range(len(self._standing.excesses)) if (c := self.at(place)) is not None)
 
-    def by_age(self) -> Iterator[tuple[Age, "Candidate"]]:
-        """The same, with the age of what each has over quota."""
-        for excess in self._standing.excesses:
-            if self._eligible(excess.reservation):
-                yield excess.newest, Candidate(excess.reservation, self)
+    def at(self, place: int) -> "Candidate | None":
+        """Who has the newest place that is over quota but so many; None if he can't be evicted."""
+        reservation = self._standing.excesses[place].reservation
+        return Candidate(reservation, self) if self._eligible(reservation) else None
+
+    def age(self, place: int) -> Age | None:
+        """The age of that place; None if there are not so many."""
+        excesses = self._standing.excesses
+        return excesses[place].newest if place < len(excesses) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +155,26 @@ def place(candidate: Candidate) -> tuple[bool, int, float, float, str]:
     return (candidate.pool.own, workload.priority, -since, -created, reservation.holder)
 
 
-def _age(entry: tuple[Age, Candidate]) -> Age:
-    return entry[0]
+class _Turn:
+    """Who of an elastic queue comes next; the newest of all comes first."""
+
+    __slots__ = ("age", "place", "pool")
+
+    def __init__(self, pool: OverQuota) -> None:
+        self.pool = pool
+        self.place = 0
+        self.age = pool.age(0)
+
+    def __lt__(self, other: "_Turn") -> bool:
+        assert self.age is not None
+        assert other.age is not None
+        return other.age < self.age
+
+    def advance(self) -> bool:
+        """Go on to the next; False if there is none."""
+        self.place += 1
+        self.age = self.pool.age(self.place)
+        return self.age is not None
 
 
 class Rule(Protocol):
@@ -177,14 +199,22 @@ class Simple:
     def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
         """In their fixed order; of elastic queues the newest that is over quota, whatever its priority."""
         others: list[Candidate] = []
-        elastic: list[Iterator[tuple[Age, Candidate]]] = []
+        heap: list[_Turn] = []
         for pool in pools:
             if isinstance(pool, OverQuota):
-                elastic.append(pool.by_age())
+                heap.append(_Turn(pool))
             else:
                 others += pool.members()
-        for _, candidate in merge(*elastic, key=_age, reverse=True):
-            yield candidate
+        heapify(heap)
+        while heap:
+            turn = heap[0]
+            candidate = turn.pool.at(turn.place)
+            if turn.advance():
+                heapreplace(heap, turn)
+            else:
+                heappop(heap)
+            if candidate is not None:
+                yield candidate
         yield from sorted(others, key=place)
 
     def holds(self) -> bool:

@@ -161,23 +161,21 @@ class Search:
         if policy is WithinQueue.NEVER:
             return []
         pool = Pool(self._ground, self._queue.name, ("queue", self._queue.name))
-        eligible = self._eligible(
-            self._queue.name, lambda victim: within_queue.allows(policy, self._preemptor, victim)
-        )
+        eligible = self._eligible(lambda victim: within_queue.allows(policy, self._preemptor, victim))
         for reservation in self._ledger.candidates(self._queue.name):
             if eligible(reservation):
                 pool.add(reservation)
         return [pool] if pool.held else []
 
-    def _eligible(self, queue: str, allows: Callable[[Workload], bool]) -> Callable[[Reservation], bool]:
-        """Who of a queue may be evicted, by rules on each alone."""
-        runtime = self._tree.patience(queue).runtime
+    def _eligible(self, allows: Callable[[Workload], bool]) -> Callable[[Reservation], bool]:
+        """Who may be evicted, by rules on each alone."""
 
         def eligible(reservation: Reservation) -> bool:
             workload = reservation.workload
             if workload is None or not self._contends(reservation) or not allows(workload):
                 return False
-            if reservation.since + runtime > self._scene.now and runtime:
+            runtime = self._tree.patience(reservation.queue).runtime
+            if runtime and reservation.since + runtime > self._scene.now:
                 self.due = min(self.due, reservation.since + runtime)
                 return False
             return True
@@ -186,7 +184,8 @@ class Search:
 
     def _others(self, side: Node, names: Iterable[str], allows: Callable[[Workload], bool]) -> list[Pool]:
         """Candidates of some queues that part from the preemptor's at this place on its side."""
-        pools = (self._filled(queue, side, self._eligible(queue, allows)) for queue in names)
+        eligible = self._eligible(allows)
+        pools = (self._filled(queue, side, eligible) for queue in names)
         return self._counted([pool for pool in pools if pool.held])
 
     def _filled(self, queue: str, side: Node, eligible: Callable[[Reservation], bool]) -> Pool:
