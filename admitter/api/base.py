@@ -92,6 +92,12 @@ NamespaceName = Annotated[
 
 _QUALIFIED = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?"
 
+
+def is_resource(name: str) -> bool:
+    """Whether a text can be the name of a resource."""
+    return re.fullmatch(_QUALIFIED, name) is not None
+
+
 ResourceName = Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_QUALIFIED}$")]
 """The name of a resource, such as cpu or nvidia.com/gpu."""
 

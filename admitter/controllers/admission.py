@@ -18,11 +18,11 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
-from admitter.controllers.messages import waiting_message
 from admitter.controllers.remainders import Remainders
 from admitter.controllers.views import JobView, PodView, Preemption, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
+from admitter.convert.pod_sets import job_count
 from admitter.engine import model
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Eviction
@@ -59,7 +59,7 @@ class Admissions:
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
-        self._remainders = Remainders(world, engine, transport)
+        self._remainders = Remainders(world, engine, transport, self.wake)
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
@@ -98,7 +98,11 @@ class Admissions:
         """By the age of its pods an elastic quota's Workload is over quota, or is not."""
         if workload.admission is not None and workload.admission.pool:
             pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload.key) if pod.live)
-            self._engine.set_pods(workload.uid, tuple(pods))
+            job = self._world.job_of(workload.key)
+            places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
+            wanted = job_count(job.spec, job.status) if job is not None else places
+            left_over = max(0, places - max(wanted, len(pods)))
+            self._engine.set_pods(workload.uid, tuple(pods), left_over)
 
     def job_changed(self, key: Key) -> None:
         """The Job of a Workload came, changed or went."""
@@ -194,7 +198,7 @@ class Admissions:
                 self._wake.clear()
                 plan = self._engine.cycle(int(self._grace.now().timestamp()))
                 for uid, refusal in plan.refusals.items():
-                    self._reasons.want(self._keys[uid], Waiting(refusal.reason, waiting_message(refusal)))
+                    self._reasons.want(self._keys[uid], self._gate.waits(refusal))
                 for workload, admission in plan.admissions:
                     task = group.create_task(self._admit(self._keys[workload.uid], workload, admission))
                     self._writing[workload.uid] = task

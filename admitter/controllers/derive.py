@@ -6,6 +6,7 @@ from admitter.controllers.views import JobView, Json, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert import workloads
 from admitter.convert.pod_sets import job_count, pod_set
+from admitter.engine.amounts import InvalidQuantityError
 
 POD_SET = "main"
 """The name of a Job's only pod set."""
@@ -42,7 +43,10 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     assignment = workload.admission.pod_sets[0]
     if any(catalog.flavor(name) is None for _, name in assignment.flavors):
         return True  # nothing to compare with: whoever starts it finds that out
-    asking = workloads.pod_set(asked, catalog.gpus)
+    try:
+        asking = workloads.pod_set(asked, catalog.gpus)
+    except InvalidQuantityError:
+        return False
     return workloads.pays(workload.admission, assignment, asking, catalog.flavor)
 
 

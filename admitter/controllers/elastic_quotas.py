@@ -97,17 +97,25 @@ class ElasticQuotas:
     def managed_since(self, quota: Declared) -> dict[str, str]:
         """Since when a quota that manages all Jobs does so, by namespace: for a new one since it was made."""
         view = self._store(quota.kind).get((quota.namespace, quota.name))
-        if view is None or not view.status.get("conditions"):
-            return dict.fromkeys(quota.namespaces, timestamp(at(quota.created)))
+        return self.managed_by(quota.kind, view) if view is not None else {}
+
+    @staticmethod
+    def managed_by(kind: str, view: ObjectView) -> dict[str, str]:
+        """The same, as the object says."""
+        if not view.status.get("conditions"):
+            composite = kind == "CompositeElasticQuota"
+            namespaces = view.spec.get("namespaces") or () if composite else (view.namespace,)
+            return dict.fromkeys(namespaces, timestamp(at(view.created)))
         return dict(view.status.get("managedSince") or {})
 
     def of_queue(self, name: str) -> Declared | None:
         """The quota in force that a queue of the engine stands for."""
         return self._by_queue.get(name)
 
-    def queues(self) -> set[str]:
-        """The names of all queues that quotas in force are turned into."""
-        return set(self._by_queue)
+    def title(self, queue: str) -> str | None:
+        """What users call a queue of an elastic quota; None if it is none, or the quota is gone."""
+        quota = self.of_queue(queue)
+        return str(quota) if quota is not None else None
 
     def problem(self, kind: str, key: Key) -> Defect | None:
         """What is wrong with a quota; one in force may name a namespace that does not exist."""
@@ -127,6 +135,7 @@ class ElasticQuotas:
 
     def refresh(self) -> None:
         """Read all quotas again, and put them in force."""
+        read_before = self._read
         self._reread()
         declared = {read.declared: read for read in self._read.values() if read.declared is not None}
         by_namespace, conflicts = elastic.governing(declared)
@@ -144,11 +153,11 @@ class ElasticQuotas:
             self._engine.remove_queue(name)
         places = problems_before.keys() | self._problems.keys()
         different = {p for p in places if problems_before.get(p) != self._problems.get(p)}
-        for kind, key in different:
-            read = self._read.get((kind, key))
-            changed |= (
-                set(read.declared.namespaces) if read is not None and read.declared is not None else set()
-            )
+        for place in places:
+            reads = [read for read in (read_before.get(place), self._read.get(place)) if read is not None]
+            if place in different or len({read.declared for read in reads}) > 1:
+                for read in reads:
+                    changed |= set(read.declared.namespaces) if read.declared is not None else {place[1][0]}
         if changed or different:
             self._changed(changed, different)
 

@@ -37,7 +37,8 @@ class Eviction:
         if is_over(workload, self._clock()):
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
         local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
-        if local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain":
+        drained = local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain"
+        if drained and not workload.admission.pool:
             return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped and drained"
         name = workload.admission.queue
         if self._catalog.queue(name).drains:

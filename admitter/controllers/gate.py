@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from admitter.api.conditions import ActiveReason, WaitingReason
 from admitter.controllers.catalog import Catalog
+from admitter.controllers.messages import queue_title, waiting_message
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert import workloads
 from admitter.convert.pod_sets import claims
 from admitter.convert.workloads import RequeueBy
+from admitter.engine.explain import Refusal
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import Declared
@@ -42,6 +44,11 @@ class Gate:
         """
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
         return workloads.workload(workload.uid, queue, workload.spec, age, self._catalog.gpus)
+
+    def waits(self, refusal: Refusal) -> Waiting:
+        """Why a Workload waits that the engine has refused."""
+        title = self._catalog.elastic.title(refusal.queue) or queue_title(refusal.queue)
+        return Waiting(refusal.reason, waiting_message(refusal, title))
 
     def suits(self, admission: Admission, competing: Workload) -> bool:
         """Whether an admission that was promised is one that the Workload could be given as it is now."""

@@ -11,21 +11,21 @@ from datetime import datetime
 from admitter.cluster.store import Key
 from admitter.controllers.status import Clock
 from admitter.controllers.views import WorkloadView
-from admitter.engine.ledger import Ledger
+from admitter.engine.cycle import Engine
 
 
 class GracePeriods:
     """Follows those who have been told."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, over: Callable[[Key], None]) -> None:
+    def __init__(self, engine: Engine, clock: Clock, over: Callable[[Key], None]) -> None:
         """Prepare.
 
         Args:
-            ledger: knows who is promised a place.
+            engine: knows who is promised a place.
             clock: the time.
             over: called with the key of a Workload whose time is up.
         """
-        self._ledger = ledger
+        self._engine = engine
         self._clock = clock
         self._over = over
         self._told: dict[str, WorkloadView] = {}
@@ -55,8 +55,7 @@ class GracePeriods:
     def unneeded(self) -> Iterator[WorkloadView]:
         """Those who need not go: nobody is promised their place any more."""
         for workload in list(self._told.values()):
-            preemption = workload.preemption
-            if preemption is None or preemption.uid not in self._ledger.holds:
+            if not self._engine.needed(workload.uid):
                 yield workload
 
     def _forget(self, uid: str) -> None:

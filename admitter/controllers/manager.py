@@ -57,7 +57,7 @@ class Manager:
         gate = Gate(self._world, self._catalog, requeue_by)
         self._marks = Marks(self._world, engine.capacity, transport)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, transport, clock)
-        grace = GracePeriods(engine.ledger, clock, self._jobs.queue.add)
+        grace = GracePeriods(engine, clock, self._jobs.queue.add)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
         self.ready = asyncio.Event()

@@ -75,7 +75,11 @@ class Marks:
         excesses = {}
         for key in sorted(keys):
             workload = self._world.workloads.get(key)
-            if workload is None or workload.finished:
+            if workload is None:
+                continue
+            if workload.finished:
+                if workload.capacity == OVER_QUOTA:
+                    yield "workload", key, {"labels": _labels(None)}
                 continue
             queue = workload.admission.queue if workload.admission is not None else ""
             if queue not in excesses:

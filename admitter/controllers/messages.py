@@ -5,16 +5,21 @@ from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
 from admitter.quotas.elastic import ANY_NODE
 
 
-def title(queue: str) -> str:
+def queue_title(queue: str) -> str:
     """A queue of the engine as its users know it."""
     kinds = {"eq": "ElasticQuota", "ceq": "CompositeElasticQuota"}
     short, _, rest = queue.partition("_")
     return f"{kinds[short]} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
 
 
-def waiting_message(refusal: Refusal) -> str:
-    """One sentence on what stopped a workload, naming queue, resource and flavors."""
-    queue = title(refusal.queue)
+def waiting_message(refusal: Refusal, queue: str = "") -> str:
+    """One sentence on what stopped a workload, naming queue, resource and flavors.
+
+    Args:
+        refusal: why it waits.
+        queue: what the queue is called; by default what its name tells.
+    """
+    queue = queue or queue_title(refusal.queue)
     resources = _listed(refusal.resources)
     match refusal.reason:
         case Reason.BEHIND_HEAD:

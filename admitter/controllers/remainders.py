@@ -4,6 +4,8 @@ A Job may be deleted, or its Workload by hand, while its pods take their time to
 the annotation injected at admission say what such a pod uses, also after a restart.
 """
 
+from collections.abc import Callable
+
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
@@ -19,7 +21,9 @@ Gone = tuple[str, str, str]
 class Remainders:
     """Counts labelled pods whose Workload holds nothing."""
 
-    def __init__(self, world: World, engine: Engine, transport: Transport) -> None:
+    def __init__(self, world: World, engine: Engine, transport: Transport, freed: Callable[[], None]) -> None:
+        """Prepare; `freed` is called when quota became free."""
+        self._freed = freed
         self._world = world
         self._engine = engine
         self._transport = transport
@@ -64,6 +68,7 @@ class Remainders:
         for pod in self._world.pods_of((namespace, name)):
             self.pod_changed(None, pod)
         self._engine.release(uid)
+        self._freed()
         if self._unsettled.get((namespace, name)) == gone:
             del self._unsettled[namespace, name]
 

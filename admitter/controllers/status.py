@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from admitter.api.conditions import ActiveReason, ConditionType, EvictedReason, FinishedReason, WorkloadState
-from admitter.controllers.messages import title
+from admitter.controllers.messages import queue_title
 from admitter.controllers.views import Json, Preemption, WorkloadView, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
@@ -42,7 +42,7 @@ def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) 
 
 def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Json:
     """The Workload may start: it holds its quota from here on."""
-    words = f"admitted by {title(admission.queue)}: {_flavors_in_words(admission)}"
+    words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     changes = [
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
         condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
@@ -76,7 +76,7 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
 
 def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
     """As `evicted`, for another Workload; its place is kept by what is written here."""
-    words = f"preempted for Workload {by.key[0]}/{by.key[1]} in {title(by.admission.queue)}"
+    words = f"preempted for Workload {by.key[0]}/{by.key[1]} in {queue_title(by.admission.queue)}"
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
     body["status"]["conditions"] = merged(body["status"]["conditions"], change)
@@ -88,7 +88,7 @@ def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime)
     """The Workload will have to stop for another one; it goes on until then."""
     words = (
         f"will be evicted at {timestamp(until)} for Workload {by.key[0]}/{by.key[1]} "
-        f"in {title(by.admission.queue)}"
+        f"in {queue_title(by.admission.queue)}"
     )
     change = condition(ConditionType.EVICTION_PENDING, True, EvictedReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from admitter.api.base import own_name
+from admitter.api.base import is_resource, own_name
 from admitter.engine.amounts import Amounts, InvalidQuantityError
 from admitter.engine.model import GPU_MEMORY_GB, NO_GPUS, Gpus
 from admitter.names import GPU_MEMORY
@@ -91,7 +91,7 @@ def parse_settings(memory: int, more: Iterable[str]) -> GpuSettings:
     found: dict[str, int | None] = {}
     for text in more:
         name, equals, size = text.partition("=")
-        if not name or (equals and (not size.isdecimal() or not int(size))):
+        if not is_resource(name) or (equals and (not size.isdecimal() or not int(size))):
             raise InvalidGpuSettingError(f"{text!r} is neither NAME nor NAME=GB, with a whole number of GB")
         if own_name(name) in {WHOLE_GPU, GPU_MEMORY}:
             raise InvalidGpuSettingError(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from admitter.api.base import named_twice, own_name
+from admitter.api.base import in_parts, named_twice, own_name
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.amounts import InvalidQuantityError, to_amount, to_quantity
 from admitter.engine.model import (
@@ -66,8 +66,9 @@ def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:
     """
     asked = raw.get("requests") or {}
     twice = named_twice(asked)
-    if twice is not None:
-        raise InvalidQuantityError(twice)
+    wrong = next((words for name, q in asked.items() if (words := in_parts(name, q)) is not None), twice)
+    if wrong is not None:
+        raise InvalidQuantityError(wrong)
     requests = {own_name(name): to_amount(name, quantity) for name, quantity in asked.items()}
     required = ((raw.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"

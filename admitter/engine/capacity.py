@@ -1,9 +1,9 @@
 """Which pods of an elastic quota are over it (design §3, *Capacity labels*; 000, *Over-quotas*).
 
-The places of a queue's pods are sorted: older first, then smaller requests, then by name; places whose pod is
-not there yet come last, by admission. From the first one with which the sum of any resource exceeds the
-queue's `min`, all are over quota. So the newest go over first, and what happens to a newer pod never
-changes what an older one is.
+The places of a queue's pods are sorted: older first, then smaller requests, then by name. Places whose pod is
+not there yet come last, by admission; those whose pod has ended for good are as old as the admission. From
+the first one with which the sum of any resource exceeds the queue's `min`, all are over quota. So the newest
+go over first, and what happens to a newer pod never changes what an older one is.
 """
 
 from collections import Counter
@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 
-from admitter.engine.ledger import Ledger, Pod, Reservation
+from admitter.engine.ledger import Ledger, Pods, Reservation
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota import Tree
 
 Size = tuple[tuple[FlavorResource, int], ...]
-Age = tuple[float, float, Size, str]
-"""Creation of the pod, admission of its workload, what it uses, its name; smaller is older."""
+Age = tuple[float, float, Size, str, str]
+"""Creation of the pod, admission of its workload, what it uses, its name, its holder; smaller is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Excess:
         reservation: what it holds.
         newest: the age of its newest place that is over.
         pods: those of its pods that are over.
-        coming: whether its next pod will be over.
+        coming: whether the next pod that takes a place of it will be over.
     """
 
     reservation: Reservation
@@ -76,7 +76,7 @@ class Capacity:
         self._tree = tree
         self._ledger = ledger
         self._kept: dict[tuple[str, bool], tuple[int, int, Standing]] = {}
-        self._places: dict[str, tuple[Reservation, tuple[Pod, ...], tuple[Places, ...]]] = {}
+        self._places: dict[str, tuple[Reservation, Pods, tuple[Places, ...]]] = {}
 
     def planned(self, queue: str) -> Standing:
         """Who is over quota once all who have to go have gone."""
@@ -109,11 +109,11 @@ class Capacity:
         newest: dict[str, Age] = {}
         pods: dict[str, set[str]] = {}
         coming: set[str] = set()
-        for place in _over(places, {key: quota.minimum for key, quota in quotas.items()}):
+        for place, within in _over(places, {key: quota.minimum for key, quota in quotas.items()}):
             newest[place.holder] = place.age  # in order of age: the last one stays
             if place.pod:
                 pods.setdefault(place.holder, set()).add(place.pod)
-            else:
+            elif place.age[0] == inf and not within:
                 coming.add(place.holder)
         standing = Standing()
         for holder, age in sorted(newest.items(), key=lambda entry: entry[1], reverse=True):
@@ -131,7 +131,7 @@ class Capacity:
         kept = self._places.get(reservation.holder)
         if kept is not None and kept[0] is reservation and kept[1] is pods:
             return kept[2]
-        made = tuple(_places(reservation, list(pods)))
+        made = tuple(_places(reservation, pods))
         self._places[reservation.holder] = (reservation, pods, made)
         return made
 
@@ -140,8 +140,9 @@ class Capacity:
         self._places.pop(holder, None)
 
 
-def _places(reservation: Reservation, pods: list[Pod]) -> Iterator[Places]:
+def _places(reservation: Reservation, known: Pods) -> Iterator[Places]:
     """The places of a reservation; its pods have the first ones, in the order of its pod sets."""
+    pods, left_over = list(known.alive), known.left_over
     size: Size = ()
     for assignment in reservation.admission.pod_sets:
         if not assignment.count:
@@ -152,23 +153,25 @@ def _places(reservation: Reservation, pods: list[Pod]) -> Iterator[Places]:
         )
         taken, pods = pods[: assignment.count], pods[assignment.count :]
         yield from (_place(reservation, size, pod) for pod in taken)
-        left = assignment.count - len(taken)
-        if left:
-            created = inf if reservation.workload is not None else reservation.since
-            name = f"{reservation.holder}/{assignment.name}"
-            age = (created, reservation.since, size, name)
-            yield Places(age, reservation.holder, size, left)
+        ended = min(left_over, assignment.count - len(taken))
+        left_over -= ended
+        coming = assignment.count - len(taken) - ended
+        later = inf if reservation.workload is not None else reservation.since
+        for created, count in ((reservation.since, ended), (later, coming)):
+            if count:
+                age = (created, reservation.since, size, assignment.name, reservation.holder)
+                yield Places(age, reservation.holder, size, count)
     for pod in pods:  # more than it was admitted for: old ones that take their time to end
         yield _place(reservation, size, pod)
 
 
 def _place(reservation: Reservation, size: Size, pod: tuple[float, str]) -> Places:
     created, name = pod
-    return Places((created, 0.0, size, name), reservation.holder, size, 1, name)
+    return Places((created, 0.0, size, name, reservation.holder), reservation.holder, size, 1, name)
 
 
-def _over(places: Iterable[Places], minimum: Mapping[FlavorResource, int]) -> Iterator[Places]:
-    """Those that are over quota, with how many of each are, in order of age."""
+def _over(places: Iterable[Places], minimum: Mapping[FlavorResource, int]) -> Iterator[tuple[Places, int]]:
+    """Those that are over quota, in order of age, and how many of each are not."""
     sums: Counter[FlavorResource] = Counter()
     exceeded = False
     for place in places:
@@ -183,4 +186,4 @@ def _over(places: Iterable[Places], minimum: Mapping[FlavorResource, int]) -> It
                 sums[key] += amount * within
             exceeded = within < place.count
         if exceeded:
-            yield place
+            yield place, within

@@ -13,7 +13,7 @@ from admitter.engine.capacity import Capacity
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import Hold, Pod, Reservation, fits
+from admitter.engine.ledger import Hold, Pod, Pods, Reservation, fits
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota import Node
@@ -100,7 +100,7 @@ class Engine:
             return
         before = self._relatives(name)
         if self.ledger.used(name):
-            self.tree.set_queue(Queue(name, queue.strategy, (), {}, queue.cohort, admits=False))
+            self.tree.set_queue(replace(queue, groups=(), quotas={}, admits=False))
         else:
             self.tree.remove_queue(name)
         self._reshaped(before)
@@ -150,6 +150,8 @@ class Engine:
         made = Reservation(holder, admission, workload, since)
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
+            if before.since != since:
+                self._state.reorder(admission.queue)
             self.ledger.amend(made)
             if workload != before.workload:
                 self._state.exposed(admission.queue, [key for key, _ in made.usage])
@@ -164,8 +166,15 @@ class Engine:
             self._state.freed_by(before)
         self._doubt(admission.queue)
 
-    def set_pods(self, holder: str, pods: tuple[Pod, ...]) -> None:
-        """Set which pods of a holder there are, as they come and go: by their age some are over quota."""
+    def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
+        """Set which pods of a holder there are, as they come and go: by their age some are over quota.
+
+        Args:
+            holder: whose they are.
+            alive: when each was created, in seconds since the epoch, and its name; the oldest first.
+            left_over: how many of its places no pod will take any more.
+        """
+        pods = Pods(alive, left_over)
         reservation = self.ledger.held(holder)
         if reservation is None:
             self.ledger.set_pods(holder, pods)
@@ -193,6 +202,15 @@ class Engine:
             self.ledger.hold(preemptor, admission)
             self._state.changed.add(preemptor.queue)
             self._doubt(admission.queue)
+
+    def needed(self, holder: str) -> bool:
+        """Whether somebody who has to go still has to: for his preemptor, or for others by now."""
+        reservation, preemptor = self.ledger.held(holder), self.ledger.preemptor(holder)
+        if reservation is None or preemptor is None:
+            return False
+        return preemptor in self.ledger.holds or (
+            bool(self.ledger.holds) and not fits(self.ledger.planned, reservation.queue, reservation.usage)
+        )
 
     def spare(self, holder: str) -> None:
         """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""

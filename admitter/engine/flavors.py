@@ -103,6 +103,10 @@ class Assigner:
         pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
         groups = {(flavor, r): g for g in queue.groups for flavor in g.flavors for r in g.resources}
         for assignment in admission.pod_sets:
+            asking = pod_sets.get(assignment.name)
+            counted = {resource for resource, _ in assignment.flavors}
+            if asking is None or any(asking.asks_for(r) and r not in counted for r in queue.covered()):
+                return False
             taken: dict[str, Flavor] = {}
             usage = dict(assignment.usage)
             for resource, name in assignment.flavors:

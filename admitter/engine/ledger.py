@@ -10,6 +10,7 @@ made for.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.quota import Book, Tree
@@ -54,6 +55,22 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
+class Pods:
+    """The pods of a holder.
+
+    Attributes:
+        alive: those that are there.
+        left_over: how many of its places no pod will take any more: those that had them have ended.
+    """
+
+    alive: tuple[Pod, ...] = ()
+    left_over: int = 0
+
+
+NO_PODS: Final = Pods()
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """The place of a workload that is to be admitted when what it waits for has gone.
 
@@ -86,19 +103,18 @@ class Ledger:
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
         self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
-        self._pods: dict[str, tuple[Pod, ...]] = {}
+        self._pods: dict[str, Pods] = {}
         self.revisions: Counter[str] = Counter()
 
-    def pods(self, holder: str) -> tuple[Pod, ...]:
+    def pods(self, holder: str) -> Pods:
         """The pods of a holder, as far as they are known."""
-        return self._pods.get(holder, ())
+        return self._pods.get(holder, NO_PODS)
 
-    def set_pods(self, holder: str, pods: tuple[Pod, ...]) -> None:
+    def set_pods(self, holder: str, pods: Pods) -> None:
         """Set which pods of a holder there are."""
-        if pods != self._pods.get(holder, ()):
-            if pods:
-                self._pods[holder] = pods
-            else:
+        if pods != self.pods(holder):
+            self._pods[holder] = pods
+            if pods == NO_PODS:
                 del self._pods[holder]
             reservation = self._reservations.get(holder)
             if reservation is not None:

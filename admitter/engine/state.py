@@ -120,8 +120,8 @@ class State:
             needs = list(keys.items())
             shortfalls = self._shortfalls(queue.name, needs, outlook.evictable)
             members.share = outlook.share
-            if outlook.barred:
-                members.needs = needs
+            if outlook.barred and len({resource for (_, resource), _ in needs}) == 1:
+                members.needs = needs  # of each flavor the same: with one of them it may fit
         else:
             shortfalls = [(key, 1) for key in keys]
         self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)

@@ -68,7 +68,7 @@ class Declared:
         if len(full) <= LONGEST_NAME:
             return full
         digest = sha256(full.encode()).hexdigest()[:10]
-        return f"{full[: LONGEST_NAME - len(digest) - 1]}_{digest}"
+        return f"{full[: LONGEST_NAME - len(digest) - 2].rstrip('_')}__{digest}"  # no other name has two
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

@@ -15,8 +15,8 @@ from admitter.api.durations import InvalidDurationError
 from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
+from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
-from admitter.controllers.messages import waiting_message
 from admitter.controllers.views import (
     JobView,
     ObjectView,
@@ -189,8 +189,8 @@ class Simulator:
         return {view.name for view in self.world.cluster_queues} | self.elastic_queue_names()
 
     def elastic_queue_names(self) -> set[str]:
-        """The queues of elastic quotas."""
-        return self._catalog.elastic.queues()
+        """The queues of elastic quotas, those included whose quota is gone and in which something runs on."""
+        return {name for name, queue in self.engine.tree.queues.items() if queue.pool}
 
     def age(self, item: Item) -> float:
         """What a workload's place counts from, in seconds since the epoch."""
@@ -236,6 +236,9 @@ class Simulator:
         if store is not None and change.gone:
             store.delete(key, raw["metadata"]["uid"])
         elif store is not None:
+            before = store.get(key)
+            if before is not None and kind in PLURALS:
+                raw["status"] = self._managing(kind, before, raw["spec"])
             store.apply(parse_object(raw))
         match kind:
             case "ResourceFlavor":
@@ -247,6 +250,14 @@ class Simulator:
             case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
                 self._catalog.elastic.refresh()
         return True
+
+    def _managing(self, kind: str, before: ObjectView, spec: Json) -> Json:
+        """The status of a quota that is changed: it tells since when all Jobs of a namespace are its own."""
+        if not spec.get("manageAllJobs"):
+            return {"conditions": [{}]}
+        known = self._catalog.elastic.managed_by(kind, before) if before.spec.get("manageAllJobs") else {}
+        namespaces, now = spec.get("namespaces") or [before.namespace], timestamp(self.now)
+        return {"conditions": [{}], "managedSince": {name: known.get(name, now) for name in namespaces}}
 
     def _completed(self, metadata: Json, kind: str, time: float, *, gone: bool) -> Json:
         """Metadata with what an API server would have added; it changes with each version."""
@@ -326,9 +337,7 @@ class Simulator:
             self.engine.withdraw(view.uid)
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
-            self.engine.reserve(
-                view.uid, view.admission, self._competitor(item, view.admission.queue), self.now
-            )
+            self.engine.reserve(view.uid, view.admission, self._known(item), self.now)
 
     def _namespace(self, name: str) -> None:
         """A namespace that is used exists."""
@@ -366,6 +375,7 @@ class Simulator:
                 assert item.admission is not None
                 local = self.world.local_queues.get((item.view.namespace, item.view.queue))
                 drained = local is not None and local.spec.get("stopPolicy") == "HoldAndDrain"
+                drained = drained and not item.admission.pool
                 if drained or self._catalog.queue(item.admission.queue).drains:
                     yield self._event("Evicted", item, "Stopped")
                     self._leaving.append(item.view.uid)
@@ -407,6 +417,15 @@ class Simulator:
             self.engine.submit(self._competitor(item, outcome))
         except InvalidQuantityError as error:
             item.waiting = Waiting("InvalidRequests", f"its requests can't be counted: {error}")
+            self.engine.withdraw(item.view.uid)
+
+    def _known(self, item: Item) -> Workload | None:
+        """An admitted workload as the engine sees it; None if it can't be counted as what it is now."""
+        assert item.view.admission is not None
+        try:
+            return self._competitor(item, item.view.admission.queue)
+        except InvalidQuantityError:
+            return None
 
     def _competitor(self, item: Item, queue: str) -> Workload:
         gpus = self._catalog.gpus
@@ -424,7 +443,7 @@ class Simulator:
 
     def _come_true(self, plan: Plan) -> Iterator[Event]:
         for uid, refusal in plan.refusals.items():
-            self.items[uid].waiting = Waiting(refusal.reason, waiting_message(refusal))
+            self.items[uid].waiting = self._gate.waits(refusal)
         for workload, admission in plan.admissions:
             item = self.items[workload.uid]
             self._begin(item, admission, self.now)
@@ -453,7 +472,7 @@ class Simulator:
             item = self.items.get(uid)
             if item is None or item.state != "Admitted" or item.starts != told.start:
                 del self._told[uid]
-            elif told.preemptor.uid not in self.engine.ledger.holds:
+            elif not self.engine.needed(uid):
                 del self._told[uid]
                 self.engine.spare(uid)
                 yield self._event("Spared", item, "NotNeeded")

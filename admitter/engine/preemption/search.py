@@ -7,8 +7,9 @@ of what is planned, and is undone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
+from typing import Final
 
 from admitter.engine.capacity import Capacity
 from admitter.engine.fairness import ENDLESS, NO_SHARE
@@ -21,6 +22,9 @@ from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Node, Tree
 
 Keys = frozenset[FlavorResource]
+
+MOST_STEPS: Final = 2000
+"""So many candidates are looked at again at most, if the first attempt came to nothing."""
 
 
 def _anybody(_: Workload) -> bool:
@@ -43,6 +47,23 @@ class Scene:
     ledger: Ledger
     capacity: Capacity
     now: float = 0.0
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What came of one attempt to make room.
+
+    Attributes:
+        victims: who would have to go; nobody if it came to nothing.
+        removed: the UIDs of those who were taken out in vain.
+        refused: whether somebody might not go.
+        steps: how many were looked at.
+    """
+
+    victims: list[Reservation] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    refused: bool = False
+    steps: int = 0
 
 
 class Search:
@@ -244,23 +265,49 @@ class Search:
         return fair.allows(self._queue.preemption, self._preemptor, victim)
 
     def _least(self, pools: Sequence[Pool], rule: Rule) -> list[Reservation]:
-        """The smallest set in the rule's order with which the preemptor fits; empty if there is none."""
+        """The smallest set in the rule's order with which the preemptor fits; empty if there is none.
+
+        Who went first may be why others may not: then it is tried without one of those who went.
+        """
         if not pools or not self._enough(pools):
             return []
+        found = self._attempt(pools, rule, "")
+        steps = MOST_STEPS
+        if not found.victims and found.refused:
+            for spared in found.removed:
+                steps -= found.steps
+                if steps < 0:
+                    break
+                found = self._attempt(pools, rule, spared)
+                if found.victims:
+                    break
+        return found.victims
+
+    def _attempt(self, pools: Sequence[Pool], rule: Rule, spared: str) -> "_Attempt":
+        """Take out whoever may go until the preemptor fits, but for one; leaves all as it was."""
+        made = _Attempt()
         removed: list[Candidate] = []
         try:
             for candidate in rule.order(pools):
-                if rule.may_go(candidate):
-                    candidate.move(-1)
-                    rule.moved(candidate, -1)
-                    removed.append(candidate)
-                    if self._fits() and rule.holds():
-                        removed = self._give_back(removed, rule)
-                        return [victim.reservation for victim in removed]
-            return []
+                made.steps += 1
+                if candidate.reservation.holder == spared:
+                    continue
+                if not rule.may_go(candidate):
+                    made.refused = True
+                    continue
+                candidate.move(-1)
+                rule.moved(candidate, -1)
+                removed.append(candidate)
+                if self._fits() and rule.holds():
+                    removed = self._give_back(removed, rule)
+                    made.victims = [victim.reservation for victim in removed]
+                    return made
+            made.removed = [candidate.reservation.holder for candidate in removed]
+            return made
         finally:
             for candidate in removed:
                 candidate.move(1)
+                rule.moved(candidate, 1)
 
     def _give_back(self, removed: list[Candidate], rule: Rule) -> list[Candidate]:
         """Put back what is not needed; returns the rest, in order. The last one is always needed."""
