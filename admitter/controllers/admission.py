@@ -6,6 +6,7 @@ is started (`admitter.controllers.jobs`).
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from math import ceil
 from typing import Final
 
@@ -63,6 +64,7 @@ class Admissions:
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
+        self._changed_pods: set[Key] = set()
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -89,10 +91,18 @@ class Admissions:
         """A labelled pod came, changed or went."""
         self._remainders.pod_changed(old, new)
         pod = new if new is not None else old
-        workload = self._world.workloads.get((pod.namespace, pod.workload)) if pod is not None else None
-        if workload is not None and workload.admission is not None:
-            self._set_pods(workload)
+        if pod is not None and pod.usage.pool:
+            self._changed_pods.add((pod.namespace, pod.workload))
+            self._wake.set()
         self.wake()
+
+    def _take_pods_in(self) -> None:
+        """Tell the engine of pods that came and went; those of one Workload together."""
+        changed, self._changed_pods = self._changed_pods, set()
+        for key in changed:
+            workload = self._world.workloads.get(key)
+            if workload is not None:
+                self._set_pods(workload)
 
     def _set_pods(self, workload: WorkloadView) -> None:
         """By the age of its pods an elastic quota's Workload is over quota, or is not."""
@@ -118,8 +128,14 @@ class Admissions:
 
     def wake(self) -> None:
         """Run a cycle if there is anything to decide."""
-        if self._engine.changed:
+        if self._engine.changed or any(self._spared()):
             self._wake.set()
+
+    def _spared(self) -> Iterator[WorkloadView]:
+        """Who has been told that he will be evicted, and need not be after all."""
+        for told in self._grace.unneeded():
+            if told.uid not in self._writing and told.uid not in self._refused:
+                yield told
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
@@ -196,6 +212,7 @@ class Admissions:
             while True:
                 await self._wake.wait()
                 self._wake.clear()
+                self._take_pods_in()
                 plan = self._engine.cycle(int(self._grace.now().timestamp()))
                 for uid, refusal in plan.refusals.items():
                     self._reasons.want(self._keys[uid], self._gate.waits(refusal))
@@ -207,9 +224,8 @@ class Admissions:
                     self._writing[uid] = group.create_task(
                         self._evict(self._keys[uid], eviction, self._writing.get(uid))
                     )
-                for told in self._grace.unneeded():
-                    if told.uid not in self._writing:
-                        self._writing[told.uid] = group.create_task(self._spare(told))
+                for told in list(self._spared()):
+                    self._writing[told.uid] = group.create_task(self._spare(told))
                 self._wake_at(self._engine.due)
 
     def _wake_at(self, due: float | None) -> None:
@@ -263,17 +279,18 @@ class Admissions:
             workload=key[1],
             error=str(error),
         )
-        self._pause(key, uid, error)
+        self._pause(uid, error)
         await self._settle(key, uid)
 
-    def _pause(self, key: Key, uid: str, error: ClusterError) -> None:
+    def _pause(self, uid: str, error: ClusterError) -> None:
         """Let a Workload compete only after a while if the API server refuses what is written for it."""
         if not isinstance(error, ApiError) or isinstance(error, ConflictError | NotFoundError):
             return
 
         def over() -> None:
             self._refused.discard(uid)
-            self.reconsider(key)
+            if uid in self._keys:
+                self.reconsider(self._keys[uid])
 
         self._refused.add(uid)
         asyncio.get_running_loop().call_later(REFUSED_SECONDS, over)
@@ -294,11 +311,13 @@ class Admissions:
                 await self._write_eviction(key, eviction)
         except ClusterError as error:
             await self._failed("eviction not written", key, uid, error)
-            self._pause(key, eviction.preemptor.uid, error)
+            self._pause(eviction.preemptor.uid, error)
         finally:
             current = self._world.workloads.get(key)
             if current is None or current.uid != uid or not (current.evicting or current.evict_at):
                 self._engine.spare(uid)
+            if eviction.preemptor.uid in self._refused:
+                self._engine.withdraw(eviction.preemptor.uid)
             self._written(key, uid)
 
     async def _spare(self, workload: WorkloadView) -> None:

@@ -17,7 +17,7 @@ from admitter.api.elastic_quota import (
 )
 from admitter.cluster.store import Key, Store
 from admitter.controllers.defects import Defect, raw, sentence
-from admitter.controllers.views import JobView, ObjectView, at, seconds, timestamp
+from admitter.controllers.views import JobView, Json, ObjectView, at, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
@@ -38,13 +38,15 @@ class _Read:
     """An object as it was read last.
 
     Attributes:
-        version: of the object.
+        uid: of the object.
+        raw: its spec as it is.
         declared: who it is for; None if its spec was never valid.
         spec: the last valid one.
         problem: why the present one is not.
     """
 
-    version: int
+    uid: str
+    raw: Json
     declared: Declared | None
     spec: ElasticQuotaSpec | None
     problem: Defect | None
@@ -78,9 +80,15 @@ class ElasticQuotas:
         self._problems: dict[Place, Defect] = {}
         self._by_namespace: dict[str, Declared] = {}
         self._by_queue: dict[str, Declared] = {}
+        self._made: dict[str, tuple[_Read, Queue]] = {}
         self._flavors: set[str] = set()
         self.any_node = Flavor(ANY_NODE, gpu_memory=gpu_memory)
         engine.set_flavor(self.any_node)
+
+    @property
+    def composite(self) -> bool:
+        """Whether there are quotas for other namespaces than their own."""
+        return any(kind == "CompositeElasticQuota" for kind, _ in self._read)
 
     def governing(self, namespace: str) -> Declared | None:
         """The quota that governs a namespace."""
@@ -151,6 +159,7 @@ class ElasticQuotas:
         self._engine.set_queues(news.values())
         for name in {quota.queue for quota in before.values()} - self._by_queue.keys():
             self._engine.remove_queue(name)
+            del self._made[name]
         places = problems_before.keys() | self._problems.keys()
         different = {p for p in places if problems_before.get(p) != self._problems.get(p)}
         for place in places:
@@ -164,7 +173,11 @@ class ElasticQuotas:
     def _queue(self, quota: Declared, read: _Read) -> Queue:
         assert read.spec is not None, "what is declared was valid once"
         flavored = all(self._flavor_problem("", name) is None for name in read.spec.flavors)
-        return elastic.queue(quota, read.spec, admits=read.problem is None and flavored)
+        admits = read.problem is None and flavored
+        made = self._made.get(quota.queue)
+        if made is None or made[0] is not read or made[1].admits != admits:
+            made = self._made[quota.queue] = (read, elastic.queue(quota, read.spec, admits=admits))
+        return made[1]
 
     def _reread(self) -> None:
         """Read what is new of the objects."""
@@ -172,7 +185,7 @@ class ElasticQuotas:
         for kind, view in self._views():
             place = (kind, view.key)
             known = self._read.get(place)
-            same = known is not None and known.version == view.version
+            same = known is not None and (known.uid, known.raw) == (view.uid, view.spec)
             found[place] = known if known is not None and same else self._parse(kind, view, known)
         self._read = found
 
@@ -183,13 +196,13 @@ class ElasticQuotas:
         wrong = problems(model, raw(view))
         if wrong:
             before = (known.declared, known.spec) if known is not None else (None, None)
-            return _Read(view.version, *before, (ActiveReason.INVALID_SPEC, sentence(wrong)))
+            return _Read(view.uid, view.spec, *before, (ActiveReason.INVALID_SPEC, sentence(wrong)))
         spec = model.model_validate(raw(view)).spec
         namespaces: tuple[str, ...] = (view.namespace,)
         if isinstance(spec, CompositeElasticQuotaSpec):
             namespaces = tuple(spec.namespaces)
         declared = Declared(kind, view.namespace, view.name, view.created, namespaces, spec.manage_all_jobs)
-        return _Read(view.version, declared, spec, None)
+        return _Read(view.uid, view.spec, declared, spec, None)
 
     def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[Place, Defect]]:
         for place, read in self._read.items():

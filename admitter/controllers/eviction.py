@@ -12,7 +12,7 @@ from admitter.api.conditions import EvictedReason
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.catalog import Catalog
-from admitter.controllers.grace import is_over
+from admitter.controllers.grace import GracePeriods
 from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_pod, parse_workload
 from admitter.controllers.world import World, job_path, pods_path, workload_path
 from admitter.names import WORKLOAD_LABEL
@@ -23,18 +23,18 @@ log = structlog.get_logger(__name__)
 class Eviction:
     """Evicts Workloads, one step a call."""
 
-    def __init__(self, world: World, catalog: Catalog, transport: Transport, clock: status.Clock) -> None:
+    def __init__(self, world: World, catalog: Catalog, grace: GracePeriods, transport: Transport) -> None:
         self._world = world
         self._catalog = catalog
+        self._grace = grace
         self._transport = transport
-        self._clock = clock
 
     def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
         """Why an admitted Workload must stop; None if it may go on."""
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
-        if is_over(workload, self._clock()):
+        if self._grace.is_over(workload):
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
         local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
         drained = local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain"
@@ -49,9 +49,9 @@ class Eviction:
         """Write down that a Workload must stop; it keeps its quota."""
         by = workload.preemption if reason is EvictedReason.PREEMPTED else None
         if by is not None:
-            body = status.preempted(workload, by, self._clock())
+            body = status.preempted(workload, by, self._grace.now())
         else:
-            body = status.evicted(workload, reason, message, self._clock())
+            body = status.evicted(workload, reason, message, self._grace.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
         log.info("evicted", namespace=workload.namespace, workload=workload.name, reason=str(reason))
@@ -86,7 +86,7 @@ class Eviction:
         listed = await self._transport.get(pods_path(workload.namespace), query)
         if any(parse_pod(raw).live for raw in listed["items"]):
             return  # the end of the last pod brings us here again
-        body = status.released(workload, self._clock())
+        body = status.released(workload, self._grace.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
 

@@ -48,9 +48,26 @@ class GracePeriods:
         if new.uid in self._timers and self._timers[new.uid][0] == new.evict_at:
             return
         self._stop_timer(new.uid)
-        left = max(0.0, new.evict_at - self._clock().timestamp())
-        timer = asyncio.get_running_loop().call_later(left, self._over, new.key)
-        self._timers[new.uid] = (new.evict_at, timer)
+        self._start_timer(new.uid, new.evict_at)
+
+    def is_over(self, workload: WorkloadView) -> bool:
+        """Whether a Workload has been told that it will be evicted, its time is up, and its place needed."""
+        if workload.evict_at is None or self._clock().timestamp() < workload.evict_at:
+            return False
+        return self._engine.needed(workload.uid)
+
+    def _start_timer(self, uid: str, evict_at: float) -> None:
+        left = max(0.0, evict_at - self._clock().timestamp())
+        timer = asyncio.get_running_loop().call_later(left, self._look, uid)
+        self._timers[uid] = (evict_at, timer)
+
+    def _look(self, uid: str) -> None:
+        """The time should be up; the loop's clock may be ahead of that by which it counts."""
+        told = self._told[uid]
+        if told.evict_at is not None and self._clock().timestamp() < told.evict_at:
+            self._start_timer(uid, told.evict_at)
+        else:
+            self._over(told.key)
 
     def unneeded(self) -> Iterator[WorkloadView]:
         """Those who need not go: nobody is promised their place any more."""
@@ -66,8 +83,3 @@ class GracePeriods:
         _, timer = self._timers.pop(uid, (0.0, None))
         if timer is not None:
             timer.cancel()
-
-
-def is_over(workload: WorkloadView, now: datetime) -> bool:
-    """Whether a Workload has been told that it will be evicted, and its time is up."""
-    return workload.evict_at is not None and now.timestamp() >= workload.evict_at

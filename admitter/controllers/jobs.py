@@ -18,6 +18,7 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import covers, workload_spec
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.eviction import Eviction
+from admitter.controllers.grace import GracePeriods
 from admitter.controllers.injection import start_patch
 from admitter.controllers.marks import Marks
 from admitter.controllers.views import JobView, WorkloadView, at, parse_job, parse_workload, timestamp
@@ -46,16 +47,16 @@ class Jobs:
         catalog: Catalog,
         events: Events,
         marks: Marks,
+        grace: GracePeriods,
         transport: Transport,
-        clock: status.Clock,
     ) -> None:
         self._world = world
         self._catalog = catalog
         self._events = events
         self._marks = marks
         self._transport = transport
-        self._clock = clock
-        self._eviction = Eviction(world, catalog, transport, clock)
+        self._grace = grace
+        self._eviction = Eviction(world, catalog, grace, transport)
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
 
     async def converge(self, key: Key) -> None:
@@ -207,7 +208,7 @@ class Jobs:
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         succeeded = job.finished == "Complete"
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
-        body = status.finished(workload, reason, job.finish_message, self._clock())
+        body = status.finished(workload, reason, job.finish_message, self._grace.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
         log.info("finished", namespace=job.namespace, job=job.name, reason=str(reason))

@@ -56,8 +56,8 @@ class Manager:
         self._reasons = WaitingReasons(self._world, self._events, transport, clock)
         gate = Gate(self._world, self._catalog, requeue_by)
         self._marks = Marks(self._world, engine.capacity, transport)
-        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, transport, clock)
-        grace = GracePeriods(engine, clock, self._jobs.queue.add)
+        grace = GracePeriods(engine, clock, self._time_is_up)
+        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, grace, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
         self.ready = asyncio.Event()
@@ -182,6 +182,9 @@ class Manager:
             if view is not None and view.evict_at is not None:
                 self._marks.touch(view.key)
 
+    def _time_is_up(self, workload: Key) -> None:
+        self._jobs.queue.add(workload)
+
     def _job_changed(self, old: JobView | None, new: JobView | None) -> None:
         job = _either(old, new)
         key = (job.namespace, workload_name(job))
@@ -203,8 +206,8 @@ class Manager:
     def _namespace_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
-        if (old is None) != (new is None):
-            self._catalog.elastic.refresh()  # a composite quota may name it
+        if (old is None) != (new is None) and self._catalog.elastic.composite:
+            self._catalog.elastic.refresh()  # one may name it
 
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):

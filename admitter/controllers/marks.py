@@ -22,6 +22,7 @@ IN_QUOTA: Final = "in-quota"
 OVER_QUOTA: Final = "over-quota"
 PAUSE_SECONDS: Final = 0.2
 WRITES_AT_A_TIME: Final = 16
+REFUSED_SECONDS: Final = 10.0
 
 log = structlog.get_logger(__name__)
 
@@ -132,8 +133,10 @@ class Marks:
             self._world.pods.apply(parse_pod(raw))
 
     def _again(self, kind: str, key: Key) -> None:
+        """Write it after a while: the API server may refuse it as long as nobody has changed something."""
         pod = self._world.pods.get(key) if kind == "pod" else None
-        self.touch((key[0], pod.workload) if pod is not None else key)
+        workload = (key[0], pod.workload) if pod is not None else key
+        asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.touch, workload)
 
 
 def _word(elastic: bool, over: bool) -> str | None:

@@ -32,6 +32,9 @@ class Remainders:
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
+        pod = new if new is not None else old
+        if pod is not None and (pod.namespace, pod.workload) in self._unsettled:
+            return  # it is counted with all that its Workload held
         if new is not None and new.live and not self._covered(new):
             self._engine.reserve(new.uid, new.usage, since=new.created)
         elif old is not None:
@@ -65,12 +68,12 @@ class Remainders:
         listed = await self._transport.get(pods_path(namespace), query)
         for raw in listed["items"]:
             self._world.pods.apply(parse_pod(raw))
+        if self._unsettled.get((namespace, name)) == gone:
+            del self._unsettled[namespace, name]
         for pod in self._world.pods_of((namespace, name)):
             self.pod_changed(None, pod)
         self._engine.release(uid)
         self._freed()
-        if self._unsettled.get((namespace, name)) == gone:
-            del self._unsettled[namespace, name]
 
     def _covered(self, pod: PodView) -> bool:
         workload = self._world.workloads.get((pod.namespace, pod.workload))

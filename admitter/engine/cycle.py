@@ -13,9 +13,9 @@ from admitter.engine.capacity import Capacity
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import Hold, Pod, Pods, Reservation, fits
+from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation, fits
 from admitter.engine.model import Admission, Flavor, Workload
-from admitter.engine.policy import Cohort, Queue
+from admitter.engine.policy import Cohort, Queue, left_behind
 from admitter.engine.quota import Node
 from admitter.engine.state import State
 
@@ -147,6 +147,8 @@ class Engine:
             workload: who it is, if it may be evicted.
             since: when it was admitted, in seconds since the epoch.
         """
+        if admission.pool and admission.queue not in self.tree.queues:
+            self.set_queue(left_behind(admission.queue, admission.pool))
         made = Reservation(holder, admission, workload, since)
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
@@ -186,6 +188,7 @@ class Engine:
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
         reservation = self.ledger.release(holder)
+        self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
             self._state.freed_by(reservation)

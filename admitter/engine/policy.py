@@ -8,6 +8,7 @@ from math import inf
 from typing import Final
 
 from admitter.engine.model import FlavorResource
+from admitter.names import ELASTIC_QUOTA_QUEUE
 
 
 class Strategy(StrEnum):
@@ -164,6 +165,12 @@ class Queue:
     def covered(self) -> tuple[str, ...]:
         """The resources that the queue counts."""
         return tuple(resource for group in self.groups for resource in group.resources)
+
+
+def left_behind(name: str, pool: str) -> Queue:
+    """The queue of an elastic quota that is gone, as long as something is used in it."""
+    cohort = ELASTIC_QUOTA_QUEUE
+    return Queue(name, Strategy.BEST_EFFORT_FIFO, (), {}, cohort, admits=False, pool=pool, lenient=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import covers
 from admitter.controllers.eviction import Eviction
 from admitter.controllers.gate import Gate
+from admitter.controllers.grace import GracePeriods
 from admitter.controllers.marks import Marks
 from admitter.controllers.views import parse_job, parse_object, parse_workload
 from admitter.controllers.world import World
@@ -67,7 +68,8 @@ def meta(namespace: str, name: str) -> Json:
 def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     """Who may compete by the one rule and must stop by the other would start and stop for ever."""
     world = World()
-    catalog = Catalog(world, Engine(), DEFAULT_GPUS)
+    engine = Engine()
+    catalog = Catalog(world, engine, DEFAULT_GPUS)
     world.namespaces.apply(parse_object({"metadata": meta("", "a")}))
     stopped = {"clusterQueue": "total", "stopPolicy": "HoldAndDrain"}
     world.local_queues.apply(parse_object({"metadata": meta("a", "elastic-quota"), "spec": stopped}))
@@ -78,7 +80,8 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     assert Gate(world, catalog).check(parse_workload(waiting), None) == "eq_a_quota"
     admission = {"clusterQueue": "eq_a_quota", "pool": "elastic_quota", "podSets": []}
     running = parse_workload(waiting | {"status": {"admission": admission}})
-    eviction = Eviction(world, catalog, cast("Any", None), lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    grace = GracePeriods(engine, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
+    eviction = Eviction(world, catalog, grace, cast("Any", None))
     assert eviction.wanted(running) is None
 
 

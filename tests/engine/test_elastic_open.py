@@ -7,6 +7,7 @@ from admitter.engine.model import Workload
 from admitter.engine.policy import Queue
 from tests.engine.builders import admitted, engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.elastic import asks, gpus, over, quota, quotas, running, used
+from tests.engine.preempting import RECLAIM
 
 
 def test_one_that_may_go_alone_is_found_behind_a_newer_one_that_is_of_no_use() -> None:
@@ -128,3 +129,36 @@ def test_who_is_admitted_later_than_was_thought_changes_who_is_over() -> None:
     made.reserve("small", held.admission, small, since=12)
     assert over(made, "b") == ["small", "large"]
     assert evicted(made.cycle(101)) == {"small": "asks"}
+
+
+def test_one_that_may_go_alone_is_found_behind_several_that_are_of_no_use() -> None:
+    """A is guaranteed 55. Without b-1, B keeps 12 of its 10; with either small one gone too it would not."""
+    made = quotas(gpus("a", 40), gpus("b", 10), gpus("c", 30))
+    running(made, "a-0", pods(gpu="40"), name="a")
+    for number, size in enumerate((4, 28, 4, 4)):
+        running(made, f"b-{number}", pods(gpu=str(size)), name="b", since=number)
+    assert over(made, "b") == ["b-3", "b-2", "b-1"]
+    asks(made, "a", 10)
+    assert evicted(made.cycle(100)) == {"b-1": "asks"}
+
+
+def test_what_a_victim_uses_besides_may_be_less_than_its_quota_has() -> None:
+    """Memory is contested; of GPUs 9 are left to B by its max, and A uses 3 of its 10."""
+    made = quotas(quota("a", {"gpu": 10, "memory": 3}), quota("b", {"gpu": 12, "memory": 10}, {"gpu": 13}))
+    running(made, "own", pods(gpu="4", memory="1"), name="b", since=3)
+    for number in range(3):
+        running(made, f"a-{number}", pods(gpu="1", memory="4"), name="a", since=number)
+    made.submit(Workload("asks", "b", 0, 99, (pods(gpu="4", memory="1"),)))
+    assert evicted(made.cycle(100)) == {"a-2": "asks"}
+
+
+def test_the_same_in_queues_written_by_hand() -> None:
+    made = engine(
+        flavor("f"),
+        queue("a", {"cpu": {"f": "10"}, "memory": {"f": "0"}}, cohort="c"),
+        queue("b", {"cpu": {"f": "4..4"}, "memory": {"f": "4"}}, cohort="c", preemption=RECLAIM),
+    )
+    runs = workload("runs", pods(cpu="1", memory="4"), queue="a")
+    made.reserve("runs", use("a", "f", cpu="1", memory="4"), runs)
+    made.submit(workload("asks", pods(cpu="4", memory="4"), queue="b", created=9))
+    assert evicted(made.cycle(1)) == {"runs": "asks"}

@@ -74,9 +74,9 @@ class Pool:
         return self._candidates
 
     def at_most(self, key: FlavorResource) -> int:
-        """A bound on what can be freed: of another queue what it borrows, and the rest of one workload."""
+        """A bound on what can be freed: of what is contested what it borrows, and the rest of one workload."""
         held = self.held.get(key, 0)
-        if self.own or not held:
+        if self.own or not held or key not in self._ground.contested:
             return held
         cell = self._ground.book.cell(self.queue, key)
         return min(held, cell.used - cell.own + self._largest[key])

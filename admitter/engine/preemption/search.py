@@ -7,6 +7,7 @@ of what is planned, and is undone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final
@@ -23,6 +24,7 @@ from admitter.engine.quota import Node, Tree
 
 Keys = frozenset[FlavorResource]
 
+MOST_SPARED: Final = 50
 MOST_STEPS: Final = 2000
 """So many candidates are looked at again at most, if the first attempt came to nothing."""
 
@@ -267,14 +269,18 @@ class Search:
     def _least(self, pools: Sequence[Pool], rule: Rule) -> list[Reservation]:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none.
 
-        Who went first may be why others may not: then it is tried without one of those who went.
+        Who went first may be why others may not: then it is tried without one of those who went, and without
+        the first two, three and so on.
         """
         if not pools or not self._enough(pools):
             return []
-        found = self._attempt(pools, rule, "")
+        found = self._attempt(pools, rule, frozenset())
         steps = MOST_STEPS
         if not found.victims and found.refused:
-            for spared in found.removed:
+            removed = found.removed
+            less = [frozenset({uid}) for uid in removed]
+            less += [frozenset(removed[:count]) for count in range(2, min(len(removed) + 1, MOST_SPARED))]
+            for spared in less:
                 steps -= found.steps
                 if steps < 0:
                     break
@@ -283,14 +289,14 @@ class Search:
                     break
         return found.victims
 
-    def _attempt(self, pools: Sequence[Pool], rule: Rule, spared: str) -> "_Attempt":
-        """Take out whoever may go until the preemptor fits, but for one; leaves all as it was."""
+    def _attempt(self, pools: Sequence[Pool], rule: Rule, spared: AbstractSet[str]) -> "_Attempt":
+        """Take out whoever may go until the preemptor fits, but for some; leaves all as it was."""
         made = _Attempt()
         removed: list[Candidate] = []
         try:
             for candidate in rule.order(pools):
                 made.steps += 1
-                if candidate.reservation.holder == spared:
+                if candidate.reservation.holder in spared:
                     continue
                 if not rule.may_go(candidate):
                     made.refused = True
