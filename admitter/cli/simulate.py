@@ -15,10 +15,11 @@ from admitter.cli.progress import Progress
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.simulate.history import History
+from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
 from admitter.simulate.plot import PlotError, draw
 from admitter.simulate.report import event_json, queue_table, result_json, workload_table
-from admitter.simulate.simulator import Event, Simulator
+from admitter.simulate.simulator import Simulator
 
 
 class Output(StrEnum):

@@ -6,7 +6,7 @@ is started (`admitter.controllers.jobs`).
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 from typing import Final
 
@@ -15,14 +15,14 @@ import structlog
 from admitter.api.conditions import WaitingReason
 from admitter.cluster.errors import ApiError, ClusterError, ConflictError, NotFoundError
 from admitter.cluster.store import Key
-from admitter.cluster.transport import Transport
+from admitter.cluster.transport import Json, Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.remainders import Remainders
 from admitter.controllers.views import JobView, PodView, Preemption, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
-from admitter.controllers.world import World, workload_path
+from admitter.controllers.world import World, workload_name, workload_path
 from admitter.convert.pod_sets import job_count
 from admitter.engine import model
 from admitter.engine.amounts import InvalidQuantityError
@@ -60,7 +60,8 @@ class Admissions:
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
-        self._remainders = Remainders(world, engine, transport, self.wake)
+        self._remainders = Remainders(world, engine, transport, self._freed)
+        self.usage_changed: Callable[[str], None] = lambda _: None
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
@@ -110,7 +111,7 @@ class Admissions:
             pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload.key) if pod.live)
             job = self._world.job_of(workload.key)
             places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
-            wanted = job_count(job.spec, job.status) if job is not None else places
+            wanted = job_count(job.spec, self._counted(job)) if job is not None else places
             left_over = max(0, places - max(wanted, len(pods)))
             self._engine.set_pods(workload.uid, tuple(pods), left_over)
 
@@ -130,6 +131,11 @@ class Admissions:
         """Run a cycle if there is anything to decide."""
         if self._engine.changed or any(self._spared()):
             self._wake.set()
+
+    def _freed(self, queue: str) -> None:
+        """Quota became free that nothing else tells of."""
+        self.usage_changed(queue)
+        self.wake()
 
     def _spared(self) -> Iterator[WorkloadView]:
         """Who has been told that he will be evicted, and need not be after all."""
@@ -165,6 +171,8 @@ class Admissions:
         # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
         known = self._competitor(workload, job, admission.queue)
         self._engine.reserve(workload.uid, admission, known, workload.since)
+        if workload.evicting:
+            self._engine.goes(workload.uid)
         self._set_pods(workload)
 
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
@@ -190,7 +198,11 @@ class Admissions:
         """Keep the places of those for whom others were evicted before this controller started."""
         for victim in self._world.workloads:
             wanted = victim.preemption
-            if wanted is None or (preemptor := self._world.workloads.get(wanted.key)) is None:
+            if (
+                wanted is None
+                or victim.finished
+                or (preemptor := self._world.workloads.get(wanted.key)) is None
+            ):
                 continue
             job = self._world.job_of(wanted.key)
             waits = preemptor.uid == wanted.uid and preemptor.admission is None and not preemptor.finished
@@ -198,7 +210,8 @@ class Admissions:
                 continue
             competing = self._competitor(preemptor, job, wanted.admission.queue)
             if competing is not None and self._gate.suits(wanted.admission, competing):
-                self._engine.evict(victim.uid, competing, wanted.admission)
+                told = victim.evict_at is not None and not victim.evicting
+                self._engine.evict(victim.uid, competing, wanted.admission, told=told)
 
     async def run(self) -> None:
         """Decide whenever something changed, until cancelled.
@@ -236,6 +249,12 @@ class Admissions:
         if due is not None:
             left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
             self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
+
+    def _counted(self, job: JobView) -> Json:
+        """The status of a Job, with the pods that have succeeded since it was written."""
+        pods = self._world.pods_of((job.namespace, workload_name(job)))
+        succeeded = sum(pod.succeeded for pod in pods)
+        return {"succeeded": max(succeeded, int(job.status["succeeded"]))}
 
     async def _admit(self, key: Key, workload: model.Workload, admission: Admission) -> None:
         try:
@@ -345,7 +364,8 @@ class Admissions:
         by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission)
         now = self._grace.now()
         if eviction.grace:
-            until = at(ceil(now.timestamp() + eviction.grace))
+            # One who was told before, for somebody who has gone since, is granted no more time.
+            until = at(view.evict_at or ceil(now.timestamp() + eviction.grace))
             body = status.told(view, by, until, now)
         else:
             body = status.preempted(view, by, now)

@@ -213,7 +213,7 @@ class ElasticQuotas:
                 named = enumerate(read.spec.flavors)
                 fields = ((f"spec.flavors[{number}] names {name}", name) for number, name in named)
                 found = next((p for f, name in fields if (p := self._flavor_problem(f, name))), None)
-            if found is None and read.declared is not None:
+            if found is None and read.declared is not None and place[0] == "CompositeElasticQuota":
                 found = self._missing(read.declared)
             if found is not None:
                 yield place, found

@@ -11,21 +11,21 @@ from datetime import datetime
 from admitter.cluster.store import Key
 from admitter.controllers.status import Clock
 from admitter.controllers.views import WorkloadView
-from admitter.engine.cycle import Engine
+from admitter.engine.ledger import Ledger
 
 
 class GracePeriods:
     """Follows those who have been told."""
 
-    def __init__(self, engine: Engine, clock: Clock, over: Callable[[Key], None]) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, over: Callable[[Key], None]) -> None:
         """Prepare.
 
         Args:
-            engine: knows who is promised a place.
+            ledger: knows who has to go.
             clock: the time.
             over: called with the key of a Workload whose time is up.
         """
-        self._engine = engine
+        self._ledger = ledger
         self._clock = clock
         self._over = over
         self._told: dict[str, WorkloadView] = {}
@@ -54,7 +54,7 @@ class GracePeriods:
         """Whether a Workload has been told that it will be evicted, its time is up, and its place needed."""
         if workload.evict_at is None or self._clock().timestamp() < workload.evict_at:
             return False
-        return self._engine.needed(workload.uid)
+        return self._ledger.evicting(workload.uid)
 
     def _start_timer(self, uid: str, evict_at: float) -> None:
         left = max(0.0, evict_at - self._clock().timestamp())
@@ -72,7 +72,7 @@ class GracePeriods:
     def unneeded(self) -> Iterator[WorkloadView]:
         """Those who need not go: nobody is promised their place any more."""
         for workload in list(self._told.values()):
-            if not self._engine.needed(workload.uid):
+            if not self._ledger.evicting(workload.uid):
                 yield workload
 
     def _forget(self, uid: str) -> None:

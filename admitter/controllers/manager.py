@@ -56,10 +56,11 @@ class Manager:
         self._reasons = WaitingReasons(self._world, self._events, transport, clock)
         gate = Gate(self._world, self._catalog, requeue_by)
         self._marks = Marks(self._world, engine.capacity, transport)
-        grace = GracePeriods(engine, clock, self._time_is_up)
+        grace = GracePeriods(engine.ledger, clock, self._time_is_up)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, grace, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
+        self._admissions.usage_changed = self._queues.usage_changed
         self.ready = asyncio.Event()
 
     async def run(self) -> None:

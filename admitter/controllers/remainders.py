@@ -21,8 +21,10 @@ Gone = tuple[str, str, str]
 class Remainders:
     """Counts labelled pods whose Workload holds nothing."""
 
-    def __init__(self, world: World, engine: Engine, transport: Transport, freed: Callable[[], None]) -> None:
-        """Prepare; `freed` is called when quota became free."""
+    def __init__(
+        self, world: World, engine: Engine, transport: Transport, freed: Callable[[str], None]
+    ) -> None:
+        """Prepare; `freed` is called with a queue whose quota became free."""
         self._freed = freed
         self._world = world
         self._engine = engine
@@ -72,8 +74,10 @@ class Remainders:
             del self._unsettled[namespace, name]
         for pod in self._world.pods_of((namespace, name)):
             self.pod_changed(None, pod)
+        reservation = self._engine.ledger.held(uid)
         self._engine.release(uid)
-        self._freed()
+        if reservation is not None:
+            self._freed(reservation.queue)
 
     def _covered(self, pod: PodView) -> bool:
         workload = self._world.workloads.get((pod.namespace, pod.workload))

@@ -133,7 +133,8 @@ def released(workload: WorkloadView, now: datetime) -> Json:
 def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
     """The Workload's Job is over; what it held is free."""
     change = condition(ConditionType.FINISHED, True, reason, message, now)
-    return _patch(workload, [change, *_spared(workload, "finished", now)], state=WorkloadState.FINISHED)
+    changes = [change, *_spared(workload, "finished", now)]
+    return _patch(workload, changes, state=WorkloadState.FINISHED, preemption=None)
 
 
 def active(

@@ -367,6 +367,7 @@ class PodView(Meta):
         workload: name of the Workload whose quota it uses.
         created: seconds since the epoch.
         live: whether it still uses it: neither succeeded nor failed, and not gone.
+        succeeded: whether it has done its work.
         usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
         capacity: as of a Workload.
         told: as of a Job.
@@ -375,6 +376,7 @@ class PodView(Meta):
     workload: str
     created: float
     live: bool
+    succeeded: bool
     usage: Admission
     capacity: str
     told: str
@@ -388,13 +390,14 @@ def parse_pod(raw: Json) -> PodView:
     counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
     requests = pod_requests(raw["spec"]) | _gpu_memory(counted.get(GPU_MEMORY, ""))
     usage = tuple((resource, amount) for resource, amount in requests.items() if resource in flavors)
-    name = metadata["name"]
+    name, phase = metadata["name"], (raw.get("status") or {}).get("phase")
     labels = metadata["labels"]
     return PodView(
         *_meta(metadata),
         workload=labels[WORKLOAD_LABEL],
         created=seconds(metadata["creationTimestamp"]),
-        live=(raw.get("status") or {}).get("phase") not in {"Succeeded", "Failed"},
+        live=phase not in {"Succeeded", "Failed"},
+        succeeded=phase == "Succeeded",
         usage=Admission(
             labels.get(CLUSTER_QUEUE_LABEL, ""),
             (Assignment(name, 1, tuple(flavors.items()), usage),),

@@ -52,8 +52,12 @@ class WaitingReasons:
 
     def evicted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has to stop."""
-        evicted = workload.condition("Evicted" if workload.evicting else "EvictionPending")
-        self._events.record(subject(workload), evicted["reason"], evicted["message"])
+        if workload.evicting:
+            evicted = workload.condition("Evicted")
+            self._events.record(subject(workload), evicted["reason"], evicted["message"])
+        else:
+            message = workload.condition("EvictionPending")["message"]
+            self._events.record(subject(workload), "EvictionPending", message)
 
     async def run(self) -> None:
         """Write reasons until cancelled."""

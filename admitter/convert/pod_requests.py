@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from admitter.api.base import in_parts
 from admitter.engine.amounts import Amounts, InvalidQuantityError, parse_quantity, rounded_up
 
 Json = Mapping[str, Any]
@@ -113,6 +114,8 @@ def _vector(quantities: Mapping[str, str | int] | None, path: str) -> Vector:
             result[resource] = parse_quantity(quantity)
         except InvalidQuantityError as error:
             raise InvalidQuantityError(f"{path}[{resource}]: {error}") from error
+        if wrong := in_parts(resource, quantity):
+            raise InvalidQuantityError(f"{path}: {wrong}")
     return result
 
 

@@ -196,6 +196,9 @@ class Contest:
             grace = self._tree.patience(victim.queue).grace
             plan.evictions.append(Eviction(victim, workload, admission, grace))
         freed = self._ledger.evict_all(victims, workload.uid)
+        for victim in victims:
+            if self._tree.patience(victim.queue).grace:
+                self._ledger.tell(victim.holder)
         borrowed = self._ledger.hold(workload, admission)
         plan.planned[workload.uid] = admission
         self._field.changed(admission.queue)
@@ -216,5 +219,6 @@ class Contest:
                 self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
                 plan.admissions.append((hold.workload, hold.admission))
                 redeemed.add(hold.workload.queue)
+                self._state.doubtful |= self._ledger.spare_told(hold.workload.uid)
                 redeemed |= self._state.exposed(hold.admission.queue, (key for key, _ in hold.usage))
         return redeemed

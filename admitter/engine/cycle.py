@@ -27,13 +27,11 @@ class Engine:
         self._state = State()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
-        # Queues in which somebody else's decision has changed the plan.
-        self._doubtful: set[str] = set()
 
     @property
     def changed(self) -> bool:
         """Whether a cycle could decide anything, before the time of `due`."""
-        return bool(self._state.changed or self._state.reordered or self._doubtful)
+        return bool(self._state.changed or self._state.reordered or self._state.doubtful)
 
     @property
     def due(self) -> float | None:
@@ -132,6 +130,7 @@ class Engine:
         hold = self.ledger.drop(uid)
         if hold is not None:
             self._state.freed(hold.admission.queue, hold.usage)
+            self._let_stay(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
             self._state.changed.add(queue)  # behind a strict head, the next one may fit
@@ -196,24 +195,28 @@ class Engine:
             if queue is not None and not queue.groups and not queue.admits:
                 self.remove_queue(queue.name)  # it was only kept for what was reserved
 
-    def evict(self, holder: str, preemptor: Workload, admission: Admission) -> None:
-        """Take up an eviction that was decided before this engine lived, and keep the preemptor's place."""
+    def evict(self, holder: str, preemptor: Workload, admission: Admission, *, told: bool = False) -> None:
+        """Take up an eviction that was decided before this engine lived, and keep the preemptor's place.
+
+        Args:
+            holder: who has to go.
+            preemptor: for whom.
+            admission: what that one will get.
+            told: whether the holder may go on for a while.
+        """
         if self.ledger.held(holder) is not None:
             self.ledger.evict(holder, preemptor.uid)
+            if told:
+                self.ledger.tell(holder)
         if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.holds:
             self.withdraw(preemptor.uid)
             self.ledger.hold(preemptor, admission)
             self._state.changed.add(preemptor.queue)
             self._doubt(admission.queue)
 
-    def needed(self, holder: str) -> bool:
-        """Whether somebody who has to go still has to: for his preemptor, or for others by now."""
-        reservation, preemptor = self.ledger.held(holder), self.ledger.preemptor(holder)
-        if reservation is None or preemptor is None:
-            return False
-        return preemptor in self.ledger.holds or (
-            bool(self.ledger.holds) and not fits(self.ledger.planned, reservation.queue, reservation.usage)
-        )
+    def goes(self, holder: str) -> None:
+        """Somebody who was told that he has to go does so now, whatever becomes of his preemptor."""
+        self.ledger.settle(holder)
 
     def spare(self, holder: str) -> None:
         """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""
@@ -223,6 +226,7 @@ class Engine:
         hold = self.ledger.drop(preemptor) if preemptor is not None else None
         if hold is not None:
             self._state.enqueue(hold.workload)
+            self._let_stay(hold.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
             self._wake_tree(reservation.queue)
@@ -253,8 +257,9 @@ class Engine:
         state.scene.now = now
         state.wake_due(now)
         state.compare()
-        doubtful, self._doubtful = self._doubtful, set()
-        self._reexamine({name for queue in doubtful for name in self._relatives(queue)})
+        while state.doubtful:  # to give up a place may let somebody stay, and that be too much for another
+            doubtful, state.doubtful = state.doubtful, set()
+            self._reexamine({name for queue in doubtful for name in self._relatives(queue)})
         changed, state.changed = state.changed, set()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
         for name in changed:
@@ -268,6 +273,12 @@ class Engine:
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
         state.changed.clear()
         return plan
+
+    def _let_stay(self, preemptor: str) -> None:
+        """A place is given up: who was told to go for it, and has not gone, stays."""
+        for queue in self.ledger.spare_told(preemptor):
+            self._doubt(queue)
+            self._wake_tree(queue)
 
     def _wake_tree(self, queue: str) -> None:
         for name in self._relatives(queue) | {queue}:
@@ -299,7 +310,7 @@ class Engine:
     def _doubt(self, queue: str) -> None:
         """The plan was changed by what was decided elsewhere: places may have become untenable."""
         if self.ledger.holds:
-            self._doubtful.add(queue)
+            self._state.doubtful.add(queue)
 
     def _reexamine(self, queues: set[str]) -> None:
         """Keep only those places that are still good."""
@@ -312,6 +323,7 @@ class Engine:
             else:
                 self._state.enqueue(hold.workload)
                 self._state.freed(hold.admission.queue, hold.usage)
+                self._let_stay(hold.workload.uid)
 
     def _still_good(self, hold: Hold) -> bool:
         """Whether a place could be given today: the queue admits, its flavors suit, and the plan has room."""

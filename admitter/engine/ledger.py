@@ -104,6 +104,7 @@ class Ledger:
         self._evicting: dict[str, str] = {}
         self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
         self._pods: dict[str, Pods] = {}
+        self._told: defaultdict[str, set[str]] = defaultdict(set)
         self.revisions: Counter[str] = Counter()
 
     def pods(self, holder: str) -> Pods:
@@ -181,6 +182,8 @@ class Ledger:
             self.real.add(reservation.queue, reservation.usage, -1)
             if self._evicting.pop(holder, None) is None:
                 self.planned.add(reservation.queue, reservation.usage, -1)
+            else:
+                self.settle(holder)
         return reservation
 
     def evict(self, holder: str, preemptor: str) -> None:
@@ -190,6 +193,26 @@ class Ledger:
             self.planned.add(reservation.queue, reservation.usage, -1)
             self.revisions[reservation.queue] += 1
         self._evicting[holder] = preemptor
+
+    def tell(self, holder: str) -> None:
+        """Somebody has to go, but goes on for a while: if his preemptor's place is given up, he stays."""
+        self._told[self._evicting[holder]].add(holder)
+
+    def settle(self, holder: str) -> None:
+        """Somebody goes now, whatever becomes of his preemptor."""
+        for preemptor in [uid for uid, holders in self._told.items() if holder in holders]:
+            self._told[preemptor].discard(holder)
+            if not self._told[preemptor]:
+                del self._told[preemptor]
+
+    def spare_told(self, preemptor: str) -> set[str]:
+        """Plan again with those who were told that they have to go for somebody; returns their queues."""
+        queues = set()
+        for holder in sorted(self._told.pop(preemptor, ())):
+            if self._evicting.get(holder) == preemptor:
+                self.spare(holder)
+                queues.add(self._reservations[holder].queue)
+        return queues
 
     def evict_all(self, victims: Iterable[Reservation], preemptor: str) -> dict[str, Usage]:
         """Plan without some holders that nobody evicts yet; returns what that frees, by queue."""

@@ -56,6 +56,7 @@ class State:
         capacity: who is over quota.
         scene: what victims are looked for in.
         timers: when who waits in a queue has to be tried again.
+        doubtful: queues in which somebody else's decision has changed the plan.
         reordered: queues whose pods are others than before, and who of them was over quota then.
     """
 
@@ -69,6 +70,7 @@ class State:
         self.capacity = Capacity(self.tree, self.ledger)
         self.scene = Scene(self.tree, self.ledger, self.capacity)
         self.timers: dict[str, float] = {}
+        self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}
         self._waiters = Waiters()
         self._queue_of: dict[str, str] = {}
@@ -216,7 +218,7 @@ class State:
             self.pending[queue].disturb()
         root = self.tree.root(queue)
         if self.tree.fair(root):
-            names = self._larger_shares(queue)
+            names = self._larger_shares(queue) | self._within(queue)
         else:
             names = set()
             for members in self._waiters.waiting(root, keys):
@@ -226,6 +228,13 @@ class State:
             names |= self._spared(queue, root) | self._guaranteed(root, more=False)
         self.changed |= names
         return names
+
+    def _within(self, queue: str) -> set[str]:
+        """Wake those of a queue who may preempt in it."""
+        owner = self.tree.queues.get(queue)
+        if owner is None or owner.preemption.within is WithinQueue.NEVER:
+            return set()
+        return self._wake_all({queue})
 
     def _larger_shares(self, queue: str) -> set[str]:
         """Wake those to whom a queue, or a cohort above it, may have to give: they use more than before."""

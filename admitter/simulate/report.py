@@ -8,7 +8,8 @@ from rich.table import Table
 from admitter.engine.amounts import to_quantity
 from admitter.engine.ledger import summed
 from admitter.engine.model import FlavorResource
-from admitter.simulate.simulator import Event, Item, Simulator, timestamp
+from admitter.simulate.items import Event, Item
+from admitter.simulate.simulator import Simulator, timestamp
 
 Json = dict[str, Any]
 

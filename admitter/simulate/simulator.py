@@ -7,7 +7,6 @@ Evicted workloads end at once and wait again; what was admitted ends after its r
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -34,88 +33,17 @@ from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
+from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline, title
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
-Key = tuple[str, str]
 
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """Every namespace has its name as a label."""
 
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened to a workload.
-
-    Attributes:
-        time: when, in seconds since the epoch.
-        kind: `Admitted`, `EvictionPending`, `Spared`, `Preempted`, `Evicted` or `Finished`.
-        key: namespace and name of the Workload.
-        queue: the ClusterQueue.
-        reason: one word.
-        preemptor: namespace and name of the Workload it was preempted for.
-    """
-
-    time: float
-    kind: str
-    key: Key
-    queue: str
-    reason: str
-    preemptor: Key | None = None
-
-
-@dataclass(slots=True)
-class Item:
-    """A workload of the simulation.
-
-    Attributes:
-        view: the Workload, as the controllers see it.
-        job: the Job it was made for; None for a Workload of its own.
-        runtime: for how long it runs once it is admitted, in seconds; None: for ever.
-        state: `Pending`, `Admitted`, `Preempted` or `Finished`.
-        admission: what it holds, or held last.
-        starts: how often it was admitted, so that the end of an earlier start is told from the last's.
-        order: its last admission's place among all admissions.
-        waiting: why it waits.
-        queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
-        preempted: when it was preempted, in seconds since the epoch; None once it is admitted again.
-    """
-
-    view: WorkloadView
-    job: JobView | None
-    runtime: float | None
-    state: str = "Pending"
-    admission: Admission | None = None
-    starts: int = 0
-    order: int = 0
-    waiting: Waiting | None = None
-    queue: str | None = None
-    preempted: float | None = None
-
-    @property
-    def created(self) -> float:
-        """What its age counts from, in seconds since the epoch."""
-        return self.job.created if self.job is not None else self.view.created
-
-
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """Somebody has been told that he will be evicted: when, in which of his starts, and for whom."""
-
-    until: float
-    start: int
-    preemptor: Workload
-
-
-@dataclass(order=True, slots=True)
-class _End:
-    time: float
-    uid: str
-    start: int = field(compare=False)
 
 
 class Simulator:
@@ -137,9 +65,9 @@ class Simulator:
         self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
         self._changes = list(reversed(timeline.changes))
-        self._ends: list[_End] = []
+        self._ends: list[End] = []
         self._leaving: list[str] = []
-        self._told: dict[str, _Told] = {}
+        self._told: dict[str, Told] = {}
         self._unqueued: dict[Key, Json] = {}
         self._serial = 0
         self._admissions = 0
@@ -173,6 +101,7 @@ class Simulator:
                     watch(self.now)
                     return
                 continue
+            yield from self._spare()
             watch(self.now)
             following = self._next_time()
             if following is None or (until is not None and following > until):
@@ -337,7 +266,7 @@ class Simulator:
             self.engine.withdraw(view.uid)
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
-            self.engine.reserve(view.uid, view.admission, self._known(item), self.now)
+            self.engine.reserve(view.uid, view.admission, self._known(item), view.since)
 
     def _namespace(self, name: str) -> None:
         """A namespace that is used exists."""
@@ -450,9 +379,12 @@ class Simulator:
             yield self._event("Admitted", item, "Admitted")
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
-            if eviction.grace:
+            before = self._told.get(item.view.uid)
+            if before is not None:  # for somebody who has gone since; no more time is granted
+                self._told[item.view.uid] = Told(before.until, before.start, eviction.preemptor)
+            elif eviction.grace:
                 until = self.now + eviction.grace
-                self._told[item.view.uid] = _Told(until, item.starts, eviction.preemptor)
+                self._told[item.view.uid] = Told(until, item.starts, eviction.preemptor)
                 yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
             else:
                 yield self._preempt(item, eviction.preemptor)
@@ -467,18 +399,21 @@ class Simulator:
         return item.view.key if item is not None else None
 
     def _end_grace(self) -> Iterator[Event]:
-        """Those who have been told go when their time is up, or stay if nobody waits for their place."""
+        """Those who have been told go when their time is up."""
         for uid, told in list(self._told.items()):
             item = self.items.get(uid)
             if item is None or item.state != "Admitted" or item.starts != told.start:
                 del self._told[uid]
-            elif not self.engine.needed(uid):
+            elif told.until <= self.now and self.engine.ledger.evicting(uid):
                 del self._told[uid]
-                self.engine.spare(uid)
-                yield self._event("Spared", item, "NotNeeded")
-            elif told.until <= self.now:
-                del self._told[uid]
+                self.engine.goes(uid)
                 yield self._preempt(item, told.preemptor)
+
+    def _spare(self) -> Iterator[Event]:
+        """Those who have been told stay if nobody is promised their place any more."""
+        for uid in [uid for uid in self._told if not self.engine.ledger.evicting(uid)]:
+            del self._told[uid]
+            yield self._event("Spared", self.items[uid], "NotNeeded")
 
     def _begin(self, item: Item, admission: Admission, now: float) -> None:
         item.state, item.admission, item.waiting = "Admitted", admission, None
@@ -488,7 +423,7 @@ class Simulator:
         item.order = self._admissions
         item.queue = admission.queue
         if item.runtime is not None:
-            heapq.heappush(self._ends, _End(now + item.runtime, item.view.uid, item.starts))
+            heapq.heappush(self._ends, End(now + item.runtime, item.view.uid, item.starts))
 
     def _event(self, kind: str, item: Item, reason: str, preemptor: Key | None = None) -> Event:
         queue = item.admission.queue if item.admission is not None else ""

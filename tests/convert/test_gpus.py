@@ -221,6 +221,12 @@ def test_a_setting_for_what_has_a_meaning_already_is_refused(name: str, text: st
         parse_settings(32, [text.format(name)])
 
 
+@pytest.mark.parametrize("text", ["not a name=8", "amd.com/gpu =8", "-x", "a/b/c"])
+def test_a_setting_for_what_can_be_no_resource_is_refused(text: str) -> None:
+    with pytest.raises(InvalidGpuSettingError):
+        parse_settings(32, [text])
+
+
 def test_both_names_of_memory_in_one_pod_are_refused() -> None:
     with pytest.raises(InvalidQuantityError, match="are two names of the same resource: use one of them"):
         read({GPU_MEMORY: 10, ALIAS: 20})

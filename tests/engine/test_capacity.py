@@ -264,6 +264,23 @@ def test_of_quotas_that_are_gone_all_is_over() -> None:
     assert over_quota(made) == {"a"}
 
 
+@pytest.mark.parametrize("order", [("u1", "u2"), ("u2", "u1")], ids="-".join)
+def test_pods_of_one_name_in_two_namespaces_have_an_order(order: tuple[str, str]) -> None:
+    """A composite quota has pods of several namespaces, and names are unique in each of these only."""
+    made = quotas(gpus("q", 5))
+    for uid in order:
+        running(made, uid, pods(gpu="5"), name="q")
+        made.set_pods(uid, ((7.0, "worker-0"),))
+    assert over(made, "q") == ["u2"]
+
+
+def test_the_next_pod_of_a_job_that_is_over_in_part_is_in_quota() -> None:
+    made = quotas(gpus("q", 10))
+    running(made, "gang", pods(4, gpu="4"), name="q")
+    (excess,) = made.capacity.real("q").excesses
+    assert not excess.coming, "two of its pods are within 10, and the next one is the first"
+
+
 # Random ones, against the sentence of design §3, word by word.
 
 

@@ -5,6 +5,7 @@ import pytest
 from admitter.engine.cycle import Engine
 from admitter.engine.explain import Reason
 from admitter.engine.model import Workload
+from admitter.engine.policy import Queue
 from tests.engine.builders import admitted, evicted, pods
 from tests.engine.elastic import asks, gpus, over, quota, quotas, running, runs, settle, used
 
@@ -271,3 +272,82 @@ def test_a_minimum_that_shrinks_evicts_nobody_by_itself() -> None:
     assert over(made, "b") == ["b-1"]
     asks(made, "a", 6)
     assert evicted(made.cycle(100)) == {"b-1": "asks"}
+
+
+def test_one_that_may_go_alone_is_found_behind_a_newer_one_that_is_of_no_use() -> None:
+    """A is guaranteed 55. Without b-1, B keeps 12 of its 10; without b-2 first, b-1 would leave it 4."""
+    made = quotas(gpus("a", 40), gpus("b", 10), gpus("c", 30))
+    running(made, "a-0", pods(gpu="40"), name="a")
+    for number, size in enumerate((4, 28, 8)):
+        running(made, f"b-{number}", pods(gpu=str(size)), name="b", since=number)
+    assert over(made, "b") == ["b-2", "b-1"]
+    asks(made, "a", 10)
+    assert evicted(made.cycle(100)) == {"b-1": "asks"}
+
+
+def test_a_minimum_is_given_back_though_a_newer_one_is_of_no_use() -> None:
+    """A asks for what is its own. B exceeds in both by b-1 alone; without b-2 it exceeds in CPU only."""
+    made = quotas(quota("a", {"gpu": 4, "cpu": 10}), quota("b", {"gpu": 3, "cpu": 1}))
+    running(made, "b-1", pods(gpu="3", cpu="9"), name="b", since=1)
+    running(made, "b-2", pods(gpu="1", cpu="1"), name="b", since=2)
+    assert over(made, "b") == ["b-2", "b-1"]
+    made.submit(Workload("asks", "a", 0, 99, (pods(gpu="4", cpu="9"),)))
+    assert evicted(made.cycle(100)) == {"b-1": "asks"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(gpus("a", 2), quota("a", {"gpu": 2}, {"gpu": 2, "cpu": 1}), id="elastic"),
+        pytest.param(
+            gpus("a", 2),
+            quota("a", {"gpu": 2, "cpu": 5}, {"gpu": 2, "cpu": 5}),
+            id="elastic, and it would fit",
+        ),
+    ],
+)
+def test_a_resource_that_is_limited_from_now_on_counts_for_who_has_a_place(
+    before: Queue, after: Queue
+) -> None:
+    made = quotas(before)
+    running(made, "low", pods(gpu="2"), name="a")
+    made.submit(Workload("high", "a", 9, 1, (pods(gpu="2", cpu="4"),)))
+    assert evicted(made.cycle(2)) == {"low": "high"}
+    made.set_queue(after)
+    made.release("low")
+    plan = made.cycle(3)
+    fits = after.quotas["elastic_quota", "cpu"].maximum == 5000
+    assert admitted(plan) == (["high"] if fits else [])
+    assert used(made, "cpu") == {"a": 4000 if fits else 0}
+
+
+def test_what_a_quota_that_is_gone_leaves_behind_goes_newest_first() -> None:
+    made = quotas(gpus("a", 10), gpus("b", 10))
+    running(made, "old", pods(gpu="5"), name="b", priority=-1, since=1)
+    running(made, "new", pods(gpu="5"), name="b", priority=9, since=2)
+    made.remove_queue("b")
+    asks(made, "a", 5)
+    assert evicted(made.cycle(100)) == {"new": "asks"}, "whatever the priority"
+
+
+def test_what_was_granted_stays_granted_when_the_quota_goes() -> None:
+    made = quotas(gpus("a", 10), gpus("b", 0, preemption={"gracePeriod": "5m"}))
+    running(made, "runs", pods(gpu="10"), name="b")
+    made.remove_queue("b")
+    asks(made, "a", 5)
+    assert [eviction.grace for eviction in made.cycle(100).evictions] == [300]
+
+
+def test_who_is_admitted_later_than_was_thought_changes_who_is_over() -> None:
+    """The API server has another time of admission than the engine: by it the small one is the newer one."""
+    made = quotas(gpus("a", 40), gpus("b", 10), gpus("c", 30))
+    running(made, "a-0", pods(gpu="40"), name="a")
+    small = running(made, "small", pods(gpu="8"), name="b", since=10)
+    running(made, "large", pods(gpu="32"), name="b", since=10)
+    asks(made, "a", 8)
+    assert evicted(made.cycle(100)) == {}, "the large one is over, and without it B would have 8 of its 10"
+    held = made.ledger.held("small")
+    assert held is not None
+    made.reserve("small", held.admission, small, since=12)
+    assert over(made, "b") == ["small", "large"]
+    assert evicted(made.cycle(101)) == {"small": "asks"}

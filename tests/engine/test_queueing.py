@@ -1,8 +1,11 @@
 """The order of admission. Source: 003, *Queueing strategy*; design §3, *Order*."""
 
+import pytest
+
+from admitter.engine.cycle import Engine
 from admitter.engine.explain import Reason
 from admitter.engine.policy import Strategy
-from tests.engine.builders import admitted, cohort, engine, flavor, pods, queue, workload
+from tests.engine.builders import admitted, cohort, engine, flavor, pods, queue, use, workload
 
 DEFAULT = flavor("default")
 STRICT = queue("q", {"cpu": {"default": "9"}}, Strategy.STRICT_FIFO)
@@ -125,3 +128,28 @@ def test_a_cut_cycle_of_cohorts_that_is_mended_wakes_all_of_them() -> None:
     assert admitted(made.cycle()) == []
     made.set_cohort(cohort("B", "A"))  # now C is below A, and A and B alone are in a cycle
     assert admitted(made.cycle()) == ["w"]
+
+
+def heads_of_two_resources(*, parked: bool) -> Engine:
+    """One of memory is free. X and Y wait in q1, Z in q2; neither Y nor Z has to borrow, and Y is older."""
+    made = engine(
+        flavor("f"),
+        *(
+            queue(n, {"cpu": {"f": c}, "memory": {"f": c}}, cohort="all")
+            for n, c in (("q1", "4"), ("q2", "4"), ("q3", "0"))
+        ),
+    )
+    for uid, name, memory in (("r1", "q1", "3"), ("r2", "q2", "3"), ("r3", "q3", "1"), ("r4", "q3", "1")):
+        if parked or uid != "r4":
+            made.reserve(uid, use(name, "f", cpu="1", memory=memory))
+    for uid, name, size, created in (("x", "q1", 5, 0), ("y", "q1", 1, 1), ("z", "q2", 1, 2)):
+        made.submit(workload(uid, pods(cpu=str(size), memory=str(size)), queue=name, created=created))
+    if parked:
+        assert admitted(made.cycle()) == []
+        made.release("r4")
+    return made
+
+
+@pytest.mark.parametrize("parked", [False, True], ids=["learnt at once", "after a wait"])
+def test_a_head_that_can_not_fit_does_not_hide_who_stands_behind_it(*, parked: bool) -> None:
+    assert admitted(heads_of_two_resources(parked=parked).cycle()) == ["y"]

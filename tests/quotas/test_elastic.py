@@ -173,6 +173,16 @@ def test_dashes_do_not_make_two_names_one() -> None:
     assert single("a-b", "c").queue != single("a", "b-c").queue
 
 
+def test_a_name_that_was_cut_is_no_other_quotas_name() -> None:
+    """Of a long namespace 49 letters are left, and ten of a digest; both could be names as well."""
+    long = Declared("ElasticQuota", "a" * 60, "quota", 0.0, ("a" * 60,))
+    namespace, _, digest = long.queue.removeprefix("eq_").partition("__")
+    assert len(digest) == 10
+    for name in (digest, f"{digest}-"):
+        other = Declared("ElasticQuota", namespace, name, 1.0, (namespace,))
+        assert other.queue != long.queue
+
+
 # What queue it is.
 
 

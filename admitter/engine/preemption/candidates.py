@@ -74,7 +74,7 @@ class Pool:
         return self._candidates
 
     def at_most(self, key: FlavorResource) -> int:
-        """A bound on what can be freed: of what is contested what it borrows, and the rest of one workload."""
+        """A bound on what can be freed: of what is contested what it borrows, and one workload more."""
         held = self.held.get(key, 0)
         if self.own or not held or key not in self._ground.contested:
             return held

@@ -1,4 +1,4 @@
-"""Elastic quotas: what the registry does not tell yet to those whom it concerns."""
+"""Elastic quotas: who is told of changes, and what becomes of Workloads at a bad time."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -80,7 +80,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     assert Gate(world, catalog).check(parse_workload(waiting), None) == "eq_a_quota"
     admission = {"clusterQueue": "eq_a_quota", "pool": "elastic_quota", "podSets": []}
     running = parse_workload(waiting | {"status": {"admission": admission}})
-    grace = GracePeriods(engine, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
+    grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
     eviction = Eviction(world, catalog, grace, cast("Any", None))
     assert eviction.wanted(running) is None
 

@@ -1,4 +1,4 @@
-"""Elastic quotas: what a simulation does not do yet as a cluster would, or as it says."""
+"""Elastic quotas and Jobs that change at a bad time, or are none, with `admitter simulate`."""
 
 from pathlib import Path
 
@@ -66,12 +66,6 @@ def test_a_quota_that_begins_to_manage_all_does_so_from_then_on(tmp_path: Path) 
         asks("a", "after", ONE, 70, queue=None),
     )
     assert events(result) == [(70, "Admitted", "after")]
-
-
-def test_a_request_for_gpu_memory_in_other_units_is_refused_with_that_reason(tmp_path: Path) -> None:
-    result = simulate(tmp_path, quota("a", {GPU_MEMORY: 40}), asks("a", "bytes", {GPU_MEMORY: "20Gi"}))
-    assert rows(result)["bytes"]["reason"] == "InvalidRequests"
-    assert "in whole GB" in rows(result)["bytes"]["message"]
 
 
 def test_who_is_told_for_two_is_not_told_anew_when_the_first_one_goes(tmp_path: Path) -> None:
