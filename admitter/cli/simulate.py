@@ -16,7 +16,7 @@ from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
-from admitter.simulate.manifests import read
+from admitter.simulate.manifests import Invalid, read
 from admitter.simulate.plot import PlotError, draw
 from admitter.simulate.report import event_json, queue_table, result_json, workload_table
 from admitter.simulate.simulator import Simulator
@@ -67,10 +67,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Exits with 1 if an object is invalid; the others are simulated all the same.
     """
-    try:
-        end = None if until is None else parse_duration(until)
-    except InvalidDurationError as error:
-        raise typer.BadParameter(str(error), param_hint="--until") from error
+    end = _seconds(until)
     gpus = gpu_settings(gpu_memory_gb, gpu_resource)
     timeline = read(paths)
     simulator = Simulator(timeline, requeue_by, gpus)
@@ -87,14 +84,29 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
         for event in simulator.run(cycles=cycles, until=last, watch=watch):
             events.append(event)
             if output is Output.EVENTS:
-                sys.stdout.buffer.write(orjson.dumps(event_json(event)) + b"\n")
-                sys.stdout.buffer.flush()
+                _tell(event)
     if plot is not None:
         _draw(history, plot)
     _print(simulator, events, output)
-    for invalid in simulator.errors:
+    _complain(simulator.errors)
+
+
+def _seconds(until: str | None) -> float | None:
+    try:
+        return None if until is None else parse_duration(until)
+    except InvalidDurationError as error:
+        raise typer.BadParameter(str(error), param_hint="--until") from error
+
+
+def _tell(event: Event) -> None:
+    sys.stdout.buffer.write(orjson.dumps(event_json(event)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _complain(errors: list[Invalid]) -> None:
+    for invalid in errors:
         typer.echo(f"{invalid.object}: {invalid.message}", err=True)
-    if simulator.errors:
+    if errors:
         raise typer.Exit(1)
 
 

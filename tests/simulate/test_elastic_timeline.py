@@ -17,10 +17,8 @@ from tests.cluster.objects import Json
 from tests.simulate.elastic import asks, priority_class, quota
 from tests.simulate.test_simulate import annotate
 
-SPANS = [0, 0, 20, 60]
-
 terms = st.fixed_dictionaries(
-    {"gracePeriod": st.sampled_from(SPANS), "minRuntime": st.sampled_from(SPANS)}
+    {"gracePeriod": st.sampled_from([30, 20, 60, 0]), "minRuntime": st.sampled_from([0, 0, 20, 60])}
 ).map(lambda spans: {name: f"{seconds}s" for name, seconds in spans.items()})
 
 
@@ -59,7 +57,7 @@ def jobs(draw: st.DrawFn, number: int) -> Json:
 
 @st.composite
 def timelines(draw: st.DrawFn) -> list[Json]:
-    count = draw(st.integers(3, 12))
+    count = draw(st.integers(6, 14))
     return [priority_class("high", 9), *draw(quotas()), *(draw(jobs(n)) for n in range(count))]
 
 
@@ -123,7 +121,7 @@ class Follower:
         """Nobody is told any more, no place is kept, and what the simulator shows is what the engine has."""
         engine = self.simulator.engine
         assert not engine.ledger.holds
-        assert not self.told or all(not self.runs(name) for name in self.told)
+        assert not any(self.runs(name) for name in self.told)
         running = {uid for uid, item in self.simulator.items.items() if item.state == "Admitted"}
         held = {r.holder for name in engine.tree.queues for r in engine.ledger.reservations(name)}
         assert running == held
@@ -146,8 +144,6 @@ class Follower:
 @given(timelines())
 def test_everybody_gets_what_was_granted_and_it_comes_to_rest(manifests: list[Json]) -> None:
     follower = Follower(manifests)
-    forgotten = {f"{m['metadata']['namespace']}" for m in manifests if m["kind"] == "Job"}
-    assert forgotten <= set("abc")
     follower.run()
     follower.at_rest()
     again = Follower(manifests)

@@ -44,8 +44,13 @@ def is_entitled(tree: Tree, book: Book, root: Node, queue: str, key: FlavorResou
     """Whether a queue that used so much more would be within its own and its guaranteed part."""
     minimum, used = tree.minimum(queue, key), book.cell(queue, key).used
     spare = book.unused(root, key) - max(0, minimum - used) + max(0, minimum - used - amount)
-    over = used + amount - minimum
-    return over <= 0 or over * tree.minimums(root, key) <= minimum * spare
+    return not _beyond(minimum, used + amount, spare, tree.minimums(root, key))
+
+
+def _beyond(minimum: int, used: int, spare: int, total: int) -> bool:
+    """Whether a queue uses more than its own and its part of what is spare; `total` is what all have."""
+    over = used - minimum
+    return over > 0 and (not total or over * total > minimum * spare)
 
 
 class GuaranteedSharing(Simple):
@@ -89,8 +94,8 @@ class GuaranteedSharing(Simple):
         spare = self._book.unused(self._root, key) - max(0, own - before)
         spare += max(0, own - now - self._usage.get(key, 0))
         minimum = self._tree.minimum(queue, key)
-        over = self._book.cell(queue, key).used + more - minimum
-        return over > 0 and over * self._tree.minimums(self._root, key) > minimum * spare
+        used = self._book.cell(queue, key).used + more
+        return _beyond(minimum, used, spare, self._tree.minimums(self._root, key))
 
     def lacks(self, candidate: Candidate) -> bool:
         """Whether a candidate's queue, without it, would be within what it may take back by this rule."""
