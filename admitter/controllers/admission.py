@@ -340,7 +340,7 @@ class Admissions:
             self._written(key, uid)
 
     async def _spare(self, workload: WorkloadView) -> None:
-        """Write that a Workload need not go after all."""
+        """Write that a Workload need not go after all: the engine plans with it again."""
         key, uid = workload.key, workload.uid
         try:
             async with self._slots:
@@ -352,9 +352,6 @@ class Admissions:
         except ClusterError as error:
             await self._failed("end of a grace period not written", key, uid, error)
         finally:
-            current = self._world.workloads.get(key)
-            if current is not None and current.uid == uid and not (current.evicting or current.evict_at):
-                self._engine.spare(uid)
             self._written(key, uid)
 
     async def _write_eviction(self, key: Key, eviction: Eviction) -> None:
