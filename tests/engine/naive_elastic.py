@@ -19,6 +19,7 @@ class Terms:
     least: Amounts
     most: Amounts
     runtime: float = 0
+    grace: float = 0
 
 
 @dataclass(frozen=True)

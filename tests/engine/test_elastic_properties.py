@@ -36,7 +36,7 @@ shapes = st.builds(
 def terms(draw: st.DrawFn, resources: tuple[str, ...]) -> Terms:
     least = {resource: draw(st.integers(0, 12)) for resource in resources}
     most = {r: least[r] + draw(st.integers(0, 6)) for r in resources if draw(st.integers(0, 3)) == 0}
-    return Terms(least, most, draw(st.sampled_from([0, 0, 0, 3, 10])))
+    return Terms(least, most, draw(st.sampled_from([0, 0, 0, 3, 10])), draw(st.sampled_from([0, 0, 5])))
 
 
 class Quotas(RuleBasedStateMachine):
@@ -54,6 +54,7 @@ class Quotas(RuleBasedStateMachine):
         self.waiting: dict[str, Workload] = {}
         self.running: dict[str, tuple[Workload, Admission, float]] = {}
         self.evicted: dict[str, str] = {}
+        self.told: set[str] = set()  # of these, who goes on for a while
         self.promised: dict[str, tuple[Workload, Admission]] = {}
         self.pods: dict[str, tuple[float, ...]] = {}
         self.serial = 0
@@ -64,7 +65,8 @@ class Quotas(RuleBasedStateMachine):
 
     def defined(self, name: str) -> Queue:
         each = self.terms[name]
-        return quota(name, dict(each.least), dict(each.most), preemption={"minRuntime": str(each.runtime)})
+        granted = {"minRuntime": str(each.runtime), "gracePeriod": str(each.grace)}
+        return quota(name, dict(each.least), dict(each.most), preemption=granted)
 
     @rule(data=st.data(), asked=st.lists(shapes, min_size=1, max_size=4))
     def submit(self, data: st.DataObject, asked: list[Shape]) -> None:
@@ -98,6 +100,7 @@ class Quotas(RuleBasedStateMachine):
     def leave(self, uid: str) -> Workload:
         workload, _, _ = self.running.pop(uid)
         self.evicted.pop(uid, None)
+        self.told.discard(uid)
         self.pods.pop(uid, None)
         self.engine.set_pods(uid, ())
         self.engine.release(uid)
@@ -122,6 +125,15 @@ class Quotas(RuleBasedStateMachine):
         self.waiting.pop(uid, None)
         self.promised.pop(uid, None)
         self.engine.withdraw(uid)
+        self.keep_only_what_is_held()
+
+    @precondition(lambda self: self.told)
+    @rule(data=st.data())
+    def time_is_up(self, data: st.DataObject) -> None:
+        """Somebody who was told goes: from now on whatever becomes of his preemptor."""
+        uid = data.draw(st.sampled_from(sorted(self.told)))
+        self.told.discard(uid)
+        self.engine.goes(uid)
 
     @precondition(lambda self: self.engine.changed)
     @rule()
@@ -141,23 +153,31 @@ class Quotas(RuleBasedStateMachine):
     def spare(self, data: st.DataObject) -> None:
         uid = data.draw(st.sampled_from(sorted(self.evicted)))
         del self.evicted[uid]
+        self.told.discard(uid)
         self.engine.spare(uid)
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
+        """Who was promised a place that is given up waits again; who was told to go for it stays."""
         for uid in [uid for uid in self.promised if uid not in self.engine.ledger.holds]:
             self.waiting[uid], _ = self.promised.pop(uid)
+        for uid in sorted(self.told):
+            goes = self.engine.ledger.evicting(uid)
+            assert not goes or self.evicted[uid] in self.engine.ledger.holds, f"{uid} goes for nobody"
+            if not goes:
+                self.told.discard(uid)
+                del self.evicted[uid]
+        assert all(self.engine.ledger.evicting(uid) for uid in self.evicted)
 
     def cycle(self) -> Plan:
         """One cycle, and the same by an engine that has just learnt all of it."""
         self.now += 1
         promised = set(self.promised)
-        before, modest = self.planned(), len(self.resources) == 1 or self.all_could_fit()
+        before, told = self.planned(), set(self.told)
         expected = self.rebuilt().cycle(self.now)
         plan = self.engine.cycle(self.now)
-        if modest:
-            assert [w.uid for w, _ in plan.admissions] == [w.uid for w, _ in expected.admissions]
-            assert preempting(plan) == preempting(expected), "parked ones would decide otherwise"
+        assert [w.uid for w, _ in plan.admissions] == [w.uid for w, _ in expected.admissions]
+        assert preempting(plan) == preempting(expected), "parked ones would decide otherwise"
         alone = not plan.admissions and len(plan.planned) == 1
         for workload, admission in plan.admissions:
             self.waiting.pop(workload.uid, None)
@@ -168,17 +188,16 @@ class Quotas(RuleBasedStateMachine):
             if uid in self.engine.ledger.holds:
                 known = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
                 self.promised[uid] = (known, admission)
+        for eviction in plan.evictions:
+            uid = eviction.victim.holder
+            self.evicted[uid] = eviction.preemptor.uid
+            self.told.discard(uid)
+            if eviction.grace:
+                self.told.add(uid)
         self.keep_only_what_is_held()
-        for victim, preemptor in preempting(plan).items():
-            self.evicted[victim] = preemptor
-        if alone and plan.evictions and promised < self.promised.keys():
+        if alone and plan.evictions and promised < self.promised.keys() and told <= self.told:
             self.was_allowed(before, plan)
         return plan
-
-    def all_could_fit(self) -> bool:
-        """Whether each would fit if nothing else were there, so that none is in the way of others."""
-        empty = Elastic(self.terms, ())
-        return all(empty.fits(self.asking(workload)) for workload in self.waiting.values())
 
     def keeps_the_limits(self, workload: Workload) -> None:
         """No admission passes the sum of all minimums, or makes an excess over it worse, or passes a max."""
@@ -279,7 +298,7 @@ class Quotas(RuleBasedStateMachine):
             self.tell_pods(made, uid)
         for uid, (workload, admission) in self.promised.items():
             for victim in [v for v, preemptor in self.evicted.items() if preemptor == uid] or [""]:
-                made.evict(victim, workload, admission)
+                made.evict(victim, workload, admission, told=victim in self.told)
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
