@@ -12,7 +12,7 @@ from admitter.engine.attempt import Combination
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.flavors import Proposal
-from admitter.engine.ledger import Reservation, summed
+from admitter.engine.ledger import Hold, Reservation, fits, summed
 from admitter.engine.model import Admission, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue, Strategy
@@ -207,6 +207,16 @@ class Contest:
             self._field.changed(name)
             self._enter_all(self._state.freed(name, usage))
 
+    def _let_stay(self, uid: str, holds: list[Hold]) -> None:
+        """Somebody got in before those went who had been told: they stay, unless others got their place."""
+        heir = next((hold.workload.uid for hold in holds if hold.workload.uid in self._ledger.holds), None)
+        for told in self._ledger.told_for(uid):
+            if heir is not None and not fits(self._ledger.planned, told.queue, told.usage):
+                self._ledger.settle(told.holder)
+                self._ledger.evict(told.holder, heir)
+                self._ledger.tell(told.holder)
+        self._state.doubtful |= self._ledger.spare_told(uid)
+
     def _redeem(self, now: float, plan: Plan) -> set[str]:
         """Admit those whose place is kept, as far as what is real allows; returns the queues concerned."""
         if not self._ledger.holds:
@@ -219,6 +229,6 @@ class Contest:
                 self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
                 plan.admissions.append((hold.workload, hold.admission))
                 redeemed.add(hold.workload.queue)
-                self._state.doubtful |= self._ledger.spare_told(hold.workload.uid)
+                self._let_stay(hold.workload.uid, holds)
                 redeemed |= self._state.exposed(hold.admission.queue, (key for key, _ in hold.usage))
         return redeemed

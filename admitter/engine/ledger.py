@@ -205,6 +205,10 @@ class Ledger:
             if not self._told[preemptor]:
                 del self._told[preemptor]
 
+    def told_for(self, preemptor: str) -> list[Reservation]:
+        """Who was told that he has to go for somebody."""
+        return [self._reservations[holder] for holder in sorted(self._told.get(preemptor, ()))]
+
     def spare_told(self, preemptor: str) -> set[str]:
         """Plan again with those who were told that they have to go for somebody; returns their queues."""
         queues = set()

@@ -162,11 +162,13 @@ class Quotas(RuleBasedStateMachine):
         for uid in [uid for uid in self.promised if uid not in self.engine.ledger.holds]:
             self.waiting[uid], _ = self.promised.pop(uid)
         for uid in sorted(self.told):
-            goes = self.engine.ledger.evicting(uid)
-            assert not goes or self.evicted[uid] in self.engine.ledger.holds, f"{uid} goes for nobody"
-            if not goes:
+            preemptor = self.engine.ledger.preemptor(uid)
+            if preemptor is None:
                 self.told.discard(uid)
                 del self.evicted[uid]
+            else:  # perhaps another one than before
+                assert preemptor in self.engine.ledger.holds, f"{uid} goes for nobody"
+                self.evicted[uid] = preemptor
         assert all(self.engine.ledger.evicting(uid) for uid in self.evicted)
 
     def cycle(self) -> Plan:
