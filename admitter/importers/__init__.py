@@ -1,0 +1,1 @@
+"""From the manifests of other queueing systems to Admitter's: one module a system."""
