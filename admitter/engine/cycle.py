@@ -7,6 +7,7 @@ rolled back by `release` and `spare`.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from admitter.engine.capacity import Capacity
@@ -16,6 +17,7 @@ from admitter.engine.explanation import Explainer, Explanation
 from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
+from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.quota import Node
 from admitter.engine.state import State
 
@@ -120,7 +122,7 @@ class Engine:
             self._reshaped(before | self._below(name))
 
     def set_weight(self, namespace: str, weight: int) -> None:
-        """Set how much a namespace may use of queues that it shares, in proportion to others; 1 if never set."""
+        """Set how much of shared queues a namespace may use in proportion to others; 1 if never set."""
         if self.ledger.weights.get(namespace, 1) != weight:
             self._state.reweigh(namespace, weight)
 
@@ -243,6 +245,16 @@ class Engine:
         if reservation is not None:
             self._doubt(reservation.queue)
             self._wake_tree(reservation.queue)
+
+    def overflow(self, cohort: str, leaving: AbstractSet[str] = frozenset()) -> list[str]:
+        """UIDs of those who have to go so that a tree uses no more than the Cohort at its top allows.
+
+        Args:
+            cohort: the one at the top.
+            leaving: UIDs of those who are on their way out for another reason than preemption.
+        """
+        search = Overflow(self.tree, self.ledger, ("cohort", cohort))
+        return [reservation.holder for reservation in search.victims(leaving)]
 
     def explain(self, uid: str) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits."""
