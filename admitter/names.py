@@ -67,3 +67,33 @@ SUSPEND_POLICY = "admitter-suspend-queued-jobs"
 
 MANAGE_ALL_JOBS_POLICY = "admitter-manage-all-jobs"
 """The MutatingAdmissionPolicy that queues Jobs without a queue where an elastic quota manages all."""
+
+ROOT_COHORT = "root"
+"""The Cohort above the queues of namespaces; before the name of a queue, `root.` says nothing."""
+
+NAMESPACE_QUOTA_ANNOTATIONS = (f"{GROUP}/namespace.quota", "yunikorn.apache.org/namespace.quota")
+"""On a Namespace: the most that it may use, as JSON of quantities by resource; the first one counts."""
+
+DEPRECATED_QUOTA_ANNOTATIONS = {
+    "yunikorn.apache.org/namespace.max.cpu": "cpu",
+    "yunikorn.apache.org/namespace.max.memory": "memory",
+}
+"""On a Namespace: the same for one resource each, if none of the others is there."""
+
+PARENT_QUEUE_ANNOTATIONS = (f"{GROUP}/parent-queue", "yunikorn.apache.org/parentqueue")
+"""On a Namespace: the Cohort that its queue belongs to."""
+
+GENERATED_LABEL = f"{GROUP}/generated-for"
+"""On a ClusterQueue or LocalQueue that the controller has made: the namespace that it is for."""
+
+NAMESPACE_WEIGHT_RESOURCES = (f"{GROUP}/namespace.weight", "volcano.sh/namespace.weight")
+"""In a ResourceQuota's `hard`: the weight of its namespace where namespaces share a queue."""
+
+USER_ANNOTATION = f"{GROUP}/user"
+"""On a Job: who made it, as the API server knew him."""
+
+GROUPS_ANNOTATION = f"{GROUP}/groups"
+"""On a Job: the groups of who made it, as JSON."""
+
+SUBMIT_VERB = "submit"
+"""The RBAC verb on localqueues that whoever makes a Job needs for the queue that it names."""

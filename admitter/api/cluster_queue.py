@@ -10,6 +10,7 @@ from admitter.api.base import (
     AGE,
     Column,
     Conditions,
+    GeneratedName,
     LabelSelector,
     Model,
     Name,
@@ -25,6 +26,13 @@ from admitter.api.base import (
 )
 from admitter.engine.amounts import parse_quantity
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
+
+
+class NamespaceOrdering(StrEnum):
+    """Whether namespaces take turns in a queue."""
+
+    NONE = "None"
+    WEIGHTED_SHARE = "WeightedShare"
 
 
 class WhenCanBorrow(StrEnum):
@@ -52,7 +60,9 @@ class StopPolicy(StrEnum):
 class Quota(Model):
     """How much of a resource there is in a flavor."""
 
-    min: Quantity = Field(description="Its own quota. What is unused of it, others of the cohort may borrow.")
+    min: Quantity = Field(
+        default=0, description="Its own quota. What is unused of it, others of the cohort may borrow."
+    )
     max: Quantity | None = Field(
         default=None,
         description="The most that may be used, borrowed quota included; at least min. Absent: no limit.",
@@ -75,7 +85,9 @@ class FlavorQuota(Model):
     """A flavor of a resource, and its quota."""
 
     name: Name = Field(description="The name of a ResourceFlavor.")
-    quota: Quota = Field(description="How much of the resource there is in this flavor.")
+    quota: Quota = Field(
+        default=Quota(), description="How much of the resource there is in this flavor; of its own nothing."
+    )
 
 
 class ResourceQuota(Model):
@@ -186,10 +198,23 @@ class ClusterQueueSpec(Model):
         default=Strategy.BEST_EFFORT_FIFO,
         description="BestEffortFIFO: what does not fit lets others pass. StrictFIFO: it blocks the rest.",
     )
+    namespace_ordering: NamespaceOrdering = Field(
+        default=NamespaceOrdering.NONE,
+        description="None: priority and age decide who is next. WeightedShare: of the namespaces that wait, "
+        "the one that uses least of the queue in proportion to its weight goes first, and priority decides "
+        "only within a namespace.",
+    )
     resources: list[ResourceQuota] = Field(
         default=[],
-        description="The resources that the queue counts. What requests any other is not admitted.",
+        description="The resources that the queue counts. What requests any other is not admitted. Absent: "
+        "those of the nearest Cohort above that has any, with nothing of its own.",
         json_schema_extra=map_list("name", most=64),
+    )
+    limits: dict[ResourceName, Quantity] = Field(
+        default={},
+        max_length=64,
+        description="The most of a resource that may be used in all flavors together, what is borrowed "
+        "included.",
     )
     flavor_fungibility: FlavorFungibility = Field(
         default=FlavorFungibility(),
@@ -217,6 +242,9 @@ class ClusterQueueSpec(Model):
             raise ValueError("resources: a resource is listed twice")
         if wrong := named_twice(lists):
             raise ValueError(f"resources: {wrong}")
+        if wrong := named_twice(self.limits):
+            raise ValueError(f"limits: {wrong}")
+        refuse((("limits", name), why) for name, most in self.limits.items() if (why := in_parts(name, most)))
         for name, flavors in lists.items():
             if len(set(flavors)) < len(flavors):
                 raise ValueError(f"resources: {name} lists a flavor twice")
@@ -241,7 +269,7 @@ class ResourceUsage(Model):
 class FlavorUsage(Model):
     """Use of a flavor."""
 
-    name: Name = Field(description="The flavor.")
+    name: GeneratedName = Field(description="The flavor.")
     resources: list[ResourceUsage] = Field(
         default=[], description="Use by resource.", json_schema_extra=map_list("name", most=64)
     )

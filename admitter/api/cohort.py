@@ -1,5 +1,6 @@
 """Cohort: queues that share quota, under other cohorts or with quota of their own (003, *Cohort*)."""
 
+from enum import StrEnum
 from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -15,8 +16,24 @@ from admitter.api.base import (
     Resource,
     map_list,
     named_twice,
+    refuse,
 )
 from admitter.api.cluster_queue import WEIGHT, ResourceQuota
+from admitter.engine.amounts import parse_quantity
+
+
+class CapacityFrom(StrEnum):
+    """What says how much there is in a tree."""
+
+    QUOTAS = "Quotas"
+    NODES = "Nodes"
+
+
+class OnShrink(StrEnum):
+    """What to do when nodes go and more is in use than is left."""
+
+    WAIT = "Wait"
+    EVICT = "Evict"
 
 
 class CohortFairSharing(Model):
@@ -54,6 +71,22 @@ class CohortSpec(Model):
         "together, lendingLimit what the cohort above gets.",
         json_schema_extra=map_list("name", most=64),
     )
+    capacity_from: CapacityFrom = Field(
+        default=CapacityFrom.QUOTAS,
+        description="Quotas: the tree has what its min add up to. Nodes: it has what its schedulable nodes "
+        "can allocate, and what no queue below has as its min belongs to all of them. Only at the top of a "
+        "tree, where resources then names flavors and max, but no min; absent: everything on any node.",
+    )
+    on_shrink: OnShrink = Field(
+        default=OnShrink.WAIT,
+        description="With capacityFrom Nodes, when more is in use than there is: Wait admits nothing more, "
+        "Evict evicts as well.",
+    )
+    evict_after: Duration = Field(
+        default=60,
+        description="With onShrink Evict, how long there has to be too little before Workloads are evicted, "
+        "such as 30s, 5m or 1h30m.",
+    )
     fair_sharing: CohortFairSharing = Field(
         default=CohortFairSharing(),
         description="Whether the tree shares what is borrowed by weight, and this cohort's weight among "
@@ -68,6 +101,19 @@ class CohortSpec(Model):
     def _resources_are_different(self) -> Self:
         if wrong := named_twice(resource.name for resource in self.resources):
             raise ValueError(f"resources: {wrong}")
+        return self
+
+    @model_validator(mode="after")
+    def _nodes_say_what_there_is(self) -> Self:
+        if self.capacity_from is CapacityFrom.NODES:
+            if self.parent is not None:
+                raise ValueError("capacityFrom: Nodes is for the top of a tree, and this has a parent")
+            refuse(
+                (("resources", r, "flavors", f, "quota", "min"), "with capacityFrom Nodes the nodes say it")
+                for r, resource in enumerate(self.resources)
+                for f, flavor in enumerate(resource.flavors)
+                if parse_quantity(flavor.quota.min)
+            )
         return self
 
 

@@ -102,6 +102,8 @@ class EvictedReason(StrEnum):
     """A flavor that it was admitted to went before it started."""
     PREEMPTED = "Preempted"
     """Another Workload needed its quota; the message names it."""
+    CAPACITY_SHRUNK = "CapacityShrunk"
+    """Nodes went, and less was left than was in use."""
 
 
 class FinishedReason(StrEnum):
@@ -136,5 +138,11 @@ class ActiveReason(StrEnum):
     """It works, but names a namespace that does not exist."""
     QUEUE_NAME_TAKEN = "QueueNameTaken"
     """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts."""
+    EXCEEDS_PARENT = "ExceedsParent"
+    """A min or max is more than the max of a Cohort above, both are named; it works by the lesser one."""
+    INVALID_ANNOTATION = "InvalidAnnotation"
+    """An annotation of the namespace that it was made for can't be read; what was before stays in force."""
+    PARENT_NOT_FOUND = "ParentNotFound"
+    """The namespace that it was made for names a Cohort that does not exist; what was before stays."""
     STOPPED = "Stopped"
     """It has a stopPolicy."""

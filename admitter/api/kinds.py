@@ -5,6 +5,7 @@ from admitter.api.cluster_queue import ClusterQueue
 from admitter.api.cohort import Cohort
 from admitter.api.elastic_quota import CompositeElasticQuota, ElasticQuota
 from admitter.api.local_queue import LocalQueue
+from admitter.api.placement_policy import PlacementPolicy
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
 
@@ -13,6 +14,7 @@ KINDS: tuple[type[Resource], ...] = (
     Cohort,
     ClusterQueue,
     LocalQueue,
+    PlacementPolicy,
     ElasticQuota,
     CompositeElasticQuota,
     Workload,

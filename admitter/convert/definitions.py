@@ -3,7 +3,13 @@
 from math import inf
 
 from admitter.api.base import LabelSelector, PreemptionTerms, own_name
-from admitter.api.cluster_queue import ClusterQueueSpec, ResourceQuota, WhenCanBorrow, WhenCanPreempt
+from admitter.api.cluster_queue import (
+    ClusterQueueSpec,
+    NamespaceOrdering,
+    ResourceQuota,
+    WhenCanBorrow,
+    WhenCanPreempt,
+)
 from admitter.api.cohort import CohortSpec
 from admitter.api.durations import parse_duration
 from admitter.api.resource_flavor import ResourceFlavor
@@ -54,6 +60,8 @@ def queue(name: str, spec: ClusterQueueSpec) -> Queue:
         ),
         weight=parse_quantity(spec.fair_sharing.weight),
         patience=patience(spec.preemption),
+        limits={own_name(name): to_amount(name, most) for name, most in spec.limits.items()},
+        by_namespace=spec.namespace_ordering is NamespaceOrdering.WEIGHTED_SHARE,
     )
 
 

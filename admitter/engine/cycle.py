@@ -13,7 +13,7 @@ from admitter.engine.capacity import Capacity
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation, fits
+from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
 from admitter.engine.quota import Node
@@ -332,5 +332,5 @@ class Engine:
             queue is not None
             and queue.admits
             and self._state.assigner.suits(hold.workload, hold.admission, queue)
-            and fits(self.ledger.planned, queue.name, hold.usage)
+            and self.ledger.planned.fits(queue.name, hold.usage)
         )

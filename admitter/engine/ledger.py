@@ -258,9 +258,4 @@ class Ledger:
 
     def fits_really(self, queue: str, usage: Usage) -> bool:
         """Whether so much is free now, whatever is planned."""
-        return fits(self.real, queue, usage)
-
-
-def fits(book: Book, queue: str, usage: Usage) -> bool:
-    """Whether so much is free in a book; nothing fits everywhere."""
-    return all(amount <= book.cell(queue, key).available() for key, amount in usage if amount)
+        return self.real.fits(queue, usage)

@@ -175,6 +175,7 @@ class Workload:
         priority: higher goes first.
         created: seconds since the epoch; earlier goes first among equals.
         pod_sets: all of them are admitted together.
+        namespace: whose share in the queue it counts for.
     """
 
     uid: str
@@ -182,6 +183,7 @@ class Workload:
     priority: int
     created: float
     pod_sets: tuple[PodSet, ...]
+    namespace: str = ""
 
     @property
     def rank(self) -> tuple[int, float, str]:

@@ -143,6 +143,8 @@ class Queue:
         pool: a name under which use of all flavors counts together, and `quotas` are; empty: each by itself.
         lenient: whether what it does not count is not limited either, instead of refused.
         patience: what its workloads are granted before they are preempted.
+        limits: by resource, the most that may be in use in all flavors together.
+        by_namespace: whether the namespace with the smallest share in it goes first.
     """
 
     name: str
@@ -157,6 +159,8 @@ class Queue:
     pool: str = ""
     lenient: bool = False
     patience: Patience = NO_PATIENCE
+    limits: Mapping[str, int] = field(default_factory=dict, hash=False)
+    by_namespace: bool = False
 
     def key(self, flavor: str, resource: str) -> FlavorResource:
         """Where use of a resource in a flavor counts."""

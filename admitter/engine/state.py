@@ -190,7 +190,7 @@ class State:
         """
         names = set()
         root = self.tree.root(queue)
-        for members in self._waiters.freed(root, usage):
+        for members in self._waiters.freed(root, self._felt(queue, usage)):
             if not self._still_short(members, root):
                 members.retry()
                 names.add(members.queue)
@@ -205,6 +205,19 @@ class State:
         self.changed |= names
         self.changed.add(queue)
         return names
+
+    def _felt(
+        self, queue: str, usage: Iterable[tuple[FlavorResource, int]]
+    ) -> list[tuple[FlavorResource, int]]:
+        """Where it is felt that a queue has freed something: with a limit on all flavors, in all of them."""
+        felt, owner = list(usage), self.tree.queues.get(queue)
+        if owner is None or not owner.limits:
+            return felt
+        for (flavor, resource), amount in list(felt):
+            if resource in owner.limits:
+                others = {f for g in owner.groups if resource in g.resources for f in g.flavors} - {flavor}
+                felt += [((other, resource), amount) for other in sorted(others)]
+        return felt
 
     def exposed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
         """A queue uses more than before, and borrows some of it that it did not before.

@@ -178,6 +178,7 @@ def test_every_kind_is_named_by_a_short_name_of_its_own() -> None:
         "cq",
         "eq",
         "lq",
+        "pp",
         "rf",
         "wl",
     ]

@@ -20,7 +20,7 @@ from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota import Node, Together, Tree
 
 Keys = frozenset[FlavorResource]
 
@@ -99,7 +99,16 @@ class Search:
         self._contested: Keys = frozenset(
             key
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
-            if amount > cell.available()
+            if amount > cell.in_flavor()
+        )
+        self._together: Counter[Together] = Counter()
+        for cell, amount in self._wanted:
+            if cell.together is not None:
+                self._together[cell.together] += amount
+        self._limited = frozenset(
+            key[1]
+            for (key, _), (cell, _) in zip(self._usage, self._wanted, strict=True)
+            if cell.together is not None and not self._within(cell.together)
         )
         self._ground = Ground(tree, self._book, self._contested)
         self.evictable: Counter[FlavorResource] = Counter()
@@ -243,12 +252,16 @@ class Search:
     def _enough(self, pools: Sequence[Pool]) -> bool:
         """Whether candidates could free what is lacking: a cheap look before the search."""
         return all(
-            amount <= cell.available() + sum(pool.at_most(key) for pool in pools)
+            amount <= cell.in_flavor() + sum(pool.at_most(key) for pool in pools)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
         )
 
     def _contends(self, reservation: Reservation) -> bool:
-        return any(amount and key in self._contested for key, amount in reservation.usage)
+        own = reservation.queue == self._queue.name
+        return any(
+            amount and (key in self._contested or (own and key[1] in self._limited))
+            for key, amount in reservation.usage
+        )
 
     def _may_reclaim(self, victim: Workload) -> bool:
         return reclaim.allows(self._queue.preemption.reclaim, self._preemptor, victim)
@@ -329,4 +342,10 @@ class Search:
         return needed[::-1]
 
     def _fits(self) -> bool:
-        return all(amount <= cell.available() for cell, amount in self._wanted)
+        return all(amount <= cell.available() for cell, amount in self._wanted) and all(
+            self._within(together) for together in self._together
+        )
+
+    def _within(self, together: Together) -> bool:
+        """Whether the preemptor fits in a limit on all flavors together."""
+        return self._together[together] <= together.limit - together.used
