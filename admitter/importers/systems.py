@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.importers import nos
+from admitter.importers import kueue, nos, scheduler_plugins
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Translation
 
@@ -13,7 +13,9 @@ from admitter.importers.translation import Translation
 class SystemName(StrEnum):
     """What the systems are called in commands."""
 
+    KUEUE = "kueue"
     NOS = "nos"
+    SCHEDULER_PLUGINS = "scheduler-plugins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,5 +32,7 @@ class System:
 
 
 SYSTEMS: Final[Mapping[SystemName, System]] = {
+    SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate),
     SystemName.NOS: System(nos.COLLECTIONS, nos.translate),
+    SystemName.SCHEDULER_PLUGINS: System(scheduler_plugins.COLLECTIONS, scheduler_plugins.translate),
 }
