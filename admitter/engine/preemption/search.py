@@ -14,11 +14,12 @@ from typing import Final
 
 from admitter.engine.capacity import Capacity
 from admitter.engine.fairness import ENDLESS, NO_SHARE
-from admitter.engine.ledger import Ledger, Reservation, Usage
-from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
+from admitter.engine.preemption.namespaces import AmongNamespaces
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Node, Together, Tree
 
@@ -192,8 +193,14 @@ class Search:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
+        preemptor, shared = self._preemptor, self._queue.by_namespace
+
+        def allows(victim: Workload) -> bool:
+            other = shared and victim.namespace != preemptor.namespace  # between namespaces shares decide
+            return other or within_queue.allows(policy, preemptor, victim)
+
         pool = Pool(self._ground, self._queue.name, ("queue", self._queue.name))
-        eligible = self._eligible(lambda victim: within_queue.allows(policy, self._preemptor, victim))
+        eligible = self._eligible(allows)
         for reservation in self._ledger.candidates(self._queue.name):
             if eligible(reservation):
                 pool.add(reservation)
@@ -287,6 +294,9 @@ class Search:
         """
         if not pools or not self._enough(pools):
             return []
+        sharing = self._ledger.sharing.get(self._queue.name)
+        if sharing is not None and any(pool.own for pool in pools):
+            rule = AmongNamespaces(rule, sharing, self._preemptor, self._usage)
         found = self._attempt(pools, rule, frozenset())
         steps = MOST_STEPS
         if not found.victims and found.refused:
