@@ -139,6 +139,17 @@ def test_a_queue_with_a_bad_quantity_is_refused_with_its_field_and_harms_no_othe
     assert "resources[0].flavors[0].quota.min" in why
 
 
+def test_a_fraction_may_be_a_number_as_kubernetes_lets_it() -> None:
+    text = V1BETA1.replace(
+        'nominalQuota: "4", borrowingLimit: "1500m"', "nominalQuota: 0.5, borrowingLimit: 1.25"
+    )
+    text = text.replace('weight: "2"', "weight: 0.3")
+    spec = made(imported("kueue", text), "ClusterQueue")["spec"]
+    quota = spec["resources"][0]["flavors"][0]["quota"]
+    assert quota == {"min": "0.5", "max": "1750m", "lendingLimit": "2"}
+    assert spec["fairSharing"] == {"weight": "0.3"}
+
+
 def test_a_flavor_of_v1beta1() -> None:
     into = imported(
         "kueue",
