@@ -28,7 +28,8 @@ _ROLLOUT: Final = (
     "persistentVolumeClaimRetentionPolicy",
     "ordinals",
 )
-_WRITTEN_BY_JOBS: Final = (
+_WRITTEN: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
     "controller-uid",
     "batch.kubernetes.io/controller-uid",
     "job-name",
@@ -214,7 +215,7 @@ class JobImporter:
                 meta[part] = {
                     key: each
                     for key, each in kept.items()
-                    if key not in _WRITTEN_BY_JOBS and not belongs(key, self.foreign)
+                    if key not in _WRITTEN and not belongs(key, self.foreign)
                 }
                 if not meta[part]:
                     del meta[part]

@@ -215,6 +215,17 @@ def test_a_local_queue_of_v1beta2() -> None:
     assert {path for _, path in refusals(into)} == {"spec.fairSharing", "spec.wallTimePolicy"}
 
 
+@pytest.mark.parametrize(("version", "outcome"), [("v1beta1", "translated"), ("v1beta2", "approximated")])
+def test_a_local_queue_that_kueue_gives_to_who_names_none(version: str, outcome: str) -> None:
+    text = f"""
+        apiVersion: kueue.x-k8s.io/{version}
+        kind: LocalQueue
+        metadata: {{name: default, namespace: a}}
+        spec: {{clusterQueue: total}}
+    """
+    assert outcomes(imported("kueue", text), "LocalQueue a/default")["metadata.name"] == outcome
+
+
 @pytest.mark.parametrize(
     ("kind", "says"),
     [
