@@ -146,6 +146,7 @@ class Simulator:
         while self._changes and self._changes[-1].time <= self.now:
             change = self._changes.pop()
             defined |= self._apply(change)
+        self._catalog.refresh()
         if defined:
             yield from self._define()
 
