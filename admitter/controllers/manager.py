@@ -23,7 +23,7 @@ from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
 from admitter.controllers.queues import Queues
 from admitter.controllers.status import Clock
-from admitter.controllers.views import JobView, Json, ObjectView, PodView, WorkloadView
+from admitter.controllers.views import JobView, Json, NodeView, ObjectView, PodView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_name
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
@@ -93,6 +93,7 @@ class Manager:
         _follow(world.flavors, self._flavor_changed)
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
+        world.nodes.listen(self._node_changed)
         self._catalog.refresh()
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
@@ -116,6 +117,11 @@ class Manager:
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
             self._catalog.cohort_changed(_either(old, new).name)
+            self._admissions.wake()
+
+    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+        if old is None or new is None or old.node != new.node:  # and not only a sign of life
+            self._catalog.nodes_changed()
             self._admissions.wake()
 
     def _hierarchy_changed(self) -> None:

@@ -21,6 +21,7 @@ from admitter.controllers.views import (
     ObjectView,
     WorkloadView,
     parse_job,
+    parse_node,
     parse_object,
     parse_workload,
 )
@@ -156,12 +157,14 @@ class Simulator:
         manifest, metadata = change.object, change.object["metadata"]
         kind, key = manifest["kind"], (metadata.get("namespace", ""), metadata["name"])
         raw = {**manifest, "metadata": self._completed(metadata, kind, change.time, gone=change.gone)}
-        if kind == "Job":
-            self._job(raw, key, gone=change.gone)
-            return False
-        if kind == "Workload":
-            self._workload(raw, key, gone=change.gone)
-            return False
+        alone: dict[str, Callable[..., None]] = {
+            "Job": self._job,
+            "Workload": self._workload,
+            "Node": self._node,
+        }
+        if kind in alone:
+            alone[kind](raw, key, gone=change.gone)
+            return bool(kind == "Node")
         store = self._store(kind)
         if store is not None and change.gone:
             store.delete(key, raw["metadata"]["uid"])
@@ -180,6 +183,13 @@ class Simulator:
             case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
                 self._catalog.elastic.refresh()
         return True
+
+    def _node(self, raw: Json, key: Key, *, gone: bool) -> None:
+        if gone:
+            self.world.nodes.delete(key, raw["metadata"]["uid"])
+        else:
+            self.world.nodes.apply(parse_node(raw))
+        self._catalog.nodes_changed()
 
     def _managing(self, kind: str, before: ObjectView, spec: Json) -> Json:
         """The status of a quota that is changed: it tells since when all Jobs of a namespace are its own."""
