@@ -102,6 +102,7 @@ class Catalog:
     Attributes:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
+        shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
         stale: whether there is anything to refresh.
     """
 
@@ -122,6 +123,7 @@ class Catalog:
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
         self._flavor_problems: dict[str, Defect] = {}
         self._cohort_problems: dict[str, Defect] = {}
+        self.shrinking: dict[str, Branch] = {}
         self._roots = Roots(world, gpus)
         self._branches: dict[str, Branch] = {}
         self._hierarchy = Hierarchy()
@@ -222,6 +224,7 @@ class Catalog:
         queues, self._changed_queues = self._changed_queues, set()
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
+        self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
         before, self._hierarchy = self._hierarchy, self._above()
         branches = self._hierarchy.branches
         changed = cohorts | {name for name, b in branches.items() if before.branches.get(name) != b}

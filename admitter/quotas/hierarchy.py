@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from admitter.api.cluster_queue import ResourceQuota
-from admitter.api.cohort import CapacityFrom, CohortSpec
+from admitter.api.cohort import CapacityFrom, CohortSpec, OnShrink
+from admitter.api.durations import parse_duration
 from admitter.convert import definitions
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import FlavorResource
@@ -32,6 +33,7 @@ class Branch:
         named: the flavors in them.
         overlap: why these resources can't be had by a queue; empty if they can.
         from_nodes: whether nodes say how much there is in its tree.
+        evict_after: for how many seconds more may be in use in it than there is; None: for ever.
     """
 
     rules: Cohort
@@ -39,6 +41,7 @@ class Branch:
     named: Named = ()
     overlap: str = ""
     from_nodes: bool = False
+    evict_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,15 @@ class Leaf:
 
 def branch(name: str, spec: CohortSpec) -> Branch:
     """A Cohort by its spec."""
+    from_nodes = spec.capacity_from is CapacityFrom.NODES
+    evicts = from_nodes and spec.on_shrink is OnShrink.EVICT
     return Branch(
         definitions.cohort(name, spec),
         definitions.groups(spec.resources),
         named(spec.resources, f"Cohort {name}: "),
         _overlap(spec.resources),
-        spec.capacity_from is CapacityFrom.NODES,
+        from_nodes,
+        parse_duration(str(spec.evict_after)) if evicts else None,
     )
 
 
