@@ -21,6 +21,7 @@ from admitter.controllers.gate import Gate
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
+from admitter.controllers.namespace_views import NamespaceView
 from admitter.controllers.queues import Queues
 from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
@@ -204,7 +205,7 @@ class Manager:
         if new is None or not new.live:
             self._jobs.queue.add((pod.namespace, pod.workload))
 
-    def _namespace_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+    def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
         if (old is None) != (new is None) and self._catalog.elastic.composite:

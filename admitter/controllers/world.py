@@ -7,6 +7,7 @@ from typing import Any, Final
 from admitter.cluster.informer import Source
 from admitter.cluster.store import Index, Key, Store, V
 from admitter.cluster.transport import Json
+from admitter.controllers.namespace_views import NamespaceView, parse_namespace
 from admitter.controllers.views import (
     JobView,
     PodView,
@@ -43,7 +44,7 @@ class World:
         self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
-        self.namespaces = self._keep("/api/v1/namespaces", parse_object)
+        self.namespaces: Store[NamespaceView] = self._keep("/api/v1/namespaces", parse_namespace)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
