@@ -11,6 +11,7 @@ from admitter.names import (
     NAMESPACE_QUOTA_ANNOTATIONS,
     PARENT_QUEUE_ANNOTATIONS,
 )
+from admitter.quotas.namespaces import AnnotationError, cohort_of
 
 _KEPT: Final = frozenset(
     (*NAMESPACE_QUOTA_ANNOTATIONS, *DEPRECATED_QUOTA_ANNOTATIONS, *PARENT_QUEUE_ANNOTATIONS)
@@ -31,6 +32,14 @@ class NamespaceView(Meta):
     labels: Mapping[str, str]
     terminating: bool
     annotations: Mapping[str, str]
+
+    @property
+    def cohort(self) -> str | None:
+        """The Cohort that its queue belongs to; None if its annotations ask for none, or can't be read."""
+        try:
+            return cohort_of(self.annotations) if self.annotations else None
+        except AnnotationError:
+            return None
 
 
 def parse_namespace(raw: Json) -> NamespaceView:

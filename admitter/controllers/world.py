@@ -58,6 +58,7 @@ class World:
         )
         self.local_queues_by_cluster_queue = Index(self.local_queues, lambda q: q.spec.get("clusterQueue"))
         self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
+        self.namespaces_by_cohort = Index(self.namespaces, lambda n: n.cohort)
         self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
 
     def _keep(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
