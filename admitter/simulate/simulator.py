@@ -34,15 +34,13 @@ from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
+from admitter.quotas.namespaces import NAME_LABEL
+from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline, title
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
-
-
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""Every namespace has its name as a label."""
 
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
@@ -65,6 +63,7 @@ class Simulator:
         self.cycles = 0
         self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
+        self._generator = Generator(self.world)
         self._changes = list(reversed(timeline.changes))
         self._ends: list[End] = []
         self._leaving: list[str] = []
@@ -148,6 +147,7 @@ class Simulator:
             change = self._changes.pop()
             defined |= self._apply(change)
         if defined:
+            self._generate()
             yield from self._define()
 
     def _apply(self, change: Change) -> bool:
@@ -180,6 +180,12 @@ class Simulator:
             case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
                 self._catalog.elastic.refresh()
         return True
+
+    def _generate(self) -> None:
+        """Give namespaces the queues that they ask for, once all is known that changes at this moment."""
+        for manifest, gone in self._generator.due():
+            self._apply(Change(self.now, 0, manifest, gone))
+        self.errors += self._generator.defects()
 
     def _managing(self, kind: str, before: ObjectView, spec: Json) -> Json:
         """The status of a quota that is changed: it tells since when all Jobs of a namespace are its own."""
