@@ -22,7 +22,8 @@ from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_queues import NamespaceQueues
-from admitter.controllers.namespace_views import NamespaceView
+from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
+from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.queues import Queues
 from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
@@ -62,6 +63,7 @@ class Manager:
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, grace, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
+        self._weights = NamespaceWeights(self._world, engine)
         self._namespaces = NamespaceQueues(
             self._world, self._events, transport, self._cluster_queue_rules_changed
         )
@@ -103,6 +105,7 @@ class Manager:
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
         world.composite_elastic_quotas.listen(self._composite_quota_changed)
+        _follow(world.resource_quotas, self._resource_quota_changed)
         _follow(world.workloads, self._workload_changed)
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
@@ -219,6 +222,10 @@ class Manager:
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
+
+    def _resource_quota_changed(self, old: ResourceQuotaView | None, new: ResourceQuotaView | None) -> None:
+        self._weights.quota_changed(old, new)
+        self._admissions.wake()
 
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):

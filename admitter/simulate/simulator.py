@@ -16,7 +16,8 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
-from admitter.controllers.namespace_views import parse_namespace
+from admitter.controllers.namespace_views import parse_namespace, parse_resource_quota
+from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.views import (
     JobView,
     ObjectView,
@@ -42,6 +43,7 @@ from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
 
+_PARSERS: Final = {"Namespace": parse_namespace, "ResourceQuota": parse_resource_quota}
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
@@ -64,6 +66,7 @@ class Simulator:
         self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
         self._generator = Generator(self.world)
+        self.world.resource_quotas.listen(NamespaceWeights(self.world, self.engine).quota_changed)
         self._changes = list(reversed(timeline.changes))
         self._ends: list[End] = []
         self._leaving: list[str] = []
@@ -169,7 +172,7 @@ class Simulator:
             before = store.get(key)
             if before is not None and kind in PLURALS:
                 raw["status"] = self._managing(kind, before, raw["spec"])
-            store.apply(parse_namespace(raw) if kind == "Namespace" else parse_object(raw))
+            store.apply(_PARSERS.get(kind, parse_object)(raw))
         match kind:
             case "ResourceFlavor":
                 self._catalog.flavor_changed(key[1])
@@ -211,6 +214,7 @@ class Simulator:
     def _store(self, kind: str) -> Store[Any] | None:
         stores: dict[str, Store[Any]] = {
             "Namespace": self.world.namespaces,
+            "ResourceQuota": self.world.resource_quotas,
             "LimitRange": self.world.limit_ranges,
             "PriorityClass": self.world.priority_classes,
             "RuntimeClass": self.world.runtime_classes,
