@@ -1,8 +1,9 @@
 """Namespaces that bring their own quota, at scale: `make bench-namespaces`.
 
-`python -m benchmarks.namespaces [--quick]` does the same. 5,000 annotated namespaces below 50 Cohorts of one tree, on a real API server. From the controller's start to the
+5,000 annotated namespaces below 50 Cohorts of one tree, on a real API server. From the controller's start to the
 last queue that works; how soon a changed annotation is in its queue's spec; what a restart writes. Prints the
-figures and writes `benchmarks/results/namespaces.json`.
+figures and writes `benchmarks/results/namespaces.json`; `python -m benchmarks.namespaces --quick` does a tenth of
+it and writes nothing.
 """
 
 import argparse

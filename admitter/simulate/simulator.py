@@ -151,6 +151,8 @@ class Simulator:
             defined |= self._apply(change)
         if defined:
             self._generate()
+        self._catalog.refresh()
+        if defined:
             yield from self._define()
 
     def _apply(self, change: Change) -> bool:
