@@ -41,9 +41,7 @@ class RequeueBy(StrEnum):
         return preempted if self is RequeueBy.EVICTION and preempted is not None else created
 
 
-def workload(
-    uid: str, namespace: str, queue: str, spec: Json, created: float, gpus: GpuSettings
-) -> Workload:
+def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, gpus: GpuSettings) -> Workload:
     """What competes for quota.
 
     Args:
