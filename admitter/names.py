@@ -14,6 +14,9 @@ FIELD_MANAGER = "admitter"
 QUEUE_LABEL = f"{GROUP}/queue-name"
 """On a Job: the LocalQueue it is submitted to."""
 
+QUEUE_ALIAS_LABEL = "kueue.x-k8s.io/queue-name"
+"""Another name of the same label, where the namespace has such a LocalQueue."""
+
 JOB_LABEL = f"{GROUP}/job-uid"
 """On a Workload: the UID of the Job that it was made for, also once its ownerReference is gone."""
 
@@ -68,6 +71,9 @@ SUSPEND_POLICY = "admitter-suspend-queued-jobs"
 MANAGE_ALL_JOBS_POLICY = "admitter-manage-all-jobs"
 """The MutatingAdmissionPolicy that queues Jobs without a queue where an elastic quota manages all."""
 
+PLACE_JOBS_POLICY = "admitter-place-jobs"
+"""The MutatingAdmissionPolicy that suspends Jobs for which a PlacementPolicy finds the queue."""
+
 ROOT_COHORT = "root"
 """The Cohort above the queues of namespaces; before the name of a queue, `root.` says nothing."""
 
@@ -94,6 +100,15 @@ USER_ANNOTATION = f"{GROUP}/user"
 
 GROUPS_ANNOTATION = f"{GROUP}/groups"
 """On a Job: the groups of who made it, as JSON."""
+
+PLACEMENT_ANNOTATION = f"{GROUP}/placement"
+"""On a Job: the PlacementPolicy for which it was suspended when it was made."""
+
+USER_INFO_ALIAS_ANNOTATION = "yunikorn.apache.org/user.info"
+"""On a Job or its pods, as JSON: user and groups of who made it; read where nothing of ours says so."""
+
+USERNAME_ALIAS_LABEL = "yunikorn.apache.org/username"
+"""On a Job or its pods: who made it; read where nothing else says so."""
 
 SUBMIT_VERB = "submit"
 """The RBAC verb on localqueues that whoever makes a Job needs for the queue that it names."""
