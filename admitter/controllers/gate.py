@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from admitter.api.conditions import ActiveReason, WaitingReason
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.messages import queue_title, waiting_message
+from admitter.controllers.namespace_plan import defect_of
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert import workloads
@@ -143,7 +144,9 @@ class Gate:
         if entry.problem is not None:
             return Waiting(WaitingReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
         if entry.stopped:
-            return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped")
+            defect = defect_of(self._world, cluster_queue)
+            words = f"ClusterQueue {name} is stopped" + (f": {defect[1]}" if defect is not None else "")
+            return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, words)
         going = self._going(namespace)
         if going is not None:
             return going

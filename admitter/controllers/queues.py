@@ -15,6 +15,7 @@ from admitter.controllers import status
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.defects import Defect
 from admitter.controllers.elastic_quotas import PLURALS
+from admitter.controllers.namespace_plan import defect_of
 from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
@@ -140,7 +141,7 @@ class Queues:
 
     def _cluster_queue(self, view: ObjectView) -> Json:
         entry = self._catalog.queue(view.name)
-        problem = entry.problem
+        problem = entry.problem or defect_of(self._world, view)
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
         pending = sum(self._pending[q] for q in self._world.local_queues_by_cluster_queue.get(view.name))

@@ -61,7 +61,8 @@ class Meta:
         return (self.namespace, self.name)
 
 
-def _meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
+def meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
+    """The same of an object's metadata, in this order."""
     return (
         metadata.get("namespace", ""),
         metadata["name"],
@@ -93,7 +94,7 @@ def parse_object(raw: Json) -> ObjectView:
     """A view of any object."""
     metadata = raw["metadata"]
     return ObjectView(
-        *_meta(metadata),
+        *meta(metadata),
         labels=metadata.get("labels") or {},
         generation=metadata.get("generation", 0),
         created=seconds(metadata["creationTimestamp"]),
@@ -221,7 +222,7 @@ def parse_job(raw: Json) -> JobView:
     template = spec["template"]
     template_metadata = template.get("metadata") or {}
     return JobView(
-        *_meta(metadata),
+        *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
@@ -349,7 +350,7 @@ def parse_workload(raw: Json) -> WorkloadView:
     finished = any(c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions") or ())
     admission = None if finished else status.get("admission")
     return WorkloadView(
-        *_meta(metadata),
+        *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
         job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
         spec=raw["spec"],
@@ -393,7 +394,7 @@ def parse_pod(raw: Json) -> PodView:
     name, phase = metadata["name"], (raw.get("status") or {}).get("phase")
     labels = metadata["labels"]
     return PodView(
-        *_meta(metadata),
+        *meta(metadata),
         workload=labels[WORKLOAD_LABEL],
         created=seconds(metadata["creationTimestamp"]),
         live=phase not in {"Succeeded", "Failed"},

@@ -16,6 +16,7 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.namespace_views import parse_namespace
 from admitter.controllers.views import (
     JobView,
     ObjectView,
@@ -168,7 +169,7 @@ class Simulator:
             before = store.get(key)
             if before is not None and kind in PLURALS:
                 raw["status"] = self._managing(kind, before, raw["spec"])
-            store.apply(parse_object(raw))
+            store.apply(parse_namespace(raw) if kind == "Namespace" else parse_object(raw))
         match kind:
             case "ResourceFlavor":
                 self._catalog.flavor_changed(key[1])
@@ -201,8 +202,8 @@ class Simulator:
             completed["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
         return {**metadata, **completed}
 
-    def _store(self, kind: str) -> Store[ObjectView] | None:
-        stores = {
+    def _store(self, kind: str) -> Store[Any] | None:
+        stores: dict[str, Store[Any]] = {
             "Namespace": self.world.namespaces,
             "LimitRange": self.world.limit_ranges,
             "PriorityClass": self.world.priority_classes,
@@ -279,7 +280,7 @@ class Simulator:
                 "resourceVersion": str(self._serial),
                 "creationTimestamp": timestamp(self.now),
             }
-            self.world.namespaces.apply(parse_object({"metadata": metadata | {"labels": labels}}))
+            self.world.namespaces.apply(parse_namespace({"metadata": metadata | {"labels": labels}}))
 
     def _put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
         known = self.items.get(view.uid)
