@@ -101,6 +101,12 @@ def test_the_bundle_is_the_checkouts() -> None:
 def test_every_reason_is_documented_with_its_meaning() -> None:
     page = (ROOT / "docs" / "reasons.md").read_text()
     words = [conditions.WaitingReason, conditions.EvictedReason, conditions.FinishedReason]
-    for enumeration in (*words, conditions.ActiveReason, conditions.WorkloadState, conditions.ConditionType):
+    for enumeration in (
+        *words,
+        conditions.PlacementReason,
+        conditions.ActiveReason,
+        conditions.WorkloadState,
+        conditions.ConditionType,
+    ):
         for member in enumeration:
             assert f"`{member}`" in page, f"docs/reasons.md does not speak of {member}"

@@ -14,6 +14,7 @@ from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.controllers.defects import Defect, raw, sentence
 from admitter.controllers.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.controllers.placement_policies import PlacementPolicies
 from admitter.controllers.views import ObjectView
 from admitter.controllers.world import World
 from admitter.convert import definitions
@@ -65,6 +66,7 @@ class Catalog:
     Attributes:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
+        placement: the rules for Jobs that name no queue.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Catalog:
         """
         self.gpus = gpus
         self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, quotas_changed)
+        self.placement = PlacementPolicies(world)
         self._world = world
         self._engine = engine
         self._changed = changed

@@ -23,6 +23,7 @@ from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_queues import NamespaceQueues
 from admitter.controllers.namespace_views import NamespaceView
+from admitter.controllers.placement import Placement
 from admitter.controllers.queues import Queues
 from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
@@ -65,6 +66,7 @@ class Manager:
         self._namespaces = NamespaceQueues(
             self._world, self._events, transport, self._cluster_queue_rules_changed
         )
+        self._placement = Placement(self._world, self._catalog, self._events, transport, clock)
         self._admissions.usage_changed = self._queues.usage_changed
         self.ready = asyncio.Event()
 
@@ -91,6 +93,7 @@ class Manager:
             group.create_task(self._queues.run(), name="queues")
             group.create_task(self._marks.run(), name="marks")
             group.create_task(self._namespaces.queue.run(), name="namespaces")
+            group.create_task(self._placement.queue.run(), name="placement")
             self.ready.set()
             log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
 
@@ -100,6 +103,7 @@ class Manager:
         _follow(world.flavors, self._flavor_changed)
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
+        _follow(world.placement_policies, self._policy_changed)
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
         world.composite_elastic_quotas.listen(self._composite_quota_changed)
@@ -128,6 +132,16 @@ class Manager:
             for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
                 self._queues.touch("cohorts", cohort.key)
             self._admissions.wake()
+            self._placement.queues_changed()
+
+    def _policy_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        name = _either(old, new).name
+        if old is None or new is None or old.spec != new.spec:
+            self._catalog.placement.changed(name)
+            self._queues.touch("placementpolicies", ("", name))
+            self._placement.policies_changed()
+        elif old.status.get("since") != new.status.get("since"):
+            self._placement.policies_changed()
 
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
@@ -135,6 +149,7 @@ class Manager:
 
     def _cluster_queue_rules_changed(self, name: str) -> None:
         self._queues.touch("clusterqueues", ("", name))
+        self._placement.queues_changed()
         for key in self._world.local_queues_by_cluster_queue.get(name):
             self._queues.touch("localqueues", key)
         self._reconsider(self._world.workloads_in(name))
@@ -177,6 +192,7 @@ class Manager:
             return
         view = _either(old, new)
         self._queues.touch("localqueues", view.key)
+        self._placement.namespace_changed(view.namespace)
         for queue in (old, new):
             if queue is not None:
                 self._queues.usage_changed(queue.spec["clusterQueue"])
@@ -201,6 +217,7 @@ class Manager:
         key = (job.namespace, workload_name(job))
         self._admissions.job_changed(key)
         self._jobs.queue.add(key)
+        self._placement.job_changed(old, new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         pod = _either(old, new)
@@ -217,6 +234,8 @@ class Manager:
     def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
+        if old is None or new is None or _placed_by(old) != _placed_by(new):
+            self._placement.namespace_changed(_either(old, new).name)
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
 
@@ -257,6 +276,11 @@ def _follow(store: Store[V], listener: Listener[V]) -> None:
     for view in store:
         listener(None, view)
     store.listen(listener)
+
+
+def _placed_by(namespace: NamespaceView) -> tuple[object, ...]:
+    """What decides where a namespace's Jobs are placed."""
+    return (namespace.labels, namespace.annotations, namespace.terminating)
 
 
 def _either(old: V | None, new: V | None) -> V:
