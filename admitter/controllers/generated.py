@@ -18,7 +18,8 @@ from admitter.controllers.views import ObjectView, parse_object
 from admitter.controllers.world import OWN, World
 from admitter.names import API_VERSION, GENERATED_BY_LABEL, GENERATED_LABEL
 
-_KINDS: Final = {kind.plural: kind.__name__ for kind in (ClusterQueue, LocalQueue, Cohort)}
+KINDS: Final = {kind.plural: kind.__name__ for kind in (ClusterQueue, LocalQueue, Cohort)}
+"""Plural to kind."""
 
 
 class Origin(StrEnum):
@@ -75,7 +76,7 @@ class Generated:
             metadata["namespace"] = self.key[0]
         owner = {"apiVersion": self.owner.api_version, "kind": self.owner.kind}
         metadata["ownerReferences"] = [{**owner, "name": self.owner.name, "uid": self.owner.uid}]
-        kind = _KINDS[self.plural]
+        kind = KINDS[self.plural]
         return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": self.spec}
 
     def is_right(self, view: ObjectView) -> bool:

@@ -14,7 +14,7 @@ from admitter.cluster.informer import Informer
 from admitter.cluster.store import Key, Listener, Store, V
 from admitter.cluster.transport import Transport
 from admitter.controllers.admission import Admissions
-from admitter.controllers.catalog import Catalog
+from admitter.controllers.catalog import Catalog, Told
 from admitter.controllers.elastic_quotas import PLURALS, Place
 from admitter.controllers.events import Events
 from admitter.controllers.gate import Gate
@@ -22,17 +22,18 @@ from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_queues import NamespaceQueues
-from admitter.controllers.namespace_views import NamespaceView
+from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
+from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.placement import Placement
 from admitter.controllers.queues import Queues
 from admitter.controllers.status import Clock
-from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
+from admitter.controllers.views import JobView, Json, ObjectView, PodView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_name
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
-from admitter.names import ELASTIC_QUOTA_QUEUE, SUSPEND_POLICY
+from admitter.names import ELASTIC_QUOTA_QUEUE, GENERATED_LABEL, SUSPEND_POLICY
 
 log = structlog.get_logger(__name__)
 
@@ -52,9 +53,8 @@ class Manager:
         self._world = World()
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
         engine = Engine()
-        self._catalog = Catalog(
-            self._world, engine, gpus, self._cluster_queue_rules_changed, self._quotas_changed
-        )
+        told = Told(self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed)
+        self._catalog = Catalog(self._world, engine, gpus, told)
         self._events = Events(transport, clock)
         self._reasons = WaitingReasons(self._world, self._events, transport, clock)
         gate = Gate(self._world, self._catalog, requeue_by)
@@ -62,7 +62,8 @@ class Manager:
         grace = GracePeriods(engine.ledger, clock, self._time_is_up)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, grace, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
-        self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
+        self._queues = Queues(self._world, self._catalog, engine, transport, clock)
+        self._weights = NamespaceWeights(self._world, engine)
         self._namespaces = NamespaceQueues(
             self._world, self._events, transport, self._cluster_queue_rules_changed
         )
@@ -104,9 +105,11 @@ class Manager:
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
         _follow(world.placement_policies, self._policy_changed)
+        self._catalog.refresh()
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
         world.composite_elastic_quotas.listen(self._composite_quota_changed)
+        _follow(world.resource_quotas, self._resource_quota_changed)
         _follow(world.workloads, self._workload_changed)
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
@@ -125,12 +128,11 @@ class Manager:
         name = _either(old, new).name
         self._catalog.flavor_changed(name)
         self._queues.touch("resourceflavors", ("", name))
+        self._admissions.wake()
 
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
             self._catalog.cohort_changed(_either(old, new).name)
-            for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
-                self._queues.touch("cohorts", cohort.key)
             self._admissions.wake()
             self._placement.queues_changed()
 
@@ -143,9 +145,14 @@ class Manager:
         elif old.status.get("since") != new.status.get("since"):
             self._placement.policies_changed()
 
+    def _hierarchy_changed(self) -> None:
+        for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
+            self._queues.touch("cohorts", cohort.key)
+
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        if old is None or new is None or old.spec != new.spec:
+        if old is None or new is None or _declared(old) != _declared(new):
             self._catalog.queue_changed(_either(old, new).name)
+            self._admissions.wake()
 
     def _cluster_queue_rules_changed(self, name: str) -> None:
         self._queues.touch("clusterqueues", ("", name))
@@ -239,6 +246,10 @@ class Manager:
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
 
+    def _resource_quota_changed(self, old: ResourceQuotaView | None, new: ResourceQuotaView | None) -> None:
+        self._weights.quota_changed(old, new)
+        self._admissions.wake()
+
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):
             self._derive_again(key)
@@ -281,6 +292,10 @@ def _follow(store: Store[V], listener: Listener[V]) -> None:
 def _placed_by(namespace: NamespaceView) -> tuple[object, ...]:
     """What decides where a namespace's Jobs are placed."""
     return (namespace.labels, namespace.annotations, namespace.terminating)
+
+
+def _declared(cluster_queue: ObjectView) -> tuple[Json, bool]:
+    return cluster_queue.spec, GENERATED_LABEL in cluster_queue.labels
 
 
 def _either(old: V | None, new: V | None) -> V:

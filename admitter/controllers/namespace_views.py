@@ -9,6 +9,7 @@ from admitter.controllers.views import Json, Meta, meta
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
     NAMESPACE_QUOTA_ANNOTATIONS,
+    NAMESPACE_WEIGHT_RESOURCES,
     PARENT_QUEUE_ANNOTATIONS,
 )
 from admitter.quotas.namespaces import AnnotationError, cohort_of
@@ -53,3 +54,21 @@ def parse_namespace(raw: Json) -> NamespaceView:
         terminating="deletionTimestamp" in metadata,
         annotations=kept or _NOTHING,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuotaView(Meta):
+    """A ResourceQuota of Kubernetes, of which only weights count.
+
+    Attributes:
+        weights: of its namespace, as quantities.
+    """
+
+    weights: tuple[str, ...]
+
+
+def parse_resource_quota(raw: Json) -> ResourceQuotaView:
+    """A view of a ResourceQuota."""
+    hard = (raw.get("spec") or {}).get("hard") or {}
+    found = (hard[name] for name in NAMESPACE_WEIGHT_RESOURCES if name in hard)
+    return ResourceQuotaView(*meta(raw["metadata"]), weights=tuple(map(str, found)))

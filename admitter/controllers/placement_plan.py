@@ -41,7 +41,7 @@ def surroundings(world: World, catalog: Catalog, namespace: str) -> Surroundings
 
     def selected_by(queue: str) -> bool | None:
         exists = world.cluster_queues.get(("", queue)) is not None
-        return catalog.queue(queue).selects(labels) if exists else None
+        return catalog.selects(queue, labels) if exists else None
 
     return Surroundings(
         namespace,

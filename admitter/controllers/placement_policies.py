@@ -4,6 +4,7 @@ The rules themselves are in `admitter.quotas.placement`; the objects are read he
 the simulator.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -97,9 +98,13 @@ class PlacementPolicies:
             return False
         if job.submission.policy:
             return True
+        since = self.came(policy)
+        seen = job.submission.maker is not None and job.submission.maker.known
+        latest = since + NOTICE_SECONDS if seen else math.inf
+        return since <= job.created <= latest
+
+    def came(self, policy: Policy) -> float:
+        """Since when it is what it is, in seconds since the epoch; infinite if that is yet to be written."""
         view = self._world.placement_policies.get(("", policy.name))
         since = self.since(view) if view is not None else None
-        if since is None or job.created < seconds(since):
-            return False
-        seen = job.submission.maker is not None and job.submission.maker.known
-        return not seen or job.created <= seconds(since) + NOTICE_SECONDS
+        return seconds(since) if since is not None else math.inf

@@ -19,7 +19,7 @@ from admitter.controllers.namespace_plan import defect_of
 from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
-from admitter.engine.ledger import Ledger
+from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import POOL, Declared
 
@@ -35,11 +35,12 @@ class Queues:
     """Counts workloads by queue, and writes the status of what changed."""
 
     def __init__(
-        self, world: World, catalog: Catalog, ledger: Ledger, transport: Transport, clock: status.Clock
+        self, world: World, catalog: Catalog, engine: Engine, transport: Transport, clock: status.Clock
     ) -> None:
         self._world = world
         self._catalog = catalog
-        self._ledger = ledger
+        self._ledger = engine.ledger
+        self._tree = engine.tree
         self._transport = transport
         self._clock = clock
         self._pending: Counter[Key] = Counter()
@@ -147,6 +148,7 @@ class Queues:
         problem = entry.problem or defect_of(self._world, view)
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
+        problem = problem or entry.flaw
         pending = sum(self._pending[q] for q in self._world.local_queues_by_cluster_queue.get(view.name))
         return {
             "conditions": self._active(view, problem),
@@ -216,15 +218,14 @@ class Queues:
         return status.active(view.generation, conditions, problem, self._clock())
 
     def _usage(self, view: ObjectView) -> list[Json]:
-        """Use by flavor, in the order of the spec."""
+        """Use by flavor, in the order of what is counted, be it listed or inherited."""
+        definition = self._tree.queues.get(view.name)
         flavors: dict[str, list[Json]] = {}
-        for resource in view.spec.get("resources") or ():
-            name = resource["name"]
-            for flavor in resource["flavors"]:
-                cell = self._ledger.real.cell(view.name, (flavor["name"], own_name(name)))
-                use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
-                quantities = {field: to_quantity(name, amount) for field, amount in use.items()}
-                flavors.setdefault(flavor["name"], []).append({"name": name, **quantities})
+        for flavor, resource in definition.keys() if definition is not None else ():
+            cell = self._ledger.real.cell(view.name, (flavor, resource))
+            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
+            quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
+            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
         return [{"name": name, "resources": resources} for name, resources in flavors.items()]
 
 

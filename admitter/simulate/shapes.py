@@ -116,6 +116,10 @@ class _Limits(_Shape):
     limits: list[_Limit] = []
 
 
+class _Hard(_Shape):
+    hard: dict[str, str | int | float] = {}
+
+
 class _Overhead(_Shape):
     pod_fixed: dict[str, _Quantity] = {}
 
@@ -130,6 +134,10 @@ class _Job(_Named):
 
 class _LimitRange(_Named):
     spec: _Limits = _Limits()
+
+
+class _ResourceQuota(_Named):
+    spec: _Hard = _Hard()
 
 
 class _PriorityClass(_Named):
@@ -152,6 +160,7 @@ class _Workload(_Named):
 _SHAPES: Final[dict[str, type[_Named]]] = {
     "Job": _Job,
     "LimitRange": _LimitRange,
+    "ResourceQuota": _ResourceQuota,
     "PriorityClass": _PriorityClass,
     "RuntimeClass": _RuntimeClass,
     "Workload": _Workload,
