@@ -146,6 +146,11 @@ class Catalog:
         read = self._read.get(name)
         return read is not None and read.entry.selects(labels)
 
+    def lenient(self, name: str) -> bool:
+        """Whether a ClusterQueue limits only what it lists."""
+        read = self._read.get(name)
+        return read is not None and read.written is not None and read.written.lenient
+
     def flavor(self, name: str) -> Flavor | None:
         """A flavor, if it exists and is valid."""
         return self._flavors.get(name)

@@ -7,6 +7,7 @@ Evicted workloads end at once and wait again; what was admitted ends after its r
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -289,12 +290,12 @@ class Simulator:
             return
         try:
             lasts = runtime(raw)
-            spec = workload_spec(job, self.world)
+            spec = workload_spec(replace(job, queue=job.queue or ""), self.world)
         except (InvalidDurationError, InvalidQuantityError) as error:
             self.errors.append(Invalid(title(raw), str(error)))
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
-        view = parse_workload({"metadata": metadata, "spec": spec | {"queueName": job.queue or ""}})
+        view = parse_workload({"metadata": metadata, "spec": spec})
         self._namespace(key[0])
         item = self._put(view, job, lasts)
         item.waiting = unplaced or item.waiting
