@@ -1,9 +1,9 @@
 """Namespaces that bring their own quota, at scale: `make bench-namespaces`.
 
-5,000 annotated namespaces below 50 Cohorts of one tree, on a real API server. From the controller's start to the
-last queue that works; how soon a changed annotation is in its queue's spec; what a restart writes. Prints the
-figures and writes `benchmarks/results/namespaces.json`; `python -m benchmarks.namespaces --quick` does a tenth of
-it and writes nothing.
+5,000 annotated namespaces below 50 Cohorts of one tree, on a real API server. From the controller's start to
+the last queue that works; how soon a changed annotation is in its queue's spec; what a restart writes. Prints
+the figures and writes `benchmarks/results/namespaces.json`; `python -m benchmarks.namespaces --quick` does a
+tenth of it and writes nothing.
 """
 
 import argparse
@@ -159,7 +159,15 @@ class Bench:
         kubeconfig = self._cluster.service_account_kubeconfig(
             NAMESPACE, SERVICE_ACCOUNT, self._folder / "kubeconfig"
         )
-        command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
+        command = [
+            sys.executable,
+            *os.environ.get("PROF", "").split(),
+            "-m",
+            "admitter",
+            "run",
+            "--bind",
+            "127.0.0.1:0",
+        ]
         with (self._folder / "controller.log").open("ab") as log:
             process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stdout=log, stderr=log)
         try:

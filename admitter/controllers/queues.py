@@ -24,6 +24,7 @@ from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import POOL, Declared
 
 PAUSE_SECONDS: Final = 1.0
+WRITES_AT_A_TIME: Final = 16
 
 log = structlog.get_logger(__name__)
 
@@ -104,9 +105,12 @@ class Queues:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             self._ready.clear()
-            changed, self._changed = sorted(self._changed), set()
-            for plural, key in changed:
-                await self._write(plural, key)
+            changed, self._changed = sorted(self._changed, reverse=True), set()
+            await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
+
+    async def _work(self, changed: list[Target]) -> None:
+        while changed:
+            await self._write(*changed.pop())
 
     async def _write(self, plural: str, key: Key) -> None:
         store = self._stores[plural]

@@ -406,7 +406,8 @@ class Simulator:
 
     def _competitor(self, item: Item, queue: str) -> Workload:
         gpus = self._catalog.gpus
-        return workloads.workload(item.view.uid, queue, item.view.spec, self.age(item), gpus)
+        view = item.view
+        return workloads.workload(view.uid, view.namespace, queue, view.spec, self.age(item), gpus)
 
     def _let_go(self) -> None:
         """Evicted workloads end, and wait again in their old place."""
