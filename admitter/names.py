@@ -71,9 +71,6 @@ SUSPEND_POLICY = "admitter-suspend-queued-jobs"
 MANAGE_ALL_JOBS_POLICY = "admitter-manage-all-jobs"
 """The MutatingAdmissionPolicy that queues Jobs without a queue where an elastic quota manages all."""
 
-PLACE_JOBS_POLICY = "admitter-place-jobs"
-"""The MutatingAdmissionPolicy that suspends Jobs for which a PlacementPolicy finds the queue."""
-
 ROOT_COHORT = "root"
 """The Cohort above the queues of namespaces; before the name of a queue, `root.` says nothing."""
 
@@ -90,7 +87,7 @@ PARENT_QUEUE_ANNOTATIONS = (f"{GROUP}/parent-queue", "yunikorn.apache.org/parent
 """On a Namespace: the Cohort that its queue belongs to."""
 
 GENERATED_LABEL = f"{GROUP}/generated-for"
-"""On a ClusterQueue or LocalQueue that the controller has made: the namespace that it is for."""
+"""On a queue or Cohort that the controller has made: the namespace that it is for; empty if for any."""
 
 GENERATED_BY_LABEL = f"{GROUP}/generated-by"
 """On the same: what asked for it, `annotations` of the namespace or `placement` of a Job."""

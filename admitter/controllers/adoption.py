@@ -15,9 +15,17 @@ async def adopt(job: JobView, queue: str, world: World, transport: Transport) ->
     return await _write(job, {"labels": {QUEUE_LABEL: queue}}, {"spec": {"suspend": True}}, world, transport)
 
 
-async def hold(job: JobView, world: World, transport: Transport) -> JobView:
-    """Suspend a Job that must not run; raises what `adopt` raises."""
-    return await _write(job, {}, {"spec": {"suspend": True}}, world, transport)
+async def hold(job: JobView, world: World, transport: Transport, policy: str = "") -> JobView:
+    """Suspend a Job that must not run; raises what `adopt` raises.
+
+    Args:
+        job: the Job.
+        world: where the outcome is kept.
+        transport: where to write.
+        policy: the PlacementPolicy that is to find a queue for it; it is marked for that.
+    """
+    mark = {"annotations": {PLACEMENT_ANNOTATION: policy}} if policy else {}
+    return await _write(job, mark, {"spec": {"suspend": True}}, world, transport)
 
 
 async def release(job: JobView, world: World, transport: Transport) -> JobView:

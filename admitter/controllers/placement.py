@@ -104,12 +104,12 @@ class Placement:
     async def _place(self, policy: Policy, job: JobView) -> None:
         try:
             placed = self._found(policy, job)
-            if not await self._may_submit(job, placed):
+            if not await self._may_submit(policy, job, placed):
                 return
             await self._make(policy, job, placed)
         except PlacementError as error:
             words = f"PlacementPolicy {policy.name} finds no queue for it: {error}"
-            await self._leave(job, PlacementReason.NOT_PLACED, words)
+            await self._leave(policy, job, PlacementReason.NOT_PLACED, words)
             return
         await adopt(job, placed.queue, self._world, self._transport)
         log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
@@ -118,7 +118,7 @@ class Placement:
         assert job.submission is not None
         return place(policy.rules, job.submission, surroundings(self._world, self._catalog, job.namespace))
 
-    async def _may_submit(self, job: JobView, placed: Placed) -> bool:
+    async def _may_submit(self, policy: Policy, job: JobView, placed: Placed) -> bool:
         """Whether the Job's maker may; if only the Job says who that is, there is nobody to ask about."""
         assert job.submission is not None
         maker = job.submission.maker
@@ -127,7 +127,7 @@ class Placement:
         if await self._access.may_submit(maker, job.namespace, placed.queue):
             return True
         words = f"user {maker.user} may not submit to queue {placed.queue} in namespace {job.namespace}"
-        await self._leave(job, PlacementReason.SUBMIT_DENIED, words)
+        await self._leave(policy, job, PlacementReason.SUBMIT_DENIED, words)
         self.queue.add_later(job.key, ASKED_AGAIN_SECONDS)
         return False
 
@@ -146,11 +146,12 @@ class Placement:
             except InvalidError as error:
                 raise PlacementError(f"{wanted.plural} {wanted.key[1]} can't be made: {error}") from error
 
-    async def _leave(self, job: JobView, reason: PlacementReason, message: str) -> None:
-        """Let a Job wait for a queue."""
+    async def _leave(self, policy: Policy, job: JobView, reason: PlacementReason, message: str) -> None:
+        """Let a Job wait for a queue, also for one by other rules of the policy."""
+        assert job.submission is not None
         self._tell(job, reason, message)
-        if not job.suspended:
-            await hold(job, self._world, self._transport)
+        if not job.suspended or not job.submission.policy:
+            await hold(job, self._world, self._transport, policy.name)
 
     def _tell(self, job: JobView, reason: PlacementReason, message: str) -> None:
         """Say something about a Job, once."""

@@ -293,6 +293,7 @@ class Simulator:
             spec = workload_spec(replace(job, queue=job.queue or ""), self.world)
         except (InvalidDurationError, InvalidQuantityError) as error:
             self.errors.append(Invalid(title(raw), str(error)))
+            self._unqueued.pop(key, None)
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
         view = parse_workload({"metadata": metadata, "spec": spec})

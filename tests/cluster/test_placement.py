@@ -1,5 +1,6 @@
 """Jobs that name no queue find theirs by the rules of a PlacementPolicy."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,17 +35,19 @@ class Placing:
         """Of the namespace, and what the names of all queues and Cohorts of the test start with."""
         return self.team.namespace
 
+    def manifest(self, *rules: Json, namespace: str | None = None) -> Json:
+        """The policy, for its own namespace or for another one."""
+        selector = {"matchLabels": {"team": namespace or self.name}}
+        return {
+            "apiVersion": ADMITTER,
+            "kind": "PlacementPolicy",
+            "metadata": {"name": self.name},
+            "spec": {"namespaceSelector": selector, "rules": list(rules)},
+        }
+
     def policy(self, *rules: Json, namespace: str | None = None) -> None:
         """Make the policy, or change it, and wait until the API server acts on it."""
-        selector = {"matchLabels": {"team": namespace or self.name}}
-        self.team.apply(
-            {
-                "apiVersion": ADMITTER,
-                "kind": "PlacementPolicy",
-                "metadata": {"name": self.name},
-                "spec": {"namespaceSelector": selector, "rules": list(rules)},
-            }
-        )
+        self.team.apply(self.manifest(*rules, namespace=namespace))
         eventually(lambda: self.marks() == (namespace is None), what="API server that knows the policy")
 
     def marks(self) -> bool:
@@ -177,6 +180,17 @@ def test_better_rules_place_the_jobs_that_wait(placing: Placing) -> None:
     placing.finished()
 
 
+def test_jobs_made_together_with_their_policy_are_placed_too(placing: Placing) -> None:
+    nowhere, together = {"from": "Queue", "queue": "nowhere"}, placing.plain("together")
+    together["spec"]["template"]["metadata"]["annotations"] = {}
+    placing.team.apply(placing.manifest(nowhere), together)
+    placing.told("NotPlaced", "there is no ClusterQueue nowhere", "together")
+    eventually(lambda: not placing.team.pods("together"), what="end of pods that had started")
+    placing.team.apply(placing.manifest(nowhere, {"from": "Namespace", "create": True}))
+    placing.placed(placing.name, "together")
+    placing.team.runs("together")
+
+
 def test_jobs_from_before_are_left_alone(placing: Placing) -> None:
     long = placing.plain("old")
     long["spec"]["template"]["metadata"]["annotations"] = {}
@@ -220,6 +234,26 @@ def test_a_job_that_no_policy_places_any_more_is_its_users(placing: Placing) -> 
         what="a Job that its user resumes",
     )
     placing.finished()
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"from": "Label"}, "label is needed with from Label, and means nothing without"),
+        ({"from": "User", "label": "x"}, "label is needed with from Label, and means nothing without"),
+        ({"from": "Queue"}, "queue is needed with from Queue, and means nothing without"),
+        ({"from": "Namespace", "parent": "a..b"}, "spec.rules[0].parent"),
+        ({"from": "Weather"}, "spec.rules[0].from"),
+    ],
+    ids=["no label", "a label for nothing", "no queue", "no name", "no source"],
+)
+def test_a_rule_that_means_nothing_is_refused(installed: Cluster, rule: Json, words: str) -> None:
+    spec = {"namespaceSelector": {}, "rules": [rule]}
+    metadata = {"name": "tried"}
+    policy = {"apiVersion": ADMITTER, "kind": "PlacementPolicy", "metadata": metadata, "spec": spec}
+    with pytest.raises(KubectlError) as caught:
+        installed.run_kubectl("create", "--dry-run=server", "-f-", content=json.dumps(policy))
+    assert words in str(caught.value)
 
 
 def test_who_may_not_submit_waits_until_he_may(placing: Placing) -> None:
