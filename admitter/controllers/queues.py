@@ -105,6 +105,7 @@ class Queues:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             self._ready.clear()
+            self._catalog.refresh()  # a queue that has just come would seem to be missing
             changed, self._changed = sorted(self._changed, reverse=True), set()
             await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
 
