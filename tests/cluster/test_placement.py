@@ -180,6 +180,16 @@ def test_better_rules_place_the_jobs_that_wait(placing: Placing) -> None:
     placing.finished()
 
 
+def test_a_job_does_not_get_out_by_dropping_its_label(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    made = placing.person.makes(placing.plain(**{QUEUE: "nowhere"}))
+    assert made["spec"]["suspend"] is True
+    free = {"metadata": {"labels": {QUEUE: None}}}
+    placing.person.patches("job", "work", free)
+    placing.placed(placing.name)
+    placing.finished()
+
+
 def test_jobs_made_together_with_their_policy_are_placed_too(placing: Placing) -> None:
     nowhere, together = {"from": "Queue", "queue": "nowhere"}, placing.plain("together")
     together["spec"]["template"]["metadata"]["annotations"] = {}
