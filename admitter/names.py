@@ -14,6 +14,9 @@ FIELD_MANAGER = "admitter"
 QUEUE_LABEL = f"{GROUP}/queue-name"
 """On a Job: the LocalQueue it is submitted to."""
 
+QUEUE_ALIAS_LABEL = "kueue.x-k8s.io/queue-name"
+"""Another name of the same label, where the namespace has such a LocalQueue."""
+
 JOB_LABEL = f"{GROUP}/job-uid"
 """On a Workload: the UID of the Job that it was made for, also once its ownerReference is gone."""
 
@@ -84,7 +87,7 @@ PARENT_QUEUE_ANNOTATIONS = (f"{GROUP}/parent-queue", "yunikorn.apache.org/parent
 """On a Namespace: the Cohort that its queue belongs to."""
 
 GENERATED_LABEL = f"{GROUP}/generated-for"
-"""On a ClusterQueue or LocalQueue that the controller has made: the namespace that it is for."""
+"""On a queue or Cohort that the controller has made: the namespace that it is for; empty if for any."""
 
 GENERATED_BY_LABEL = f"{GROUP}/generated-by"
 """On the same: what asked for it, `annotations` of the namespace or `placement` of a Job."""
@@ -97,6 +100,15 @@ USER_ANNOTATION = f"{GROUP}/user"
 
 GROUPS_ANNOTATION = f"{GROUP}/groups"
 """On a Job: the groups of who made it, as JSON."""
+
+PLACEMENT_ANNOTATION = f"{GROUP}/placement"
+"""On a Job: the PlacementPolicy for which it was suspended when it was made."""
+
+USER_INFO_ALIAS_ANNOTATION = "yunikorn.apache.org/user.info"
+"""On a Job or its pods, as JSON: user and groups of who made it; read where nothing of ours says so."""
+
+USERNAME_ALIAS_LABEL = "yunikorn.apache.org/username"
+"""On a Job or its pods: who made it; read where nothing else says so."""
 
 SUBMIT_VERB = "submit"
 """The RBAC verb on localqueues that whoever makes a Job needs for the queue that it names."""

@@ -20,19 +20,34 @@ def texts_of(*kinds: str) -> str:
 def test_policies_let_the_controllers_own_account_pass_and_no_other() -> None:
     policies = texts_of("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
     accounts = set(re.findall(r"system:serviceaccount:[a-z:-]+", policies))
-    assert accounts == {names.CONTROLLER_USER, "system:serviceaccount:kube-system:job-controller"}
+    of_kubernetes = {f"system:serviceaccount:kube-system:{name}-controller" for name in ("job", "cronjob")}
+    assert accounts == {names.CONTROLLER_USER, *of_kubernetes}
 
 
 def test_policies_match_the_queue_label() -> None:
     assert names.QUEUE_LABEL in texts_of("MutatingAdmissionPolicy")
+    assert names.QUEUE_ALIAS_LABEL in texts_of("MutatingAdmissionPolicy")
     assert names.SUSPEND_POLICY in texts_of("MutatingAdmissionPolicy")
     assert names.MANAGE_ALL_JOBS_POLICY in texts_of("MutatingAdmissionPolicy")
     assert f"'{names.QUEUE_LABEL}': '{names.ELASTIC_QUOTA_QUEUE}'" in " ".join(
-        mutation["applyConfiguration"]["expression"]
+        mutation.get("applyConfiguration", {}).get("expression", "")
         for manifest in ALL
         if manifest["kind"] == "MutatingAdmissionPolicy"
         for mutation in manifest["spec"]["mutations"]
     )
+
+
+def test_policies_know_the_names_of_who_made_a_job() -> None:
+    policies = texts_of("MutatingAdmissionPolicy")
+    for annotation in (names.USER_ANNOTATION, names.GROUPS_ANNOTATION, names.PLACEMENT_ANNOTATION):
+        assert annotation in policies
+
+
+def test_roles_and_policies_speak_of_the_same_verb() -> None:
+    assert f"check('{names.SUBMIT_VERB}')" in texts_of("ValidatingAdmissionPolicy")
+    rules = [rule for m in ALL if m["kind"] == "ClusterRole" for rule in m["rules"]]
+    submitting = {"apiGroups": [names.GROUP], "resources": ["localqueues"], "verbs": [names.SUBMIT_VERB]}
+    assert submitting in rules
 
 
 def test_policies_know_gpu_memory_by_all_of_its_names() -> None:
@@ -86,6 +101,12 @@ def test_the_bundle_is_the_checkouts() -> None:
 def test_every_reason_is_documented_with_its_meaning() -> None:
     page = (ROOT / "docs" / "reasons.md").read_text()
     words = [conditions.WaitingReason, conditions.EvictedReason, conditions.FinishedReason]
-    for enumeration in (*words, conditions.ActiveReason, conditions.WorkloadState, conditions.ConditionType):
+    for enumeration in (
+        *words,
+        conditions.PlacementReason,
+        conditions.ActiveReason,
+        conditions.WorkloadState,
+        conditions.ConditionType,
+    ):
         for member in enumeration:
             assert f"`{member}`" in page, f"docs/reasons.md does not speak of {member}"

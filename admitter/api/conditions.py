@@ -106,6 +106,17 @@ class EvictedReason(StrEnum):
     """Nodes went, and less was left than was in use."""
 
 
+class PlacementReason(StrEnum):
+    """Why a Job that names no queue still has none: reasons of events on it."""
+
+    NOT_PLACED = "NotPlaced"
+    """No rule of the PlacementPolicy leads to a queue; the message says what each one lacks."""
+    SUBMIT_DENIED = "SubmitDenied"
+    """A rule has found a queue to which its maker may not submit."""
+    PLACEMENT_ENDED = "PlacementEnded"
+    """No PlacementPolicy selects its namespace any more; it stays suspended until its user does something."""
+
+
 class FinishedReason(StrEnum):
     """How a Workload ended: reasons of `Finished=True`."""
 

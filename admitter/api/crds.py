@@ -93,6 +93,7 @@ _KEPT: Final = (
         "maxProperties",
     ),
     *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-int-or-string"),
+    "x-kubernetes-validations",
 )
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from admitter.api.base import (
     AGE,
@@ -16,7 +16,8 @@ from admitter.api.base import (
     atomic_list,
 )
 
-QueuePath = Annotated[str, Field(min_length=1, max_length=68, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
+_PART = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+QueuePath = Annotated[str, Field(min_length=1, max_length=68, pattern=rf"^{_PART}(\.{_PART})*$")]
 """The name of a ClusterQueue or Cohort; `root.` before it says nothing."""
 
 
@@ -30,20 +31,37 @@ class RuleSource(StrEnum):
     GROUP = "Group"
 
 
+def _only_with(field: str, source: RuleSource) -> dict[str, JsonValue]:
+    """A rule of the API server: a field is there if the name comes from it, and not otherwise."""
+    rule = f"has(self.{field}) == (self.from == '{source}')"
+    return {"rule": rule, "message": f"{field} is needed with from {source}, and means nothing without"}
+
+
 class PlacementRule(Model):
     """One way to a queue."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "x-kubernetes-validations": [
+                _only_with("label", RuleSource.LABEL),
+                _only_with("queue", RuleSource.QUEUE),
+            ]
+        }
+    )
 
     from_: RuleSource = Field(
         alias="from",
         description="What names the queue. Label: a label of the Job or of its pod template. Namespace: the "
-        "Job's namespace. Queue: the rule itself. User, Group: who made the Job, and the first group of his.",
+        "Job's namespace. Queue: the rule itself. User, Group: who made the Job, and the first group of his "
+        "that is not of Kubernetes itself (system:...).",
     )
     label: LabelKey | None = Field(default=None, description="With from Label: the label's key.")
     queue: QueuePath | None = Field(default=None, description="With from Queue: the ClusterQueue.")
     parent: QueuePath | None = Field(
         default=None,
-        description="The Cohort that a ClusterQueue made by this rule belongs to. Absent: that in the "
-        "namespace's annotation admitter.dev/parent-queue, else root.",
+        description="The Cohort that a ClusterQueue made by this rule belongs to. Absent: that on the way to "
+        "it if its name is a path such as root.a.b, else that in the namespace's annotation "
+        "admitter.dev/parent-queue, else root. A namespace whose annotations ask for a queue has that one.",
     )
     create: bool = Field(
         default=False, description="Make the ClusterQueue if there is none. Else the next rule is tried."
@@ -83,7 +101,8 @@ class PlacementPolicyStatus(Model):
     conditions: Conditions
     since: str | None = Field(
         default=None,
-        description="Jobs that were made before are left alone: since then the spec is what it is.",
+        description="Since then the spec is what it is. Jobs that were made before, and were not suspended "
+        "for a policy when they were made, are left alone.",
         json_schema_extra={"format": "date-time"},
     )
 

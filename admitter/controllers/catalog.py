@@ -14,6 +14,7 @@ from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.controllers.defects import Defect, raw, sentence
 from admitter.controllers.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.controllers.placement_policies import PlacementPolicies
 from admitter.controllers.roots import Roots
 from admitter.controllers.world import World
 from admitter.convert import definitions
@@ -103,6 +104,7 @@ class Catalog:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
         shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
+        placement: the rules for Jobs that name no queue.
         stale: whether there is anything to refresh.
     """
 
@@ -118,6 +120,7 @@ class Catalog:
         self.gpus = gpus
         self._told = told or Told()
         self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self._told.quotas)
+        self.placement = PlacementPolicies(world)
         self._world = world
         self._engine = engine
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
@@ -143,6 +146,16 @@ class Catalog:
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
         return self._queues.get(name, _MISSING)
+
+    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a ClusterQueue is for a namespace with these labels, as it is written now."""
+        read = self._read.get(name)
+        return read is not None and read.entry.selects(labels)
+
+    def lenient(self, name: str) -> bool:
+        """Whether a ClusterQueue limits only what it lists."""
+        read = self._read.get(name)
+        return read is not None and read.written is not None and read.written.lenient
 
     def flavor(self, name: str) -> Flavor | None:
         """A flavor, if it exists and is valid."""

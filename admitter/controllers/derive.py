@@ -47,7 +47,8 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
         asking = workloads.pod_set(asked, catalog.gpus)
     except InvalidQuantityError:
         return False
-    return workloads.pays(workload.admission, assignment, asking, catalog.flavor)
+    lenient = catalog.lenient(workload.admission.queue)
+    return workloads.pays(workload.admission, assignment, asking, catalog.flavor, lenient=lenient)
 
 
 def _pod_set(job: JobView, world: World) -> Json:

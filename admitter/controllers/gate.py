@@ -63,7 +63,8 @@ class Gate:
 
     def suits(self, admission: Admission, competing: Workload) -> bool:
         """Whether an admission that was promised is one that the Workload could be given as it is now."""
-        return workloads.suits(admission, competing, self._catalog.flavor)
+        lenient = self._catalog.lenient(admission.queue)
+        return workloads.suits(admission, competing, self._catalog.flavor, lenient=lenient)
 
     def check(self, workload: WorkloadView, job: JobView | None) -> str | Waiting:
         """The ClusterQueue to compete in, or why not.

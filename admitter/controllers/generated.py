@@ -30,6 +30,21 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Owner:
+    """The cluster-scoped object with which a generated one goes."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+def owning_namespace(name: str, uid: str) -> Owner:
+    """A namespace as an owner."""
+    return Owner("v1", "Namespace", name, uid)
+
+
+@dataclass(frozen=True, slots=True)
 class Generated:
     """An object as it is to be.
 
@@ -37,9 +52,9 @@ class Generated:
         plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
         key: its namespace and name.
         spec: all of it, with the defaults that the API server would fill in.
-        namespace: the one that it is for.
+        namespace: the one that it is for; empty if it is for any.
         origin: what asked for it.
-        owner: the UID of that namespace if it goes with it; empty if it stays.
+        owner: what it goes with.
     """
 
     plural: str
@@ -47,7 +62,7 @@ class Generated:
     spec: Json
     namespace: str
     origin: Origin
-    owner: str = ""
+    owner: Owner
 
     @property
     def labels(self) -> dict[str, str]:
@@ -59,9 +74,8 @@ class Generated:
         metadata: Json = {"name": self.key[1], "labels": self.labels}
         if self.key[0]:
             metadata["namespace"] = self.key[0]
-        if self.owner:
-            owner = {"apiVersion": "v1", "kind": "Namespace", "name": self.namespace, "uid": self.owner}
-            metadata["ownerReferences"] = [owner]
+        owner = {"apiVersion": self.owner.api_version, "kind": self.owner.kind}
+        metadata["ownerReferences"] = [{**owner, "name": self.owner.name, "uid": self.owner.uid}]
         kind = KINDS[self.plural]
         return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": self.spec}
 

@@ -14,6 +14,7 @@ from admitter.cluster.store import Key
 from admitter.cluster.transport import Json, Transport
 from admitter.cluster.workqueue import WorkQueue
 from admitter.controllers import status
+from admitter.controllers.adoption import adopt, hold
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import covers, workload_spec
 from admitter.controllers.events import Events, Subject
@@ -79,7 +80,7 @@ class Jobs:
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
         if self._is_unlabelled(job):
-            job = await self._adopt(job)
+            job = await adopt(job, ELASTIC_QUOTA_QUEUE, self._world, self._transport)
         if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
             return
         if not job.suspended:
@@ -124,16 +125,6 @@ class Jobs:
         """Whether a Job has no label, though an elastic quota manages all Jobs of its namespace."""
         manages = job.queue is None and self._catalog.elastic.manages(job)
         return manages and not job.finished and not job.deleting
-
-    async def _adopt(self, job: JobView) -> JobView:
-        """Queue a Job that no policy has queued at its creation."""
-        body = {
-            "metadata": {"resourceVersion": str(job.version), "labels": {QUEUE_LABEL: ELASTIC_QUOTA_QUEUE}},
-            "spec": {"suspend": True},
-        }
-        adopted = parse_job(await self._transport.patch(job_path(job.key), body))
-        self._world.jobs.apply(adopted)
-        return adopted
 
     def _is_going(self, namespace: str) -> bool:
         """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""
@@ -213,9 +204,7 @@ class Jobs:
 
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""
-        body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
-        suspended = parse_job(await self._transport.patch(job_path(job.key), body))
-        self._world.jobs.apply(suspended)
+        suspended = await hold(job, self._world, self._transport)
         self._tell(job, "Suspended", "suspended until it is admitted: it was set running without admission")
         log.info("suspended", namespace=job.namespace, job=job.name)
         return suspended

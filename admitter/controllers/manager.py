@@ -25,6 +25,7 @@ from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_queues import NamespaceQueues
 from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.controllers.namespace_weights import NamespaceWeights
+from admitter.controllers.placement import Placement
 from admitter.controllers.queues import Queues
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.status import Clock
@@ -70,6 +71,7 @@ class Manager:
         self._namespaces = NamespaceQueues(
             self._world, self._events, transport, self._cluster_queue_rules_changed
         )
+        self._placement = Placement(self._world, self._catalog, self._events, transport, clock)
         self._admissions.usage_changed = self._queues.usage_changed
         self._admissions.decided = self._end_shortages
         self._clock = clock
@@ -99,6 +101,7 @@ class Manager:
             group.create_task(self._queues.run(), name="queues")
             group.create_task(self._marks.run(), name="marks")
             group.create_task(self._namespaces.queue.run(), name="namespaces")
+            group.create_task(self._placement.queue.run(), name="placement")
             self.ready.set()
             log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
 
@@ -109,6 +112,7 @@ class Manager:
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
         world.nodes.listen(self._node_changed)
+        _follow(world.placement_policies, self._policy_changed)
         self._catalog.refresh()
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
@@ -138,6 +142,16 @@ class Manager:
         if old is None or new is None or old.spec != new.spec:
             self._catalog.cohort_changed(_either(old, new).name)
             self._admissions.wake()
+            self._placement.queues_changed()
+
+    def _policy_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        name = _either(old, new).name
+        if old is None or new is None or old.spec != new.spec:
+            self._catalog.placement.changed(name)
+            self._queues.touch("placementpolicies", ("", name))
+            self._placement.policies_changed()
+        elif old.status.get("since") != new.status.get("since"):
+            self._placement.policies_changed()
 
     def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
         if old is None or new is None or old.node != new.node:  # and not only a sign of life
@@ -168,6 +182,7 @@ class Manager:
 
     def _cluster_queue_rules_changed(self, name: str) -> None:
         self._queues.touch("clusterqueues", ("", name))
+        self._placement.queues_changed()
         for key in self._world.local_queues_by_cluster_queue.get(name):
             self._queues.touch("localqueues", key)
         self._reconsider(self._world.workloads_in(name))
@@ -210,6 +225,7 @@ class Manager:
             return
         view = _either(old, new)
         self._queues.touch("localqueues", view.key)
+        self._placement.namespace_changed(view.namespace)
         for queue in (old, new):
             if queue is not None:
                 self._queues.usage_changed(queue.spec["clusterQueue"])
@@ -234,6 +250,7 @@ class Manager:
         key = (job.namespace, workload_name(job))
         self._admissions.job_changed(key)
         self._jobs.queue.add(key)
+        self._placement.job_changed(old, new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         pod = _either(old, new)
@@ -250,6 +267,8 @@ class Manager:
     def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
+        if old is None or new is None or _placed_by(old) != _placed_by(new):
+            self._placement.namespace_changed(_either(old, new).name)
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
 
@@ -294,6 +313,11 @@ def _follow(store: Store[V], listener: Listener[V]) -> None:
     for view in store:
         listener(None, view)
     store.listen(listener)
+
+
+def _placed_by(namespace: NamespaceView) -> tuple[object, ...]:
+    """What decides where a namespace's Jobs are placed."""
+    return (namespace.labels, namespace.annotations, namespace.terminating)
 
 
 def _declared(cluster_queue: ObjectView) -> tuple[Json, bool]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from admitter.api.conditions import ActiveReason
 from admitter.controllers.defects import Defect
-from admitter.controllers.generated import Generated, Origin, is_generated, store_of
+from admitter.controllers.generated import Generated, Origin, is_generated, owning_namespace, store_of
 from admitter.controllers.namespace_views import NamespaceView
 from admitter.controllers.views import ObjectView
 from admitter.controllers.world import World
@@ -52,8 +52,9 @@ def plan(world: World, namespace: str) -> Plan:
         spec = queue.spec if queue is not None else namespaces.held(namespace)
     specs = {"clusterqueues": spec, "localqueues": namespaces.local_queue(namespace)}
     put = []
+    owner = owning_namespace(namespace, view.uid)
     for plural, key in places.items():
-        wanted = Generated(plural, key, specs[plural], namespace, Origin.ANNOTATIONS, view.uid)
+        wanted = Generated(plural, key, specs[plural], namespace, Origin.ANNOTATIONS, owner)
         known = found[plural]
         if known is not None and not is_generated(known, namespace):
             words = f"LocalQueue {namespace} was not made for this namespace, and stays as it is"

@@ -55,6 +55,7 @@ class Queues:
             "localqueues": world.local_queues,
             "cohorts": world.cohorts,
             "resourceflavors": world.flavors,
+            "placementpolicies": world.placement_policies,
             "elasticquotas": world.elastic_quotas,
             "compositeelasticquotas": world.composite_elastic_quotas,
         }
@@ -146,6 +147,8 @@ class Queues:
                 return self._elastic_quota("CompositeElasticQuota", view)
             case "cohorts":
                 return self._cohort(view)
+            case "placementpolicies":
+                return self._placement_policy(view)
         return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
 
     def _cluster_queue(self, view: ObjectView) -> Json:
@@ -194,6 +197,10 @@ class Queues:
             "admittedWorkloads": sum(self._admitted[q] for q in governed),
             "managedSince": self._managed_since(queue),
         }
+
+    def _placement_policy(self, view: ObjectView) -> Json:
+        since = self._catalog.placement.since(view) or timestamp(self._clock())
+        return {"conditions": self._active(view, self._catalog.placement.problem(view.name)), "since": since}
 
     def _managed_since(self, quota: Declared | None) -> dict[str, str]:
         """Since when which namespaces' Jobs are all a quota's."""

@@ -27,7 +27,9 @@ from admitter.names import (
     QUEUE_LABEL,
     WORKLOAD_LABEL,
 )
+from admitter.quotas import placement
 from admitter.quotas.nodes import Node, amounts
+from admitter.quotas.placement import Submission
 
 Json = dict[str, Any]
 
@@ -134,7 +136,8 @@ class JobView(Meta):
     Attributes:
         created: seconds since the epoch.
         deleting: whether its deletion has begun.
-        queue: the LocalQueue named by its label; None without one: not Admitter's business.
+        queue: the LocalQueue named by its label; None without one.
+        submission: what rules may find a queue by, if it names none.
         injected: the record of what the last admission put into its template, as JSON.
         told: the time at which it has been told that it will be evicted; empty if it has not.
         spec: `suspend`, `parallelism`, `completions` and the fields of the pod template that decide
@@ -146,6 +149,7 @@ class JobView(Meta):
     created: float
     deleting: bool
     queue: str | None
+    submission: Submission | None
     injected: str
     told: str
     spec: Json
@@ -248,6 +252,7 @@ def parse_job(raw: Json) -> JobView:
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
+        submission=placement.submission(raw) if queue is None else None,
         injected=(metadata.get("annotations") or {}).get(INJECTED_ANNOTATION, ""),
         told=(metadata.get("annotations") or {}).get(EVICTION_TIME_ANNOTATION, ""),
         spec={

@@ -49,6 +49,7 @@ class World:
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
         self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
         self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
+        self.placement_policies = self._keep(f"{OWN}/placementpolicies", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
         self.namespaces: Store[NamespaceView] = self._keep("/api/v1/namespaces", parse_namespace)
@@ -68,6 +69,7 @@ class World:
             self.workloads, lambda w: w.admission.queue if w.admission else None
         )
         self.local_queues_by_cluster_queue = Index(self.local_queues, lambda q: q.spec.get("clusterQueue"))
+        self.local_queues_by_namespace = Index(self.local_queues, lambda q: q.namespace)
         self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
         self.namespaces_by_cohort = Index(self.namespaces, lambda n: n.cohort)
         self.resource_quotas_by_namespace = Index(self.resource_quotas, lambda q: q.namespace)

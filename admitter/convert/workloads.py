@@ -131,20 +131,25 @@ def admission_json(made: Admission) -> Json:
     }
 
 
-def suits(made: Admission, asking: Workload, flavors: Flavors) -> bool:
-    """Whether an admission is one that a workload could be given: its own pod sets, queue and requests."""
+def suits(made: Admission, asking: Workload, flavors: Flavors, *, lenient: bool = False) -> bool:
+    """Whether an admission is one that a workload could be given: its own pod sets, queue and requests.
+
+    Arguments as of `pays`.
+    """
     if made.queue != asking.queue or len(made.pod_sets) != len(asking.pod_sets):
         return False
     for assignment, pod_set in zip(made.pod_sets, asking.pod_sets, strict=True):
         least = pod_set.count if pod_set.min_count is None else pod_set.min_count
         if assignment.name != pod_set.name or not least <= assignment.count <= pod_set.count:
             return False
-        if not pays(made, assignment, pod_set, flavors):
+        if not pays(made, assignment, pod_set, flavors, lenient=lenient):
             return False
     return True
 
 
-def pays(made: Admission, assignment: Assignment, pod_set: PodSet, flavors: Flavors) -> bool:
+def pays(
+    made: Admission, assignment: Assignment, pod_set: PodSet, flavors: Flavors, *, lenient: bool = False
+) -> bool:
     """Whether what is reserved for a pod set is what so many of its pods request.
 
     What no quota counts is not reserved: devices where memory of GPUs is counted, and in a quota that limits
@@ -155,6 +160,7 @@ def pays(made: Admission, assignment: Assignment, pod_set: PodSet, flavors: Flav
         assignment: the part of it that is for the pod set.
         pod_set: what asks.
         flavors: finds a flavor by its name.
+        lenient: whether the queue limits only what it lists: the rest is not reserved either.
     """
     usage, by_flavor = dict(assignment.usage), dict(assignment.flavors)
     for resource, name in by_flavor.items():
@@ -163,4 +169,4 @@ def pays(made: Admission, assignment: Assignment, pod_set: PodSet, flavors: Flav
             return False
     counted_by_memory = pod_set.gpus.resources if GPU_MEMORY in by_flavor else frozenset()
     left = {name for name, amount in pod_set.requests if amount * assignment.count} - by_flavor.keys()
-    return bool(made.pool) or left <= counted_by_memory
+    return bool(made.pool) or lenient or left <= counted_by_memory

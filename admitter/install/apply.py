@@ -25,7 +25,7 @@ _PLURALS: Final = {
 _MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
 _COUNTED: Final = (
     *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
-    *("elasticquotas", "compositeelasticquotas", "workloads"),
+    *("placementpolicies", "elasticquotas", "compositeelasticquotas", "workloads"),
 )
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2

@@ -59,6 +59,11 @@ class Item:
     preempted: float | None = None
 
     @property
+    def unplaced(self) -> bool:
+        """Whether it is a Job for which no queue has been found."""
+        return self.job is not None and self.job.queue is None
+
+    @property
     def created(self) -> float:
         """What its age counts from, in seconds since the epoch."""
         return self.job.created if self.job is not None else self.view.created

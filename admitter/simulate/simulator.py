@@ -7,6 +7,7 @@ Evicted workloads end at once and wait again; what was admitted ends after its r
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ from admitter.quotas.namespaces import NAME_LABEL
 from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline
+from admitter.simulate.placing import Placing, since_now
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
@@ -70,6 +72,7 @@ class Simulator:
         self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
         self._generator = Generator(self.world)
+        self._placing = Placing(self.world, self._catalog)
         self.world.resource_quotas.listen(NamespaceWeights(self.world, self.engine).quota_changed)
         self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
@@ -77,6 +80,7 @@ class Simulator:
         self._leaving: list[str] = []
         self._told: dict[str, Told] = {}
         self._unqueued: dict[Key, Json] = {}
+        self._arriving: set[Key] = set()
         self._serial = 0
         self._admissions = 0
         self._lives: Counter[str] = Counter()
@@ -162,6 +166,8 @@ class Simulator:
         if defined:
             self._generate()
         self._catalog.refresh()
+        if defined or self._arriving:
+            defined |= self._find_queues()
         if defined:
             yield from self._define()
 
@@ -186,17 +192,25 @@ class Simulator:
             before = store.get(key)
             if before is not None and kind in PLURALS:
                 raw["status"] = self._managing(kind, before, raw["spec"])
+            if before is not None and kind == "PlacementPolicy":
+                raw["status"] = since_now(before, raw.get("spec") or {}, timestamp(self.now))
             store.apply(_PARSERS.get(kind, parse_object)(raw))
+        self._note(kind, key[1])
+        return True
+
+    def _note(self, kind: str, name: str) -> None:
+        """Have the catalog look at a definition again."""
         match kind:
             case "ResourceFlavor":
-                self._catalog.flavor_changed(key[1])
+                self._catalog.flavor_changed(name)
             case "Cohort":
-                self._catalog.cohort_changed(key[1])
+                self._catalog.cohort_changed(name)
             case "ClusterQueue":
-                self._catalog.queue_changed(key[1])
+                self._catalog.queue_changed(name)
+            case "PlacementPolicy":
+                self._catalog.placement.changed(name)
             case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
                 self._catalog.elastic.refresh()
-        return True
 
     def _generate(self) -> None:
         """Give namespaces the queues that they ask for, once all is known that changes at this moment."""
@@ -243,6 +257,7 @@ class Simulator:
             "Cohort": self.world.cohorts,
             "ClusterQueue": self.world.cluster_queues,
             "LocalQueue": self.world.local_queues,
+            "PlacementPolicy": self.world.placement_policies,
             "ElasticQuota": self.world.elastic_quotas,
             "CompositeElasticQuota": self.world.composite_elastic_quotas,
         }
@@ -251,13 +266,11 @@ class Simulator:
     def _job(self, raw: Json, key: Key, *, gone: bool) -> None:
         raw["spec"] = {**raw["spec"], "suspend": True}
         job = parse_job(raw)
-        if job.queue is None and not gone and self._catalog.elastic.manages(job):
-            labels = {**(raw["metadata"].get("labels") or {}), QUEUE_LABEL: ELASTIC_QUOTA_QUEUE}
-            raw["metadata"]["labels"] = labels
-            job = parse_job(raw)
         self._unqueued.pop(key, None)
         if job.queue is None and not gone:
             self._unqueued[key] = raw
+            self._arriving.add(key)
+            self._namespace(key[0])
         if gone:
             self.world.jobs.delete(key, job.uid)
             self._forget(job.uid)
@@ -265,21 +278,47 @@ class Simulator:
             self.world.jobs.apply(job)
             self._enter(raw, key, job)
 
-    def _enter(self, raw: Json, key: Key, job: JobView) -> None:
-        """Let a Job wait, or wait as what it is now."""
-        if job.queue is None:
+    def _find_queues(self) -> bool:
+        """Find queues for Jobs that name none; True if any was made: then there may be one for others too."""
+        made = again = False
+        for key, raw in list(self._unqueued.items()):
+            job = self.world.jobs.get(key)
+            assert job is not None, "it is there as long as it is not queued"
+            found = self._placing.find(job, new=key in self._arriving, waits=job.uid in self.items)
+            if isinstance(found, Waiting):
+                self._enter(raw, key, job, found)
+            elif found is not None:
+                for manifest in found.manifests:
+                    self._apply(Change(self.now, 0, manifest))
+                    again = True
+                self._serial += 1
+                labels = {**(raw["metadata"].get("labels") or {}), QUEUE_LABEL: found.queue}
+                raw["metadata"] |= {"labels": labels, "resourceVersion": str(self._serial)}
+                self._job(raw, key, gone=False)
+        self._arriving.clear()
+        if again:
+            self._generate()
+            self._catalog.refresh()
+            made = self._find_queues() or again
+        return made
+
+    def _enter(self, raw: Json, key: Key, job: JobView, unplaced: Waiting | None = None) -> None:
+        """Let a Job wait, or wait as what it is now; one that names no queue only if it is to have one."""
+        if job.queue is None and unplaced is None:
             self._forget(job.uid)
             return
         try:
             lasts = runtime(raw)
-            spec = workload_spec(job, self.world)
+            spec = workload_spec(replace(job, queue=job.queue or ""), self.world)
         except (InvalidDurationError, InvalidQuantityError) as error:
             self.errors.append(Invalid(title(raw, ""), str(error)))
+            self._unqueued.pop(key, None)
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
         view = parse_workload({"metadata": metadata, "spec": spec})
         self._namespace(key[0])
-        self._put(view, job, lasts)
+        item = self._put(view, job, lasts)
+        item.waiting = unplaced or item.waiting
 
     def _workload(self, raw: Json, key: Key, *, gone: bool) -> None:
         view = parse_workload(raw)
@@ -328,9 +367,6 @@ class Simulator:
 
     def _define(self) -> Iterator[Event]:
         """Definitions changed: whoever waits is looked at again, and drained queues are emptied."""
-        for key, raw in list(self._unqueued.items()):
-            if self._catalog.elastic.manages(parse_job(raw)):
-                self._job(raw, key, gone=False)
         for item in self.items.values():
             if item.state == "Admitted":
                 assert item.admission is not None
@@ -340,7 +376,7 @@ class Simulator:
                 if drained or self._catalog.queue(item.admission.queue).drains:
                     yield self._event("Evicted", item, "Stopped")
                     self._leaving.append(item.view.uid)
-            elif item.state != "Finished":
+            elif item.state != "Finished" and not item.unplaced:
                 if item.job is not None:
                     self._again(item)
                 self._evaluate(item)
@@ -362,7 +398,7 @@ class Simulator:
 
     def _evaluate(self, item: Item) -> None:
         """Let a workload compete, or say why it may not."""
-        if item.state in {"Admitted", "Finished"}:
+        if item.state in {"Admitted", "Finished"} or item.unplaced:
             return
         local = self.world.local_queues.get((item.view.namespace, item.view.queue))
         item.queue = str(local.spec["clusterQueue"]) if local is not None else None

@@ -1,0 +1,40 @@
+"""What the controller writes to Jobs that are not admitted: a queue, and that they must not run."""
+
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers.views import JobView, parse_job
+from admitter.controllers.world import World, job_path
+from admitter.names import PLACEMENT_ANNOTATION, QUEUE_LABEL
+
+
+async def adopt(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
+    """Queue a Job.
+
+    Raises:
+        ClusterError: it has changed meanwhile, or can't be written.
+    """
+    return await _write(job, {"labels": {QUEUE_LABEL: queue}}, {"spec": {"suspend": True}}, world, transport)
+
+
+async def hold(job: JobView, world: World, transport: Transport, policy: str = "") -> JobView:
+    """Suspend a Job that must not run; raises what `adopt` raises.
+
+    Args:
+        job: the Job.
+        world: where the outcome is kept.
+        transport: where to write.
+        policy: the PlacementPolicy that is to find a queue for it; it is marked for that.
+    """
+    mark = {"annotations": {PLACEMENT_ANNOTATION: policy}} if policy else {}
+    return await _write(job, mark, {"spec": {"suspend": True}}, world, transport)
+
+
+async def release(job: JobView, world: World, transport: Transport) -> JobView:
+    """Leave a Job to its user, suspended as it is; raises what `adopt` raises."""
+    return await _write(job, {"annotations": {PLACEMENT_ANNOTATION: None}}, {}, world, transport)
+
+
+async def _write(job: JobView, metadata: Json, more: Json, world: World, transport: Transport) -> JobView:
+    body = {"metadata": {"resourceVersion": str(job.version), **metadata}, **more}
+    written = parse_job(await transport.patch(job_path(job.key), body))
+    world.jobs.apply(written)
+    return written

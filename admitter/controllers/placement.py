@@ -1,0 +1,161 @@
+"""Finds the queue of each Job that names none: takes a Job's key, reads the world, converges.
+
+Previous step: a Job came without a queue where a PlacementPolicy selects its namespace, or something changed
+that its rules look at. Next step: the Job has the label of a queue, and its Workload is made
+(`admitter.controllers.jobs`).
+"""
+
+from typing import Final
+
+import structlog
+
+from admitter.api.conditions import PlacementReason
+from admitter.cluster.errors import ConflictError, InvalidError
+from admitter.cluster.store import Key
+from admitter.cluster.transport import Transport
+from admitter.cluster.workqueue import WorkQueue
+from admitter.controllers.access import Access
+from admitter.controllers.adoption import adopt, hold, release
+from admitter.controllers.catalog import Catalog
+from admitter.controllers.events import Events, Subject
+from admitter.controllers.generated import Generator, store_of
+from admitter.controllers.placement_plan import generated, surroundings
+from admitter.controllers.placement_policies import Policy
+from admitter.controllers.status import Clock
+from admitter.controllers.views import JobView
+from admitter.controllers.world import World
+from admitter.quotas.placement import Placed, PlacementError, place
+
+WORKERS: Final = 8
+ASKED_AGAIN_SECONDS: Final = 60.0
+"""Roles are not watched: whoever was refused may have been given one since."""
+
+log = structlog.get_logger(__name__)
+
+
+class Placement:
+    """Places Jobs by the rules of policies, and makes the queues that the rules say."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        events: Events,
+        transport: Transport,
+        clock: Clock,
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._policies = catalog.placement
+        self._events = events
+        self._transport = transport
+        self._access = Access(transport, clock)
+        self._generator = Generator(world, transport)
+        self._said: dict[Key, tuple[str, str, str]] = {}
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
+
+    def job_changed(self, old: JobView | None, new: JobView | None) -> None:
+        """A Job came, changed or went."""
+        if new is not None and new.submission is not None:
+            self.queue.add(new.key)
+        elif old is not None:
+            self._said.pop(old.key, None)
+
+    def namespace_changed(self, namespace: str) -> None:
+        """What rules read of a namespace changed, or one of its LocalQueues."""
+        for key in self._world.jobs_by_namespace.get(namespace):
+            self.queue.add(key)
+
+    def queues_changed(self) -> None:
+        """ClusterQueues or Cohorts changed: whoever has been told that there is none for him tries again."""
+        for key in self._said:
+            self.queue.add(key)
+
+    def policies_changed(self) -> None:
+        """Any Job may have another policy now."""
+        for job in self._world.jobs:
+            if job.submission is not None:
+                self.queue.add(job.key)
+
+    async def converge(self, key: Key) -> None:
+        """Place a Job, or say why it can't be placed."""
+        job = self._world.jobs.get(key)
+        if job is None or job.submission is None or job.finished or job.deleting:
+            self._said.pop(key, None)
+            return
+        namespace = self._world.namespaces.get(("", job.namespace))
+        if namespace is None or namespace.terminating or self._catalog.elastic.manages(job):
+            return
+        policy = self._policies.governing(job.namespace)
+        if policy is None:
+            await self._release(job)
+        elif self._policies.places(policy, job):
+            await self._place(policy, job)
+
+    async def _release(self, job: JobView) -> None:
+        assert job.submission is not None
+        if job.submission.policy and self._policies.readable:
+            words = (
+                "no PlacementPolicy selects its namespace any more: resume it yourself, or give it a queue"
+            )
+            self._tell(job, PlacementReason.PLACEMENT_ENDED, words)
+            await release(job, self._world, self._transport)
+
+    async def _place(self, policy: Policy, job: JobView) -> None:
+        try:
+            placed = self._found(policy, job)
+            if not await self._may_submit(policy, job, placed):
+                return
+            await self._make(policy, job, placed)
+        except PlacementError as error:
+            words = f"PlacementPolicy {policy.name} finds no queue for it: {error}"
+            await self._leave(policy, job, PlacementReason.NOT_PLACED, words)
+            return
+        await adopt(job, placed.queue, self._world, self._transport)
+        log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
+
+    def _found(self, policy: Policy, job: JobView) -> Placed:
+        assert job.submission is not None
+        return place(policy.rules, job.submission, surroundings(self._world, self._catalog, job.namespace))
+
+    async def _may_submit(self, policy: Policy, job: JobView, placed: Placed) -> bool:
+        """Whether the Job's maker may; if only the Job says who that is, there is nobody to ask about."""
+        assert job.submission is not None
+        maker = job.submission.maker
+        if maker is None or not maker.known:
+            return True
+        if await self._access.may_submit(maker, job.namespace, placed.queue):
+            return True
+        words = f"user {maker.user} may not submit to queue {placed.queue} in namespace {job.namespace}"
+        await self._leave(policy, job, PlacementReason.SUBMIT_DENIED, words)
+        self.queue.add_later(job.key, ASKED_AGAIN_SECONDS)
+        return False
+
+    async def _make(self, policy: Policy, job: JobView, placed: Placed) -> None:
+        """Make what is missing.
+
+        Raises:
+            PlacementError: the API server takes it from nobody.
+            ConflictError: it is there by now: look again.
+        """
+        for wanted in generated(self._world, policy, job.namespace, placed):
+            if store_of(self._world, wanted.plural).get(wanted.key) is not None:
+                raise ConflictError(409, "AlreadyExists", f"{wanted.plural} {wanted.key[1]} is there by now")
+            try:
+                await self._generator.put(wanted)
+            except InvalidError as error:
+                raise PlacementError(f"{wanted.plural} {wanted.key[1]} can't be made: {error}") from error
+
+    async def _leave(self, policy: Policy, job: JobView, reason: PlacementReason, message: str) -> None:
+        """Let a Job wait for a queue, also for one by other rules of the policy."""
+        assert job.submission is not None
+        self._tell(job, reason, message)
+        if not job.suspended or not job.submission.policy:
+            await hold(job, self._world, self._transport, policy.name)
+
+    def _tell(self, job: JobView, reason: PlacementReason, message: str) -> None:
+        """Say something about a Job, once."""
+        said = (job.uid, str(reason), message)
+        if self._said.get(job.key) != said:
+            self._said[job.key] = said
+            self._events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)

@@ -1,0 +1,327 @@
+"""Which queue a Job goes to that names none: rules of a PlacementPolicy (002, *Namespace to queue mapping*).
+
+Nothing is read or written here: the same rules place Jobs in a cluster and in a simulation.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+from admitter.api.base import LONGEST_NAME
+from admitter.api.placement_policy import PlacementRule, RuleSource
+from admitter.names import (
+    ELASTIC_QUOTA_QUEUE,
+    GROUPS_ANNOTATION,
+    PARENT_QUEUE_ANNOTATIONS,
+    PLACEMENT_ANNOTATION,
+    ROOT_COHORT,
+    USER_ANNOTATION,
+    USER_INFO_ALIAS_ANNOTATION,
+    USERNAME_ALIAS_LABEL,
+)
+from admitter.quotas import namespaces
+from admitter.quotas.namespaces import AnnotationError
+
+Json = dict[str, Any]
+Texts = Mapping[str, str]
+
+_PART: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_NAME: Final = re.compile(rf"{_PART}(\.{_PART})*")
+_RESERVED: Final = frozenset({ROOT_COHORT, ELASTIC_QUOTA_QUEUE})
+_DIGITS: Final = 10
+_DIGESTED: Final = re.compile(rf"(.*-)?[0-9a-f]{{{_DIGITS}}}")
+_OF_KUBERNETES: Final = "system:"
+
+
+class PlacementError(Exception):
+    """A rule leads to no queue; the message says what it lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Who made a Job.
+
+    Attributes:
+        user: his name.
+        groups: his groups, in the API server's order.
+        known: whether the API server says so; else the Job itself does.
+    """
+
+    user: str
+    groups: tuple[str, ...] = ()
+    known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a Job that names no queue says of itself.
+
+    Attributes:
+        labels: its own.
+        template_labels: those of its pods.
+        maker: who made it; None if nothing says so.
+        complaint: why what it says of him can't be read; empty if it can.
+        policy: the PlacementPolicy for which it was suspended when it was made; empty if for none.
+    """
+
+    labels: Texts = field(default_factory=dict)
+    template_labels: Texts = field(default_factory=dict)
+    maker: Maker | None = None
+    complaint: str = ""
+    policy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What there is for the Jobs of a namespace.
+
+    Attributes:
+        namespace: its name.
+        annotations: its annotations.
+        selected_by: whether a ClusterQueue selects it; None: there is no such ClusterQueue.
+        local_queues: its LocalQueues by name, and where they lead.
+        has_cohort: whether there is a Cohort of a name.
+    """
+
+    namespace: str
+    annotations: Texts
+    selected_by: Callable[[str], bool | None]
+    local_queues: Texts
+    has_cohort: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a Job goes, and what has to be made for that.
+
+    Attributes:
+        queue: the LocalQueue.
+        cluster_queue: where that leads.
+        cohorts: Cohorts to be made, name and parent, from above to below.
+        spec: of the ClusterQueue to be made; None if it is there.
+        of_namespace: whether the ClusterQueue is the namespace's own.
+        leads: whether the LocalQueue is there.
+    """
+
+    queue: str
+    cluster_queue: str
+    cohorts: tuple[tuple[str, str], ...] = ()
+    spec: Json | None = None
+    of_namespace: bool = False
+    leads: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a rule says: a ClusterQueue, and the Cohort above if the name is a path."""
+
+    name: str
+    above: str = ""
+
+
+def submission(manifest: Json) -> Submission:
+    """What a Job says of itself, from its manifest."""
+    metadata, template = manifest["metadata"], manifest["spec"]["template"].get("metadata") or {}
+    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
+    try:
+        maker, complaint = _maker(metadata, template), ""
+    except ValueError as error:
+        maker, complaint = None, str(error)
+    policy = annotations.get(PLACEMENT_ANNOTATION, "")
+    return Submission(labels, template.get("labels") or {}, maker, complaint, policy)
+
+
+def place(rules: Sequence[PlacementRule], submitted: Submission, around: Surroundings) -> Placed:
+    """The queue that the first rule leads to that leads anywhere.
+
+    Raises:
+        PlacementError: none does; it says what each one lacks.
+    """
+    lacking = []
+    for number, rule in enumerate(rules, start=1):
+        try:
+            return _by_rule(rule, submitted, around)
+        except PlacementError as error:
+            lacking.append(f"rule {number} (from {rule.from_}): {error}")
+    raise PlacementError("; ".join(lacking) or "it has no rules")
+
+
+def name_of(text: str) -> str:
+    """The queue of a user or group: his name, if a queue can have it.
+
+    Otherwise what of it a queue can have, and a digest of all of it: so nobody's name becomes another's. A
+    name that ends like a digest gets one too.
+    """
+    possible = len(text) <= LONGEST_NAME and _NAME.fullmatch(text) and text not in _RESERVED
+    if possible and not _DIGESTED.fullmatch(text):
+        return text
+    plain = "-".join(re.findall(r"[a-z0-9]+(?:\.[a-z0-9]+)*", text.lower()))
+    digest = sha256(text.encode()).hexdigest()[:_DIGITS]
+    room = LONGEST_NAME - _DIGITS - 1
+    return "-".join(filter(None, (plain[:room].rstrip("-."), digest)))
+
+
+def _by_rule(rule: PlacementRule, submitted: Submission, around: Surroundings) -> Placed:
+    named = _named(rule, submitted, around)
+    selected = around.selected_by(named.name)
+    if selected is None:
+        return _made(rule, named, around)
+    if not selected:
+        words = f"ClusterQueue {named.name} does not select namespace {around.namespace} by its labels"
+        raise PlacementError(words)
+    queue, leads = _local_queue(named.name, around)
+    return Placed(queue, named.name, leads=leads)
+
+
+def _named(rule: PlacementRule, submitted: Submission, around: Surroundings) -> _Named:
+    match rule.from_:
+        case RuleSource.LABEL:
+            assert rule.label is not None, "the model sees to it"
+            return _of_path(_label(rule.label, submitted), f"its label {rule.label}")
+        case RuleSource.QUEUE:
+            assert rule.queue is not None, "the model sees to it"
+            return _of_path(rule.queue, "the rule's queue")
+        case RuleSource.NAMESPACE:
+            return _Named(around.namespace)
+        case RuleSource.USER:
+            return _Named(name_of(_made_by(submitted).user))
+        case RuleSource.GROUP:
+            return _Named(name_of(_group(_made_by(submitted))))
+
+
+def _label(key: str, submitted: Submission) -> str:
+    for labels in (submitted.labels, submitted.template_labels):
+        if labels.get(key):
+            return labels[key]
+    raise PlacementError(f"neither the Job nor its pods have the label {key}")
+
+
+def _of_path(path: str, source: str) -> _Named:
+    """A queue by its way from the root; what is before its last dot is the Cohort above."""
+    name = namespaces.cohort_name(path)
+    if name in _RESERVED or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
+        raise PlacementError(f"{source} is {path}, which no ClusterQueue can be called")
+    return _Named(name, name.rpartition(".")[0])
+
+
+def _made_by(submitted: Submission) -> Maker:
+    if submitted.maker is None:
+        raise PlacementError(submitted.complaint or "it is not known who made the Job")
+    return submitted.maker
+
+
+def _group(maker: Maker) -> str:
+    """Those of Kubernetes itself say only how somebody has logged in."""
+    for group in maker.groups:
+        if not group.startswith(_OF_KUBERNETES):
+            return group
+    raise PlacementError(f"user {maker.user} is in no group")
+
+
+def _made(rule: PlacementRule, named: _Named, around: Surroundings) -> Placed:
+    """A ClusterQueue that the rule makes."""
+    if not rule.create:
+        raise PlacementError(f"there is no ClusterQueue {named.name}")
+    parent = _parent(rule, named, around)
+    missing = tuple(_missing(parent, around))
+    if missing and not rule.create_parent:
+        raise PlacementError(f"there is no Cohort {parent} for ClusterQueue {named.name} to belong to")
+    queue, leads = _local_queue(named.name, around)
+    if rule.from_ is not RuleSource.NAMESPACE:
+        spec: Json = {"namespaceSelector": {}, "cohort": parent}
+        return Placed(queue, named.name, missing, spec, leads=leads)
+    asked = around.annotations or {PARENT_QUEUE_ANNOTATIONS[0]: parent}
+    try:
+        own = namespaces.cluster_queue(around.namespace, asked, lambda _: True)
+    except AnnotationError as error:
+        raise PlacementError(f"namespace {around.namespace}: {error}") from error
+    return Placed(queue, named.name, missing, own, of_namespace=True, leads=leads)
+
+
+def _parent(rule: PlacementRule, named: _Named, around: Surroundings) -> str:
+    """The Cohort above; for its own queue a namespace with annotations has said so."""
+    own = rule.from_ is RuleSource.NAMESPACE and around.annotations
+    if rule.parent is not None and not own:
+        return namespaces.cohort_name(rule.parent)
+    if named.above:
+        return named.above
+    try:
+        return namespaces.cohort_of(around.annotations)
+    except AnnotationError as error:
+        raise PlacementError(f"namespace {around.namespace}: {error}") from error
+
+
+def _missing(cohort: str, around: Surroundings) -> Iterator[tuple[str, str]]:
+    """The Cohorts on the way from the root that are not there, with their parents."""
+    if cohort == ROOT_COHORT or around.has_cohort(cohort):
+        return
+    parts = cohort.split(".")
+    above = ROOT_COHORT
+    for end in range(1, len(parts) + 1):
+        name = ".".join(parts[:end])
+        if not around.has_cohort(name):
+            yield name, above
+        above = name
+
+
+def _local_queue(cluster_queue: str, around: Surroundings) -> tuple[str, bool]:
+    """The LocalQueue that leads to a ClusterQueue, or is to do so, and whether it is there."""
+    leading = sorted(name for name, queue in around.local_queues.items() if queue == cluster_queue)
+    if cluster_queue in leading:
+        return cluster_queue, True
+    for name in leading:
+        if name != ELASTIC_QUOTA_QUEUE:
+            return name, True
+    elsewhere = around.local_queues.get(cluster_queue)
+    if elsewhere is not None:
+        words = f"LocalQueue {cluster_queue} leads to ClusterQueue {elsewhere}, and none to {cluster_queue}"
+        raise PlacementError(words)
+    return cluster_queue, False
+
+
+def _maker(metadata: Json, template: Json) -> Maker | None:
+    """Who made a Job.
+
+    Raises:
+        ValueError: what is said of him can't be read.
+    """
+    annotations = metadata.get("annotations") or {}
+    if annotations.get(USER_ANNOTATION):
+        groups = _texts(annotations.get(GROUPS_ANNOTATION, "[]"))
+        return Maker(annotations[USER_ANNOTATION], groups if groups is not None else (), known=True)
+    for source in (metadata, template):
+        text = (source.get("annotations") or {}).get(USER_INFO_ALIAS_ANNOTATION)
+        if text is not None:
+            return _told(text)
+    for source in (metadata, template):
+        user = (source.get("labels") or {}).get(USERNAME_ALIAS_LABEL)
+        if user:
+            return Maker(user)
+    return None
+
+
+def _told(text: str) -> Maker:
+    told = _parsed(text)
+    user = told.get("user") if isinstance(told, dict) else None
+    groups = _texts(told.get("groups") or []) if isinstance(told, dict) else None
+    if not isinstance(user, str) or not user or groups is None:
+        raise ValueError(f"annotation {USER_INFO_ALIAS_ANNOTATION} is no JSON object with user and groups")
+    return Maker(user, groups)
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    """A list of texts, or one written as JSON; None if it is none."""
+    parsed = _parsed(value) if isinstance(value, str) else value
+    if not isinstance(parsed, list) or not all(isinstance(each, str) for each in parsed):
+        return None
+    return tuple(parsed)
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401  # whatever somebody has written
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return None

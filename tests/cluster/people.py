@@ -1,0 +1,83 @@
+"""Users of a namespace, played by impersonation: the administrator asks as if he were them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from admitter.sandbox.cluster import Cluster
+from tests.cluster.objects import Json
+
+JOBS = {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["*"]}
+"""A rule that lets make Jobs, and no more."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with a role of his own in one namespace.
+
+    Attributes:
+        cluster: where.
+        namespace: where he has the role.
+        name: as the API server knows him.
+        groups: beside those that everybody is in.
+    """
+
+    cluster: Cluster
+    namespace: str
+    name: str
+    groups: tuple[str, ...] = ()
+
+    def may(self, *rules: Json) -> "Person":
+        """Give him rules in the namespace; they add to what he may already."""
+        number = len(self.cluster.read("roles", f"--namespace={self.namespace}")["items"])
+        name, scope = f"role-{number}", {"namespace": self.namespace}
+        group = "rbac.authorization.k8s.io"
+        role = {
+            "apiVersion": f"{group}/v1",
+            "kind": "Role",
+            "metadata": {"name": name, **scope},
+            "rules": rules,
+        }
+        binding = {
+            "apiVersion": f"{group}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": name, **scope},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": self.name}],
+        }
+        items = {"apiVersion": "v1", "kind": "List", "items": [role, binding]}
+        self.cluster.run_kubectl("create", "--filename=-", content=json.dumps(items))
+        return self
+
+    def submits_to(self, *queues: str) -> "Person":
+        """Let him submit to some queues, or to all."""
+        rule: Json = {"apiGroups": ["admitter.dev"], "resources": ["localqueues"], "verbs": ["submit"]}
+        return self.may(rule | ({"resourceNames": list(queues)} if queues else {}))
+
+    def edits(self) -> "Person":
+        """Give him the role `edit`."""
+        scope = f"--namespace={self.namespace}"
+        command = ["create", "rolebinding", f"edit-{self.name}", "--clusterrole=edit", f"--user={self.name}"]
+        self.cluster.run_kubectl(*command, scope)
+        return self
+
+    def kubectl(self, *arguments: str, content: str = "") -> str:
+        """Run kubectl as him in the namespace."""
+        return self.cluster.run_kubectl(
+            *arguments, *self._asking(), f"--namespace={self.namespace}", content=content
+        )
+
+    def makes(self, manifest: Json, *options: str) -> Json:
+        """What becomes of a manifest that he creates."""
+        command = ["create", "--filename=-", "--output=json", *options]
+        made: Json = json.loads(self.kubectl(*command, content=json.dumps(manifest)))
+        return made
+
+    def patches(self, kind: str, name: str, change: Json) -> Json:
+        """What becomes of an object that he changes by a merge patch."""
+        patch = ["patch", kind, name, "--type=merge", f"--patch={json.dumps(change)}", "--output=json"]
+        made: Json = json.loads(self.kubectl(*patch))
+        return made
+
+    def _asking(self) -> Sequence[str]:
+        return [f"--as={self.name}", *(f"--as-group={group}" for group in self.groups)]

@@ -1,0 +1,317 @@
+"""Jobs that name no queue find theirs by the rules of a PlacementPolicy."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.objects import ADMITTER, Json, elastic_quota, job
+from tests.cluster.people import JOBS, Person
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+QUEUE, PLACEMENT = "admitter.dev/queue-name", "admitter.dev/placement"
+
+
+@dataclass
+class Placing:
+    """A namespace, and a PlacementPolicy of the same name for it.
+
+    Attributes:
+        team: the namespace.
+        person: somebody who makes Jobs there and may submit to any queue.
+    """
+
+    team: Team
+    person: Person
+
+    @property
+    def name(self) -> str:
+        """Of the namespace, and what the names of all queues and Cohorts of the test start with."""
+        return self.team.namespace
+
+    def manifest(self, *rules: Json, namespace: str | None = None) -> Json:
+        """The policy, for its own namespace or for another one."""
+        selector = {"matchLabels": {"team": namespace or self.name}}
+        return {
+            "apiVersion": ADMITTER,
+            "kind": "PlacementPolicy",
+            "metadata": {"name": self.name},
+            "spec": {"namespaceSelector": selector, "rules": list(rules)},
+        }
+
+    def policy(self, *rules: Json, namespace: str | None = None) -> None:
+        """Make the policy, or change it, and wait until the API server acts on it."""
+        self.team.apply(self.manifest(*rules, namespace=namespace))
+        eventually(lambda: self.marks() == (namespace is None), what="API server that knows the policy")
+
+    def marks(self) -> bool:
+        """Whether the API server suspends a Job that names no queue."""
+        tried = self.person.makes(self.plain("tried"), "--dry-run=server")
+        return bool(PLACEMENT in tried["metadata"].get("annotations", {}) and tried["spec"]["suspend"])
+
+    def plain(self, name: str = "work", **labels: str) -> Json:
+        """A Job that names no queue and is not suspended."""
+        made = job(self.name, name, queue=None, suspend=False)
+        made["metadata"]["labels"] = labels
+        return made
+
+    def queue(self, name: str = "work") -> str | None:
+        """The queue of a Job."""
+        labels: dict[str, str] = self.team.read("job", name)["metadata"].get("labels", {})
+        return labels.get(QUEUE)
+
+    def placed(self, queue: str, name: str = "work") -> None:
+        """Wait until a Job has a queue."""
+        eventually(lambda: self.queue(name) == queue, what=f"{name} in {queue}")
+
+    def told(self, reason: str, words: str, name: str = "work") -> None:
+        """Wait until an event on a Job says why it has no queue; it is suspended."""
+        eventually(lambda: words in self.team.events(name).get(reason, ""), what=f"event {reason}: {words}")
+        assert self.team.read("job", name)["spec"]["suspend"] is True
+        assert self.queue(name) is None
+
+    def finished(self, name: str = "work") -> None:
+        """Wait until a Job is done."""
+        done = "jsonpath={.status.succeeded}"
+        eventually(lambda: self.team.kubectl("get", "job", name, f"-o={done}") == "1", what=f"end of {name}")
+
+    def names(self, kind: str) -> set[str]:
+        """What there is of a kind that the test has made."""
+        items = self.team.cluster.read(kind)["items"]
+        return {i["metadata"]["name"] for i in items if i["metadata"]["name"].startswith(self.name)}
+
+
+@pytest.fixture
+def placing(team: Team) -> Iterator[Placing]:
+    """A namespace in which somebody makes Jobs."""
+    person = Person(team.cluster, team.namespace, f"{team.namespace}-bob").may(JOBS).submits_to()
+    yield Placing(team, person)
+    for kind in ("clusterqueues", "cohorts"):
+        for name in Placing(team, person).names(kind):
+            team.cluster.run_kubectl("delete", kind, name, "--wait=false", "--ignore-not-found")
+
+
+def annotate(placing: Placing, parent: str) -> None:
+    """Say to which Cohort the namespace's queue belongs."""
+    text = f"yunikorn.apache.org/parentqueue={parent}"
+    placing.team.cluster.run_kubectl("annotate", "namespace", placing.name, text, "--overwrite")
+
+
+def test_a_namespace_gets_its_queue_with_its_first_job(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    assert placing.names("clusterqueues") == set()
+    placing.person.makes(placing.plain())
+    placing.placed(placing.name)
+    placing.finished()
+    queue = placing.team.read("clusterqueue", placing.name)
+    assert queue["spec"]["cohort"] == "root"
+    assert queue["metadata"]["labels"]["admitter.dev/generated-for"] == placing.name
+    (owner,) = queue["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Namespace", placing.name)
+    assert placing.team.read("localqueue", placing.name)["spec"]["clusterQueue"] == placing.name
+
+
+def test_finance_goes_to_production_and_waits_as_long_as_its_parent_does_not_exist(placing: Placing) -> None:
+    production, research = (f"{placing.name}-{name}" for name in ("production", "research"))
+    placing.team.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": {"name": production}})
+    placing.policy({"from": "Namespace", "create": True})
+    annotate(placing, f"root.{research}")
+    placing.person.makes(placing.plain())
+    words = f"Cohort {research} does not exist"
+    eventually(lambda: words in str(placing.team.workload("work").get("status")), what=words)
+    annotate(placing, f"root.{production}")
+    placing.finished()
+    assert placing.team.read("clusterqueue", placing.name)["spec"]["cohort"] == production
+
+
+def test_a_user_has_a_queue_of_his_own_that_goes_with_the_policy(placing: Placing) -> None:
+    placing.policy(
+        {"from": "User", "create": True, "createParent": True, "parent": f"root.{placing.name}-users"}
+    )
+    placing.person.makes(placing.plain())
+    placing.placed(placing.person.name)
+    placing.finished()
+    queue = placing.team.read("clusterqueue", placing.person.name)
+    assert queue["spec"]["cohort"] == f"{placing.name}-users"
+    assert queue["metadata"]["ownerReferences"][0]["kind"] == "PlacementPolicy"
+    assert placing.team.read("cohort", f"{placing.name}-users")["spec"]["parent"] == "root"
+    placing.team.kubectl("delete", "placementpolicy", placing.name)
+    eventually(lambda: not placing.names("clusterqueues"), what="end of the user's queue")
+
+
+def test_labels_and_fixed_queues(placing: Placing) -> None:
+    placing.team.offers({"cpu": {"on-demand": "4"}})
+    rest = placing.team.cluster_queue
+    placing.policy({"from": "Label", "label": "wants"}, {"from": "Queue", "queue": rest})
+    gold = placing.team.offers({"cpu": {"on-demand": "4"}}, name="gold", flavors=False)
+    placing.person.makes(placing.plain("rich", wants=f"root.{gold}"))
+    placing.person.makes(placing.plain("poor", wants="nothing"))
+    placing.placed(gold, "rich")
+    placing.placed("main", "poor")
+    assert placing.team.read("localqueue", gold)["spec"]["clusterQueue"] == gold
+    placing.finished("rich")
+    placing.finished("poor")
+
+
+def test_a_job_without_a_queue_waits_until_there_is_one(placing: Placing) -> None:
+    gold = f"{placing.name}-queue"
+    placing.policy({"from": "Queue", "queue": gold})
+    placing.person.makes(placing.plain())
+    words = f"rule 1 (from Queue): there is no ClusterQueue {gold}"
+    placing.told("NotPlaced", f"PlacementPolicy {placing.name} finds no queue for it: {words}")
+    resumed = placing.person.patches("job", "work", {"spec": {"suspend": False}})
+    assert resumed["spec"]["suspend"] is True
+    placing.team.offers({"cpu": {"on-demand": "1"}})
+    placing.placed("main")
+    placing.finished()
+
+
+def test_better_rules_place_the_jobs_that_wait(placing: Placing) -> None:
+    placing.policy({"from": "Label", "label": "wants"})
+    placing.person.makes(placing.plain())
+    placing.told("NotPlaced", "neither the Job nor its pods have the label wants")
+    placing.policy({"from": "Label", "label": "wants"}, {"from": "Namespace", "create": True})
+    placing.finished()
+
+
+def test_a_job_does_not_get_out_by_dropping_its_label(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    made = placing.person.makes(placing.plain(**{QUEUE: "nowhere"}))
+    assert made["spec"]["suspend"] is True
+    free = {"metadata": {"labels": {QUEUE: None}}}
+    placing.person.patches("job", "work", free)
+    placing.placed(placing.name)
+    placing.finished()
+
+
+def test_jobs_made_together_with_their_policy_are_placed_too(placing: Placing) -> None:
+    nowhere, together = {"from": "Queue", "queue": "nowhere"}, placing.plain("together")
+    together["spec"]["template"]["metadata"]["annotations"] = {}
+    placing.team.apply(placing.manifest(nowhere), together)
+    placing.told("NotPlaced", "there is no ClusterQueue nowhere", "together")
+    eventually(lambda: not placing.team.pods("together"), what="end of pods that had started")
+    placing.team.apply(placing.manifest(nowhere, {"from": "Namespace", "create": True}))
+    placing.placed(placing.name, "together")
+    placing.team.runs("together")
+
+
+def test_jobs_from_before_are_left_alone(placing: Placing) -> None:
+    long = placing.plain("old")
+    long["spec"]["template"]["metadata"]["annotations"] = {}
+    placing.person.makes(long)
+    placing.person.makes(placing.plain("paused") | {"spec": placing.plain()["spec"] | {"suspend": True}})
+    placing.team.runs("old")
+    first = placing.team.read("job", "old")["metadata"]["creationTimestamp"]
+
+    def later() -> bool:
+        now = placing.person.makes(placing.plain("tried"), "--dry-run=server")
+        return bool(now["metadata"]["creationTimestamp"] > first)
+
+    eventually(later, what="another second")
+    placing.policy({"from": "Namespace", "create": True})
+    placing.person.makes(placing.plain())
+    placing.finished()
+    placing.team.runs("old")
+    for name, suspended in (("old", False), ("paused", True)):
+        assert placing.queue(name) is None
+        assert placing.team.read("job", name)["spec"]["suspend"] is suspended
+    placing.person.patches("job", "paused", {"spec": {"suspend": False}})
+    placing.finished("paused")
+
+
+def test_other_namespaces_are_nobodys_business(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True}, namespace="another")
+    placing.person.makes(placing.plain())
+    placing.finished()
+    assert placing.queue() is None
+    assert placing.names("clusterqueues") == set()
+
+
+def test_a_job_that_no_policy_places_any_more_is_its_users(placing: Placing) -> None:
+    placing.policy({"from": "Queue", "queue": "nowhere"})
+    placing.person.makes(placing.plain())
+    placing.told("NotPlaced", "there is no ClusterQueue nowhere")
+    placing.team.kubectl("delete", "placementpolicy", placing.name)
+    placing.told("PlacementEnded", "resume it yourself, or give it a queue")
+    eventually(
+        lambda: not placing.person.patches("job", "work", {"spec": {"suspend": False}})["spec"]["suspend"],
+        what="a Job that its user resumes",
+    )
+    placing.finished()
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"from": "Label"}, "label is needed with from Label, and means nothing without"),
+        ({"from": "User", "label": "x"}, "label is needed with from Label, and means nothing without"),
+        ({"from": "Queue"}, "queue is needed with from Queue, and means nothing without"),
+        ({"from": "Namespace", "parent": "a..b"}, "spec.rules[0].parent"),
+        ({"from": "Weather"}, "spec.rules[0].from"),
+    ],
+    ids=["no label", "a label for nothing", "no queue", "no name", "no source"],
+)
+def test_a_rule_that_means_nothing_is_refused(installed: Cluster, rule: Json, words: str) -> None:
+    spec = {"namespaceSelector": {}, "rules": [rule]}
+    metadata = {"name": "tried"}
+    policy = {"apiVersion": ADMITTER, "kind": "PlacementPolicy", "metadata": metadata, "spec": spec}
+    with pytest.raises(KubectlError) as caught:
+        installed.run_kubectl("create", "--dry-run=server", "-f-", content=json.dumps(policy))
+    assert words in str(caught.value)
+
+
+def test_who_may_not_submit_waits_until_he_may(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    eve = Person(placing.team.cluster, placing.name, "eve@example.com").may(JOBS)
+    eve.makes(placing.plain())
+    words = f"user eve@example.com may not submit to queue {placing.name} in namespace {placing.name}"
+    placing.told("SubmitDenied", words)
+    assert placing.names("clusterqueues") == set(), "nothing is made for who may not use it"
+    with pytest.raises(KubectlError, match="may not submit to queue"):
+        eve.patches("job", "work", {"metadata": {"labels": {QUEUE: placing.name}}})
+    placing.person.makes(placing.plain("other"))
+    placing.finished("other")
+    assert placing.queue() is None
+    eve.submits_to(placing.name)
+    placing.team.apply(
+        {"apiVersion": ADMITTER, "kind": "Cohort", "metadata": {"name": f"{placing.name}-new"}}
+    )
+    eventually(lambda: placing.queue() == placing.name, timeout=120, what="a Job that may submit by now")
+
+
+def test_an_elastic_quota_that_manages_all_comes_first(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    placing.team.apply(elastic_quota(placing.name, manageAllJobs=True))
+
+    def queue() -> Any:
+        tried = placing.person.makes(placing.plain("tried"), "--dry-run=server")
+        return tried["metadata"].get("labels", {}).get(QUEUE)
+
+    eventually(lambda: queue() == "elastic-quota", what="policy that knows the quota")
+    placing.person.makes(placing.plain())
+    assert placing.queue() == "elastic-quota"
+    placing.finished()
+
+
+def test_jobs_of_a_cron_job_are_placed_as_their_maker(installed: Cluster, placing: Placing) -> None:
+    placing.policy({"from": "User", "create": True})
+    spec = placing.plain()["spec"]
+    cron_job = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "minutely", "namespace": placing.name},
+        "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": spec}},
+    }
+    placing.person.makes(cron_job)
+
+    def queues() -> list[str | None]:
+        jobs = installed.read("jobs", f"--namespace={placing.name}")["items"]
+        return [j["metadata"].get("labels", {}).get(QUEUE) for j in jobs]
+
+    eventually(lambda: placing.person.name in queues(), timeout=100, what="a placed Job of the CronJob")

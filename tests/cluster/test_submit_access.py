@@ -1,0 +1,201 @@
+"""Who may submit to a queue, and how it is known who made a Job."""
+
+import json
+
+import pytest
+
+from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.objects import ADMITTER, Json, elastic_quota, job, local_queue
+from tests.cluster.people import JOBS, Person
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+QUEUE, ALIAS = "admitter.dev/queue-name", "kueue.x-k8s.io/queue-name"
+USER, GROUPS, PLACEMENT = "admitter.dev/user", "admitter.dev/groups", "admitter.dev/placement"
+REFUSED = "user bob may not submit to queue gold in namespace {}: ask an administrator"
+
+
+@pytest.fixture
+def bob(installed: Cluster, namespace: str) -> Person:
+    """Somebody who may make Jobs and CronJobs, and submit to `iron` alone."""
+    return Person(installed, namespace, "bob", ("data", 'odd"\\name')).may(JOBS).submits_to("iron")
+
+
+def cron_job(namespace: str, name: str = "nightly", **labels: str) -> Json:
+    """A CronJob that starts nothing by itself."""
+    spec = job(namespace, name, queue=None)["spec"]
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": template},
+    }
+
+
+def template_of(cron_job: Json) -> Json:
+    """Metadata of the Jobs that a CronJob makes."""
+    metadata: Json = cron_job["spec"]["jobTemplate"]["metadata"]
+    return metadata
+
+
+def test_a_job_goes_only_to_a_queue_that_its_maker_may_submit_to(bob: Person) -> None:
+    bob.makes(job(bob.namespace, "good", queue="iron"))
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        bob.makes(job(bob.namespace, "bad", queue="gold"))
+    bob.makes(job(bob.namespace, "free", queue=None))
+
+
+def test_a_job_does_not_change_to_such_a_queue_either(bob: Person) -> None:
+    bob.makes(job(bob.namespace, "work", queue="iron"))
+
+    def changes(labels: Json) -> None:
+        bob.patches("job", "work", {"metadata": {"labels": labels}})
+
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        changes({QUEUE: "gold"})
+    changes({QUEUE: "elastic-quota"})
+    changes({QUEUE: "iron", "more": "yes"})
+    changes({QUEUE: None})
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        changes({QUEUE: "gold"})
+
+
+def test_a_job_that_somebody_else_has_queued_may_be_changed(installed: Cluster, bob: Person) -> None:
+    content = json.dumps(job(bob.namespace, "work", queue="gold"))
+    installed.run_kubectl("create", "--filename=-", content=content)
+    changed = bob.patches("job", "work", {"metadata": {"labels": {"more": "yes"}}})
+    assert changed["metadata"]["labels"][QUEUE] == "gold"
+
+
+@pytest.mark.parametrize("label", [QUEUE, ALIAS])
+def test_a_cron_job_is_asked_about_when_it_is_written(bob: Person, label: str) -> None:
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        bob.makes(cron_job(bob.namespace, **{label: "gold"}))
+    bob.makes(cron_job(bob.namespace, **{label: "iron"}))
+    bob.patches("cronjob", "nightly", {"spec": {"schedule": "1 1 1 1 *"}})
+    change = {"spec": {"jobTemplate": {"metadata": {"labels": {label: "gold"}}}}}
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        bob.patches("cronjob", "nightly", change)
+
+
+def test_jobs_of_a_cron_job_pass(installed: Cluster, bob: Person) -> None:
+    bob.makes(cron_job(bob.namespace, **{QUEUE: "iron"}))
+    every_minute = {"spec": {"schedule": "* * * * *", "suspend": False}}
+    bob.patches("cronjob", "nightly", every_minute)
+
+    def jobs() -> list[Json]:
+        return list(installed.read("jobs", f"--namespace={bob.namespace}")["items"])
+
+    eventually(jobs, what="a Job of the CronJob", timeout=90)
+    made = jobs()[0]["metadata"]
+    assert (made["labels"][QUEUE], made["annotations"][USER]) == ("iron", "bob")
+
+
+def test_nobody_passes_for_a_cron_job(bob: Person) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "x", "uid": "x", "controller": True}
+    forged = job(bob.namespace, "forged", queue="gold")
+    forged["metadata"]["ownerReferences"] = [owner]
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        bob.makes(forged)
+
+
+def test_a_workload_by_hand_takes_quota_only_where_its_maker_may_submit(bob: Person) -> None:
+    bob.may({"apiGroups": ["admitter.dev"], "resources": ["workloads"], "verbs": ["*"]})
+    for queue, taken in (("iron", True), ("gold", False)):
+        metadata = {"name": queue, "namespace": bob.namespace}
+        spec = {"queueName": queue, "podSets": [{"name": "main", "count": 1}]}
+        workload = {"apiVersion": ADMITTER, "kind": "Workload", "metadata": metadata, "spec": spec}
+        if taken:
+            bob.makes(workload)
+        else:
+            with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+                bob.makes(workload)
+
+
+def test_an_elastic_quota_is_for_everybody_in_its_namespace(bob: Person) -> None:
+    bob.makes(job(bob.namespace, "work", queue="elastic-quota"))
+
+
+def test_whoever_edits_a_namespace_submits_to_every_queue(installed: Cluster, namespace: str) -> None:
+    alice = Person(installed, namespace, "alice").edits()
+    alice.makes(job(namespace, "work", queue="gold"))
+    alice.makes(cron_job(namespace, **{QUEUE: "gold"}))
+
+
+def test_whoever_made_a_job_is_on_it(bob: Person) -> None:
+    forged = job(bob.namespace, "work", queue=None)
+    forged["metadata"]["annotations"] = {USER: "alice", GROUPS: '["admins"]', "mine": "too"}
+    noted = bob.makes(forged)["metadata"]["annotations"]
+    assert (noted[USER], noted["mine"]) == ("bob", "too")
+    assert json.loads(noted[GROUPS]) == ["data", 'odd"\\name', "system:authenticated"]
+
+
+def test_nobody_changes_afterwards_who_made_a_job(installed: Cluster, bob: Person) -> None:
+    before = bob.makes(job(bob.namespace, "work", queue=None))["metadata"]["annotations"]
+    for annotations in ({USER: "alice", PLACEMENT: "mine"}, {USER: None, GROUPS: None}, None):
+        changed = bob.patches("job", "work", {"metadata": {"annotations": annotations}})
+        assert changed["metadata"]["annotations"] == before
+    administrators = ["annotate", "job", "work", f"--namespace={bob.namespace}", f"{USER}=x", "--overwrite"]
+    installed.run_kubectl(*administrators)
+    assert bob.patches("job", "work", {})["metadata"]["annotations"] == before
+
+
+def test_who_changes_what_a_cron_job_starts_answers_for_it(installed: Cluster, bob: Person) -> None:
+    alice = Person(installed, bob.namespace, "alice").edits()
+    assert template_of(alice.makes(cron_job(bob.namespace)))["annotations"][USER] == "alice"
+    forged = {"jobTemplate": {"metadata": {"annotations": {USER: "root", "mine": "too"}}}}
+    kept = bob.patches("cronjob", "nightly", {"spec": {"schedule": "1 1 1 1 *", **forged}})
+    assert (
+        template_of(kept)["annotations"] | {USER: "alice", "mine": "too"} == template_of(kept)["annotations"]
+    )
+    other = {"spec": {"jobTemplate": {"spec": {"backoffLimit": 3}}}}
+    changed = template_of(bob.patches("cronjob", "nightly", other))["annotations"]
+    assert changed[USER] == "bob"
+    assert "data" in json.loads(changed[GROUPS])
+    labelled = alice.patches(
+        "cronjob", "nightly", {"spec": {"jobTemplate": {"metadata": {"labels": {"a": "b"}}}}}
+    )
+    assert template_of(labelled)["annotations"][USER] == "alice"
+
+
+def test_the_label_of_kueue_leads_to_the_queue_of_that_name(installed: Cluster, bob: Person) -> None:
+    alias = job(bob.namespace, "work", queue=None, suspend=False)
+    alias["metadata"]["labels"] = {ALIAS: "gold"}
+    untouched = bob.makes(alias, "--dry-run=server")
+    assert QUEUE not in untouched["metadata"]["labels"]
+    assert untouched["spec"]["suspend"] is False
+    installed.run_kubectl("create", "-f-", content=json.dumps(local_queue(bob.namespace, "any", "gold")))
+
+    def refused() -> bool:
+        try:
+            bob.makes(alias, "--dry-run=server")
+        except KubectlError as error:
+            return REFUSED.format(bob.namespace) in str(error)
+        return False
+
+    eventually(refused, what="policy that knows the queue")
+    bob.submits_to("gold")
+    eventually(lambda: not refused(), what="role that is known")
+    made = bob.makes(alias)
+    assert made["metadata"]["labels"][QUEUE] == "gold"
+    assert made["spec"]["suspend"] is True
+
+
+def test_the_label_of_kueue_comes_before_an_elastic_quota_that_manages_all(
+    installed: Cluster, bob: Person
+) -> None:
+    for manifest in (
+        elastic_quota(bob.namespace, manageAllJobs=True),
+        local_queue(bob.namespace, "any", "iron"),
+    ):
+        installed.run_kubectl("create", "-f-", content=json.dumps(manifest))
+    plain, alias = (job(bob.namespace, "work", queue=None) for _ in range(2))
+    alias["metadata"]["labels"] = {ALIAS: "iron"}
+
+    def queue(manifest: Json) -> str:
+        return str(bob.makes(manifest, "--dry-run=server")["metadata"].get("labels", {}).get(QUEUE))
+
+    eventually(lambda: queue(plain) == "elastic-quota", what="policy that knows the quota")
+    eventually(lambda: queue(alias) == "iron", what="policy that knows the queue")
