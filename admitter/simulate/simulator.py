@@ -28,13 +28,14 @@ from admitter.controllers.world import World, workload_name
 from admitter.convert import workloads
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
+from admitter.documents import title
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.simulate.items import End, Event, Item, Key, Told
-from admitter.simulate.manifests import Change, Invalid, Timeline, title
+from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
@@ -242,7 +243,7 @@ class Simulator:
             lasts = runtime(raw)
             spec = workload_spec(job, self.world)
         except (InvalidDurationError, InvalidQuantityError) as error:
-            self.errors.append(Invalid(title(raw), str(error)))
+            self.errors.append(Invalid(title(raw, ""), str(error)))
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
         view = parse_workload({"metadata": metadata, "spec": spec})
@@ -257,7 +258,7 @@ class Simulator:
         try:
             lasts = runtime(raw)
         except InvalidDurationError as error:
-            self.errors.append(Invalid(title(raw), str(error)))
+            self.errors.append(Invalid(title(raw, ""), str(error)))
             return
         self._namespace(key[0])
         item = self._put(view, None, lasts)
