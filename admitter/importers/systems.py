@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.importers import nos
+from admitter.importers import nos, volcano, yunikorn
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Translation
 
@@ -14,6 +14,8 @@ class SystemName(StrEnum):
     """What the systems are called in commands."""
 
     NOS = "nos"
+    YUNIKORN = "yunikorn"
+    VOLCANO = "volcano"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +33,6 @@ class System:
 
 SYSTEMS: Final[Mapping[SystemName, System]] = {
     SystemName.NOS: System(nos.COLLECTIONS, nos.translate),
+    SystemName.YUNIKORN: System(yunikorn.COLLECTIONS, yunikorn.translate),
+    SystemName.VOLCANO: System(volcano.COLLECTIONS, volcano.translate),
 }
