@@ -231,14 +231,12 @@ class Attempt:
             return refused
         fits, borrows = True, False
         for resource, amount in slot.wanted[name].items():
+            lacks = self._lacks(name, resource, amount)
+            if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
+                return self._short(slot, name, Rule.LIMIT, resource)
+            fits &= lacks is None
             key = self._queue.key(name, resource)
-            cell = self._book.cell(self._queue.name, key)
-            needed = self.usage.get(key, 0) + amount
-            if needed > cell.available():
-                fits = False
-                if needed > cell.ceiling():  # not even an empty tree has it: the stronger reason
-                    return self._short(slot, name, Rule.LIMIT, resource)
-            borrows |= cell.borrows(needed)
+            borrows |= self._book.cell(self._queue.name, key).borrows(self.usage.get(key, 0) + amount)
         alone = frozenset({(slot.number, slot.place, name)})
         if not fits and (not self._preempts or alone in self._passed):
             return self._busy(slot, name)
@@ -247,10 +245,23 @@ class Attempt:
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""
         for resource, amount in slot.wanted[name].items():
-            key = self._queue.key(name, resource)
-            if self.usage.get(key, 0) + amount > self._book.cell(self._queue.name, key).available():
+            if self._lacks(name, resource, amount) is not None:
                 return self._short(slot, name, Rule.BUSY, resource)
         raise AssertionError("a flavor is called busy that is free")
+
+    def _lacks(self, flavor: str, resource: str, amount: int) -> Rule | None:
+        """Whether so much more of a resource is too much now, or would always be; None if it fits."""
+        key = self._queue.key(flavor, resource)
+        cell = self._book.cell(self._queue.name, key)
+        needed, together = self.usage.get(key, 0) + amount, cell.together
+        in_all = (
+            amount if together is None else amount + sum(n for k, n in self.usage.items() if k[1] == resource)
+        )
+        if needed > cell.ceiling() or (together is not None and in_all > together.limit):
+            return Rule.LIMIT
+        if needed > cell.available() or (together is not None and in_all > together.limit - together.used):
+            return Rule.BUSY
+        return None
 
     def _short(self, slot: Slot, name: str, rule: Rule, resource: str) -> FlavorRefusal:
         """A resource is short in a flavor; if another flavor would need another amount, that is said too."""

@@ -12,7 +12,7 @@ from admitter.engine.attempt import Combination
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.flavors import Proposal
-from admitter.engine.ledger import Hold, Reservation, fits, summed
+from admitter.engine.ledger import Hold, Reservation, summed
 from admitter.engine.model import Admission, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue, Strategy
@@ -211,7 +211,7 @@ class Contest:
         """Somebody got in before those went who had been told: they stay, unless others got their place."""
         heir = next((hold.workload.uid for hold in holds if hold.workload.uid in self._ledger.holds), None)
         for told in self._ledger.told_for(uid):
-            if heir is not None and not fits(self._ledger.planned, told.queue, told.usage):
+            if heir is not None and not self._ledger.planned.fits(told.queue, told.usage):
                 self._ledger.settle(told.holder)
                 self._ledger.evict(told.holder, heir)
                 self._ledger.tell(told.holder)

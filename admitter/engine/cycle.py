@@ -7,15 +7,17 @@ rolled back by `release` and `spare`.
 
 from collections import defaultdict
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from admitter.engine.capacity import Capacity
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation, fits
+from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
+from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.quota import Node
 from admitter.engine.state import State
 
@@ -80,6 +82,7 @@ class Engine:
             concerned = self._all_relatives(changed)
             for queue in changed:
                 self.tree.set_queue(queue)
+                self._state.redefined(queue.name)
             self._reshaped(concerned | self._all_relatives(changed))
 
     def stop_queue(self, name: str) -> None:
@@ -101,6 +104,7 @@ class Engine:
             self.tree.set_queue(replace(queue, groups=(), quotas={}, admits=False))
         else:
             self.tree.remove_queue(name)
+        self._state.redefined(name)
         self._reshaped(before)
 
     def set_cohort(self, cohort: Cohort) -> None:
@@ -116,6 +120,11 @@ class Engine:
             before = self._below(name)
             self.tree.remove_cohort(name)
             self._reshaped(before | self._below(name))
+
+    def set_weight(self, namespace: str, weight: int) -> None:
+        """Set how much of shared queues a namespace may use in proportion to others; 1 if never set."""
+        if self.ledger.weights.get(namespace, 1) != weight:
+            self._state.reweigh(namespace, weight)
 
     def submit(self, workload: Workload) -> None:
         """Let a workload wait, or change one that waits; one for whom a place is kept keeps it."""
@@ -136,7 +145,12 @@ class Engine:
             self._state.changed.add(queue)  # behind a strict head, the next one may fit
 
     def reserve(
-        self, holder: str, admission: Admission, workload: Workload | None = None, since: float = 0.0
+        self,
+        holder: str,
+        admission: Admission,
+        workload: Workload | None = None,
+        since: float = 0.0,
+        namespace: str = "",
     ) -> None:
         """Set what a holder uses, whoever decided it; what is reserved counts even beyond the quota.
 
@@ -145,10 +159,11 @@ class Engine:
             admission: what it uses.
             workload: who it is, if it may be evicted.
             since: when it was admitted, in seconds since the epoch.
+            namespace: whose share of the queue it is, if it is no workload.
         """
         if admission.pool and admission.queue not in self.tree.queues:
             self.set_queue(left_behind(admission.queue, admission.pool))
-        made = Reservation(holder, admission, workload, since)
+        made = Reservation(holder, admission, workload, since, namespace)
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
             if before.since != since:
@@ -230,6 +245,16 @@ class Engine:
         if reservation is not None:
             self._doubt(reservation.queue)
             self._wake_tree(reservation.queue)
+
+    def overflow(self, cohort: str, leaving: AbstractSet[str] = frozenset()) -> list[str]:
+        """UIDs of those who have to go so that a tree uses no more than the Cohort at its top allows.
+
+        Args:
+            cohort: the one at the top.
+            leaving: UIDs of those who are on their way out for another reason than preemption.
+        """
+        search = Overflow(self.tree, self.ledger, ("cohort", cohort))
+        return [reservation.holder for reservation in search.victims(leaving)]
 
     def explain(self, uid: str) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits."""
@@ -332,5 +357,5 @@ class Engine:
             queue is not None
             and queue.admits
             and self._state.assigner.suits(hold.workload, hold.admission, queue)
-            and fits(self.ledger.planned, queue.name, hold.usage)
+            and self.ledger.planned.fits(queue.name, hold.usage)
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Final
 
-from admitter.engine.ledger import Usage
+from admitter.engine.model import Usage
 from admitter.engine.quota import Book, Node, Tree
 
 Share = tuple[bool, Fraction]

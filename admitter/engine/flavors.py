@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
-from admitter.engine.ledger import Usage
 from admitter.engine.matching import conflict, label_keys, mismatch
-from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Workload
+from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota import Book
 from admitter.names import GPU_MEMORY

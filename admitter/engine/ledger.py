@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from admitter.engine.model import Admission, FlavorResource, Workload
+from admitter.engine.model import Admission, FlavorResource, Usage, Workload
+from admitter.engine.namespaces import Sharing
 from admitter.engine.quota import Book, Tree
-
-Usage = tuple[tuple[FlavorResource, int], ...]
 
 Pod = tuple[float, str]
 """When a pod was created, in seconds since the epoch, and its name."""
@@ -38,6 +37,7 @@ class Reservation:
         admission: what it holds.
         workload: who holds it; None for one that can't be evicted.
         since: when it was admitted, in seconds since the epoch.
+        namespace: whose share of the queue it is; of a workload its own.
         usage: what it holds, as sums.
         queue: the queue whose quota it is.
     """
@@ -46,12 +46,15 @@ class Reservation:
     admission: Admission
     workload: Workload | None = None
     since: float = 0.0
+    namespace: str = ""
     usage: Usage = field(init=False)
     queue: str = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "usage", summed(self.admission))
         object.__setattr__(self, "queue", self.admission.queue)
+        if self.workload is not None:
+            object.__setattr__(self, "namespace", self.workload.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,16 @@ class Hold:
     admission: Admission
     usage: Usage
 
+    @property
+    def queue(self) -> str:
+        """The queue whose quota it is."""
+        return self.admission.queue
+
+    @property
+    def namespace(self) -> str:
+        """Whose share of the queue it is."""
+        return self.workload.namespace
+
 
 class Ledger:
     """Reservations and holds.
@@ -93,9 +106,12 @@ class Ledger:
         planned: what will be, once all who have to go have gone and all who were promised a place are in.
         holds: places that are kept, by the UID of whom they are kept for.
         revisions: a number for each queue that changes with what is reserved in it.
+        sharing: the queues that namespaces share, by name.
+        weights: of namespaces; 1 if nothing is said.
     """
 
     def __init__(self, tree: Tree) -> None:
+        self._tree = tree
         self.real = Book(tree)
         self.planned = Book(tree)
         self.holds: dict[str, Hold] = {}
@@ -106,6 +122,26 @@ class Ledger:
         self._pods: dict[str, Pods] = {}
         self._told: defaultdict[str, set[str]] = defaultdict(set)
         self.revisions: Counter[str] = Counter()
+        self.sharing: dict[str, Sharing] = {}
+        self.weights: dict[str, int] = {}
+
+    def share_out(self, queue: str, *, shared: bool) -> None:
+        """Count what each namespace uses of a queue, or do so no longer."""
+        self.sharing.pop(queue, None)
+        if shared:
+            sharing = self.sharing[queue] = Sharing(queue, self._tree, self.planned, self.weights)
+            for reservation in self.reservations(queue):
+                if reservation.holder not in self._evicting:
+                    sharing.add(reservation.namespace, reservation.usage, 1)
+            for hold in self.holds_in(queue):
+                sharing.add(hold.namespace, hold.usage, 1)
+
+    def _plan(self, place: "Reservation | Hold", sign: int = 1) -> list[FlavorResource]:
+        """Plan with a place, or with sign -1 without it; returns what `Book.add` does."""
+        sharing = self.sharing.get(place.queue)
+        if sharing is not None:
+            sharing.add(place.namespace, place.usage, sign)
+        return self.planned.add(place.queue, place.usage, sign)
 
     def pods(self, holder: str) -> Pods:
         """The pods of a holder, as far as they are known."""
@@ -162,10 +198,14 @@ class Ledger:
         self._reservations[reservation.holder] = reservation
         self._in_queue[reservation.queue][reservation.holder] = reservation
         self.real.add(reservation.queue, reservation.usage)
-        return self.planned.add(reservation.queue, reservation.usage)
+        return self._plan(reservation)
 
     def amend(self, reservation: Reservation) -> None:
         """Set what is known of a holder whose use stays the same."""
+        before, sharing = self._reservations[reservation.holder], self.sharing.get(reservation.queue)
+        if sharing is not None and reservation.holder not in self._evicting:
+            sharing.add(before.namespace, before.usage, -1)
+            sharing.add(reservation.namespace, reservation.usage, 1)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._in_queue[reservation.queue][reservation.holder] = reservation
@@ -181,7 +221,7 @@ class Ledger:
                 del self._in_queue[reservation.queue]
             self.real.add(reservation.queue, reservation.usage, -1)
             if self._evicting.pop(holder, None) is None:
-                self.planned.add(reservation.queue, reservation.usage, -1)
+                self._plan(reservation, -1)
             else:
                 self.settle(holder)
         return reservation
@@ -190,7 +230,7 @@ class Ledger:
         """Plan without a holder; its reservation is real until it is released."""
         if holder not in self._evicting:
             reservation = self._reservations[holder]
-            self.planned.add(reservation.queue, reservation.usage, -1)
+            self._plan(reservation, -1)
             self.revisions[reservation.queue] += 1
         self._evicting[holder] = preemptor
 
@@ -224,6 +264,8 @@ class Ledger:
         for victim in victims:
             self.revisions[victim.queue] += 1
             freed = sums[victim.queue]
+            if victim.queue in self.sharing:
+                self.sharing[victim.queue].add(victim.namespace, victim.usage, -1)
             for key, amount in victim.usage:
                 freed[key] += amount
             self._evicting[victim.holder] = preemptor
@@ -236,14 +278,14 @@ class Ledger:
         """Plan with a holder again."""
         if self._evicting.pop(holder, None) is not None:
             reservation = self._reservations[holder]
-            self.planned.add(reservation.queue, reservation.usage)
+            self._plan(reservation)
             self.revisions[reservation.queue] += 1
 
     def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `reserve` does."""
         made = Hold(workload, admission, summed(admission))
         self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
-        return self.planned.add(admission.queue, made.usage)
+        return self._plan(made)
 
     def drop(self, uid: str) -> Hold | None:
         """Give up the place of a workload; returns it."""
@@ -253,14 +295,9 @@ class Ledger:
             del self._holds_in[queue][uid]
             if not self._holds_in[queue]:
                 del self._holds_in[queue]
-            self.planned.add(queue, dropped.usage, -1)
+            self._plan(dropped, -1)
         return dropped
 
     def fits_really(self, queue: str, usage: Usage) -> bool:
         """Whether so much is free now, whatever is planned."""
-        return fits(self.real, queue, usage)
-
-
-def fits(book: Book, queue: str, usage: Usage) -> bool:
-    """Whether so much is free in a book; nothing fits everywhere."""
-    return all(amount <= book.cell(queue, key).available() for key, amount in usage if amount)
+        return self.real.fits(queue, usage)

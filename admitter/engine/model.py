@@ -12,6 +12,9 @@ from admitter.names import GPU_MEMORY
 FlavorResource = tuple[str, str]
 """A flavor's name and a resource's name: the unit in which quota is counted."""
 
+Usage = tuple[tuple[FlavorResource, int], ...]
+"""Amounts, each flavor and resource once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Taint:

@@ -7,18 +7,24 @@ that its refusal depended on. So a cycle costs as much as there are classes, not
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import NO_SHARE, Share
-from admitter.engine.model import FlavorResource, PodSet, Workload
+from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.quota import Node
 
-Shape = tuple[int, tuple[PodSet, ...]]
+Shape = tuple[Hashable, ...]
+"""What makes workloads of a queue alike."""
+
 Rank = tuple[int, float, str]
 Needs = list[tuple[FlavorResource, int]]
 """How much must be free of one flavor and resource at least."""
+
+
+def _nobody_cares() -> None:
+    """What happens when a class is to be tried again, unless somebody listens."""
 
 
 class Class:
@@ -31,6 +37,7 @@ class Class:
         needs: how much must be free of one flavor and resource at least; empty if other things may help too.
         refusal: why none of it fitted when it was parked last.
         share: with fair sharing, how large a share another queue must have to give anything.
+        awake: is called when it is to be tried again.
     """
 
     def __init__(self, queue: str) -> None:
@@ -40,6 +47,7 @@ class Class:
         self.needs: Needs = []
         self.refusal: Refusal | None = None
         self.share = NO_SHARE
+        self.awake: Callable[[], None] = _nobody_cares
         self._heap: list[tuple[Rank, str]] = []
         # Who has not been told yet what stops the class.
         self._told: Refusal | None = None
@@ -96,6 +104,7 @@ class Class:
         """It may fit now that others have freed something."""
         self.parked = None
         self.leave()
+        self.awake()
 
     def leave(self) -> None:
         """Be due nowhere."""
@@ -177,7 +186,7 @@ class Pending:
 
     def add(self, workload: Workload) -> Class:
         """Let a workload wait; returns its class."""
-        shape = (workload.priority, workload.pod_sets)
+        shape = self._shape(workload)
         members = self._classes.get(shape)
         if members is None:
             members = self._classes[shape] = Class(self._queue)
@@ -192,7 +201,11 @@ class Pending:
         members.remove(uid)
         if not members.members:
             members.wake()
-            del self._classes[workload.priority, workload.pod_sets]
+            del self._classes[self._shape(workload)]
+
+    def workloads(self) -> list[Workload]:
+        """All that wait."""
+        return [members.members[uid] for uid, members in self._class_of.items()]
 
     def wake(self) -> None:
         """Something that any of the parked ones may depend on has changed."""
@@ -230,6 +243,9 @@ class Pending:
     def ahead(self, workload: Workload) -> int:
         """How many wait before a workload; takes as long as the queue is."""
         return sum(other.rank < workload.rank for c in self._classes.values() for other in c.members.values())
+
+    def _shape(self, workload: Workload) -> Shape:
+        return (workload.priority, workload.pod_sets)
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""

@@ -8,7 +8,7 @@ node above; at the root nothing is above. A request fits if every part of it is 
 and no node on the path passes its `max`.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
@@ -23,6 +23,21 @@ Node = tuple[str, str]
 _NO_QUOTA: Final = Quota()
 
 
+class Together:
+    """One resource in all flavors of one queue that has a limit on that.
+
+    Attributes:
+        limit: the most that may be in use, in the resource's unit.
+        used: what is.
+    """
+
+    __slots__ = ("limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+
+
 class Cell:
     """One resource in one flavor at one node. All amounts are in the resource's unit.
 
@@ -33,9 +48,10 @@ class Cell:
         limit: the node's maximum; None: no such limit.
         used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
         total: the use of the whole subtree.
+        together: at a queue with a limit on all flavors together, what these use.
     """
 
-    __slots__ = ("kept", "limit", "own", "parent", "total", "used")
+    __slots__ = ("kept", "limit", "own", "parent", "together", "total", "used")
 
     def __init__(self, parent: "Cell | None", own: int, kept: int, limit: int | None) -> None:
         self.parent = parent
@@ -44,6 +60,7 @@ class Cell:
         self.limit = limit
         self.used = 0
         self.total = 0
+        self.together: Together | None = None
 
     def add(self, amount: int) -> bool:
         """Add use, or remove it if negative, here and above.
@@ -51,6 +68,8 @@ class Cell:
         Returns:
             Whether a subtree borrows now that did not before.
         """
+        if self.together is not None:
+            self.together.used += amount
         cell: Cell | None = self
         passed = amount
         crossed = False
@@ -66,6 +85,11 @@ class Cell:
 
     def available(self) -> int:
         """The largest request that fits here now; not positive if none does."""
+        free, together = self.in_flavor(), self.together
+        return free if together is None else min(free, together.limit - together.used)
+
+    def in_flavor(self) -> int:
+        """As `available`, but for the limit on all flavors together."""
         cell: Cell | None = self
         free = 0
         room: int | None = None
@@ -83,7 +107,7 @@ class Cell:
         """The largest request that would fit if nothing were in use."""
         cell: Cell | None = self
         free = 0
-        room: int | None = None
+        room = self.together.limit if self.together is not None else None
         while cell is not None:
             if cell.limit is not None and (room is None or cell.limit < room):
                 room = cell.limit
@@ -291,6 +315,7 @@ class Book:
         self._nodes: defaultdict[Node, dict[FlavorResource, Cell]] = defaultdict(dict)
         self._borrowers: defaultdict[tuple[Node, FlavorResource], set[str]] = defaultdict(set)
         self._unused: dict[tuple[Node, FlavorResource], int] = {}
+        self._together: dict[tuple[str, str], Together] = {}
         self._version = -1
 
     def used(self, queue: str) -> Mapping[FlavorResource, int]:
@@ -358,7 +383,26 @@ class Book:
         found = self._cells.get((queue, key))
         if found is None:
             found = self._cells[queue, key] = self.at(("queue", queue), key)
+            found.together = self._limit_together(queue, key[1])
         return found
+
+    def fits(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> bool:
+        """Whether so much is free; nothing fits everywhere."""
+        wanted = [(self.cell(queue, key), amount) for key, amount in usage if amount]
+        if not all(amount <= cell.available() for cell, amount in wanted):
+            return False
+        together: Counter[Together] = Counter()
+        for cell, amount in wanted:
+            if cell.together is not None:
+                together[cell.together] += amount
+        return all(amount <= limited.limit - limited.used for limited, amount in together.items())
+
+    def _limit_together(self, queue: str, resource: str) -> Together | None:
+        definition = self._tree.queues.get(queue)
+        limit = definition.limits.get(resource) if definition is not None else None
+        if limit is None:
+            return None
+        return self._together.setdefault((queue, resource), Together(limit))
 
     def at(self, node: Node, key: FlavorResource) -> Cell:
         """The cell of any node."""
@@ -380,6 +424,7 @@ class Book:
         self._nodes.clear()
         self._borrowers.clear()
         self._unused.clear()
+        self._together.clear()
         children: defaultdict[Node, list[Node]] = defaultdict(list)
         parents = self._tree.parents()
         for node, parent in parents.items():

@@ -17,6 +17,7 @@ from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption import guaranteed
 from admitter.engine.preemption.search import Scene, Search
 from admitter.engine.quota import Node, Tree
+from admitter.engine.turns import ByNamespace
 
 
 @dataclass(slots=True)
@@ -83,9 +84,7 @@ class State:
     def enqueue(self, workload: Workload) -> None:
         """Let a workload wait that does not."""
         self._queue_of[workload.uid] = workload.queue
-        if workload.queue not in self.pending:
-            self.pending[workload.queue] = Pending(workload.queue)
-        members = self.pending[workload.queue].add(workload)
+        members = self._line(workload.queue).add(workload)
         queue = self.tree.queues.get(workload.queue)
         age_counts = (
             queue is not None and queue.preemption.within is WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
@@ -93,6 +92,35 @@ class State:
         if age_counts and members.head() is workload:
             members.wake()  # it is older than those for whom nobody could be preempted
         self.changed.add(workload.queue)
+
+    def _line(self, queue: str) -> Pending:
+        """What waits in a queue."""
+        found = self.pending.get(queue)
+        if found is None:
+            sharing = self.ledger.sharing.get(queue)
+            found = self.pending[queue] = ByNamespace(queue, sharing) if sharing else Pending(queue)
+        return found
+
+    def redefined(self, queue: str) -> None:
+        """A queue has got another definition, or none: namespaces may take turns in it now, or no longer."""
+        definition = self.tree.queues.get(queue)
+        shared = definition is not None and definition.by_namespace
+        if shared == (queue in self.ledger.sharing):
+            return
+        self.ledger.share_out(queue, shared=shared)
+        before = self.pending.pop(queue, None)
+        for workload in before.workloads() if before is not None else ():
+            self._line(queue).add(workload)
+
+    def reweigh(self, namespace: str, weight: int) -> None:
+        """A namespace has got another weight."""
+        if weight == 1:
+            self.ledger.weights.pop(namespace, None)
+        else:
+            self.ledger.weights[namespace] = weight
+        for queue, sharing in self.ledger.sharing.items():
+            sharing.reweigh(namespace)
+            self.wake(queue)
 
     def dequeue(self, uid: str) -> str | None:
         """Let a workload wait no longer; returns the queue in which it did."""
@@ -190,7 +218,7 @@ class State:
         """
         names = set()
         root = self.tree.root(queue)
-        for members in self._waiters.freed(root, usage):
+        for members in self._waiters.freed(root, self._felt(queue, usage)):
             if not self._still_short(members, root):
                 members.retry()
                 names.add(members.queue)
@@ -205,6 +233,19 @@ class State:
         self.changed |= names
         self.changed.add(queue)
         return names
+
+    def _felt(
+        self, queue: str, usage: Iterable[tuple[FlavorResource, int]]
+    ) -> list[tuple[FlavorResource, int]]:
+        """Where it is felt that a queue has freed something: with a limit on all flavors, in all of them."""
+        felt, owner = list(usage), self.tree.queues.get(queue)
+        if owner is None or not owner.limits:
+            return felt
+        for (flavor, resource), amount in list(felt):
+            if resource in owner.limits:
+                others = {f for g in owner.groups if resource in g.resources for f in g.flavors} - {flavor}
+                felt += [((other, resource), amount) for other in sorted(others)]
+        return felt
 
     def exposed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
         """A queue uses more than before, and borrows some of it that it did not before.
@@ -226,8 +267,21 @@ class State:
                     members.wake()
                     names.add(members.queue)
             names |= self._spared(queue, root) | self._guaranteed(root, more=False)
+        names |= self._larger_namespaces(queue)
         self.changed |= names
         return names
+
+    def _larger_namespaces(self, queue: str) -> set[str]:
+        """Wake those of a queue to whom a namespace may have to give that uses more than before."""
+        sharing, pending = self.ledger.sharing.get(queue), self.pending.get(queue)
+        if sharing is None:
+            return set()
+        largest = max(map(sharing.of, sharing.grown), default=NO_SHARE)
+        sharing.grown.clear()
+        preempts = self.tree.queues[queue].preemption.within is not WithinQueue.NEVER
+        if not preempts or not isinstance(pending, ByNamespace):
+            return set()
+        return {queue} if pending.wake_up_to(largest) else set()
 
     def _within(self, queue: str) -> set[str]:
         """Wake those of a queue who may preempt in it."""

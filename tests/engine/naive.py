@@ -143,4 +143,37 @@ class Naive:
                 grown = over > before.get((kind, name, limit), 0)
                 if (kind, name) in mine and (grown or (limit == "max" and over)):
                     return False
-        return True
+        return all(
+            sum(amount for key, amount in after[queue].items() if key[1] == resource) <= limit
+            for resource, limit in self.queues[queue].limits.items()
+            if any(amount and key[1] == resource for key, amount in usage.items())
+        )
+
+    def namespace_share(
+        self, queue: str, used: Mapping[FlavorResource, int], weight: int
+    ) -> tuple[bool, Fraction]:
+        """Whether the share of what a namespace uses in a queue is endless, and how large it is else."""
+        sums: Counter[str] = Counter()
+        for (_, resource), amount in used.items():
+            sums[resource] += amount
+        ratios: list[Fraction | None] = []
+        for resource, amount in sums.items():
+            keys = [key for key in self.queues[queue].quotas if key[1] == resource]
+            most = sum(self.most_of_queue(queue, key) for key in keys)
+            most = min(most, self.queues[queue].limits.get(resource, most))
+            ratios += [Fraction(amount, most * weight) if most > 0 else None] if amount else []
+        return None in ratios, max(
+            (r for r in ratios if r is not None and None not in ratios), default=Fraction(0)
+        )
+
+    def most_of_queue(self, queue: str, key: FlavorResource) -> int:
+        """What a queue could use of one flavor if nothing else were in use."""
+        parent, quota = self.queues[queue].cohort, self.quota("queue", queue, key)
+        kept = self.has("queue", queue, key) - (self.lends("queue", queue, key) if parent else 0)
+        limits = [self.queues[queue].limits.get(key[1]), quota.maximum]
+        free = kept
+        for step in self.above(queue):
+            free += self.has("cohort", step, key)
+            free -= self.lends("cohort", step, key) if self.parent("cohort", step) else 0
+            limits.append(self.quota("cohort", step, key).maximum)
+        return min([free, *(limit for limit in limits if limit is not None)])

@@ -1,7 +1,7 @@
 """What is always true of queues in cohorts, whatever comes in whichever order, against a naive recount."""
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
@@ -31,6 +31,7 @@ from tests.engine.naive import Naive
 FLAVORS = (flavor("a", kind="a"), flavor("b", kind="b"))
 KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"), ("a", "memory"), ("b", "memory"))
 QUEUES = ("q0", "q1", "q2", "q3")
+NAMESPACES = ("n0", "n1", "n2")
 PARENTS = {"top": ("",), "left": ("", "top"), "right": ("", "top", "left")}
 """Cohorts with the parents that they may get: never a cycle."""
 
@@ -57,7 +58,9 @@ requests = st.tuples(
     st.booleans(),  # whether there is a second pod set
     st.sampled_from([None, None, 1]),  # min_count
     st.sampled_from([0, 0, 500, 2000]),  # memory of each pod
+    st.sampled_from(NAMESPACES),
 )
+Asked = tuple[str, int, int, str | None, bool, int | None, int, str]
 
 
 @st.composite
@@ -71,7 +74,14 @@ def queue_definitions(draw: st.DrawFn, name: str) -> Queue:
         preemption=draw(policies),
     )
     limits = {key: draw(quotas) for key in KEYS}
-    return replace(made, quotas=limits, weight=draw(weights))
+    together = draw(st.none() | cpu)
+    return replace(
+        made,
+        quotas=limits,
+        weight=draw(weights),
+        limits={} if together is None else {"cpu": together},
+        by_namespace=draw(st.booleans()),
+    )
 
 
 @st.composite
@@ -97,18 +107,19 @@ class Tree(RuleBasedStateMachine):
         self.running: dict[str, tuple[Workload, Admission, float]] = {}
         self.evicted: dict[str, str] = {}
         self.promised: dict[str, tuple[Workload, Admission]] = {}
+        self.weights: dict[str, int] = {}
         self.serial = 0
         self.now = 0.0
 
     @rule(asked=st.lists(requests, min_size=1, max_size=5))
-    def submit(self, asked: list[tuple[str, int, int, str | None, bool, int | None, int]]) -> None:
-        for name, count, priority, kind, two, least, memory in asked:
+    def submit(self, asked: list[Asked]) -> None:
+        for name, count, priority, kind, two, least, memory, namespace in asked:
             self.serial += 1
             selector = {"kind": kind} if kind else None
             sets = [pods(count, cpu="1", memory=str(memory), selector=selector, min_count=least)]
             if two:
                 sets.append(pods(1, name="second", cpu="1"))
-            made = Workload(f"w{self.serial:03}", name, priority, self.serial % 4, tuple(sets))
+            made = Workload(f"w{self.serial:03}", name, priority, self.serial % 4, tuple(sets), namespace)
             self.waiting[made.uid] = made
             self.engine.submit(made)
 
@@ -141,6 +152,11 @@ class Tree(RuleBasedStateMachine):
         self.cohorts[name] = data.draw(cohort_definitions(name))
         self.engine.set_cohort(self.cohorts[name])
         self.keep_only_what_is_held()
+
+    @rule(namespace=st.sampled_from(NAMESPACES), weight=st.integers(1, 3))
+    def weigh(self, namespace: str, weight: int) -> None:
+        self.weights[namespace] = weight
+        self.engine.set_weight(namespace, weight)
 
     @precondition(lambda self: self.evicted)
     @rule(data=st.data())
@@ -218,18 +234,37 @@ class Tree(RuleBasedStateMachine):
         shares = Shares(self.engine.tree, self.engine.ledger.planned)
         for node in self.engine.tree.parents():
             assert shares.of(node) == naive.share(*node, planned), f"the share of {node}"
+        self.check_namespaces(naive)
         for workload in self.waiting.values():
             if self.queues[workload.queue].strategy is Strategy.BEST_EFFORT_FIFO:
                 self.does_not_fit(naive, workload, planned)
 
+    def check_namespaces(self, naive: Naive) -> None:
+        """Shares of namespaces are what a recount says."""
+        use: dict[tuple[str, str], Counter[FlavorResource]] = defaultdict(Counter)
+        for uid, (workload, admission, _) in self.running.items():
+            if uid not in self.evicted:
+                use[admission.queue, workload.namespace].update(dict(summed(admission)))
+        for workload, admission in self.promised.values():
+            use[admission.queue, workload.namespace].update(dict(summed(admission)))
+        for name, sharing in self.engine.ledger.sharing.items():
+            for namespace in NAMESPACES:
+                weight = self.weights.get(namespace, 1)
+                expected = naive.namespace_share(name, use[name, namespace], weight)
+                assert sharing.of(namespace) == expected, f"the share of {namespace} in {name}"
+
     def may_pass(self, workload: Workload) -> None:
         if self.queues[workload.queue].strategy is Strategy.STRICT_FIFO and workload.uid in self.waiting:
             ahead = [w for w in self.waiting.values() if w.queue == workload.queue and w.rank < workload.rank]
+            if self.queues[workload.queue].by_namespace:
+                ahead = [w for w in ahead if w.namespace == workload.namespace]
             assert not ahead, f"{workload.uid} overtakes {ahead[0].uid}"
 
     def cannot_take_it_back(self, eviction: Eviction) -> None:
         """Once the preemptor is in and its victims wait, alone, none of these evicts it again."""
         after = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values())
+        for namespace, weight in self.weights.items():
+            after.set_weight(namespace, weight)
         for uid, (workload, admission, since) in self.running.items():
             if uid not in self.evicted:
                 after.reserve(uid, admission, workload, since)
@@ -246,7 +281,8 @@ class Tree(RuleBasedStateMachine):
         policy = self.queues[preemptor.queue].preemption
         if victim.queue == preemptor.queue:
             assert policy.within is not WithinQueue.NEVER
-            assert preemptor.rank < victim.rank
+            other = self.queues[victim.queue].by_namespace and victim.namespace != preemptor.namespace
+            assert other or preemptor.rank < victim.rank
         else:
             reclaims = policy.reclaim is not Reclaim.NEVER
             lower = policy.borrow is BorrowWithin.LOWER_PRIORITY and victim.priority < preemptor.priority
@@ -301,6 +337,8 @@ class Tree(RuleBasedStateMachine):
     def rebuilt(self) -> Engine:
         """An engine that knows the same, but learnt it at once and in another order."""
         made = engine(*FLAVORS, *reversed(self.queues.values()), *reversed(self.cohorts.values()))
+        for namespace, weight in self.weights.items():
+            made.set_weight(namespace, weight)
         for uid, (workload, admission, since) in sorted(self.running.items(), reverse=True):
             made.reserve(uid, admission, workload, since)
         for uid, (workload, admission) in self.promised.items():

@@ -11,8 +11,7 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
 from admitter.engine.fairness import ENDLESS, Share, Shares
-from admitter.engine.ledger import Usage
-from admitter.engine.model import Workload
+from admitter.engine.model import Usage, Workload
 from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption import borrow, reclaim
 from admitter.engine.preemption.candidates import Candidate, Pool, place

@@ -10,8 +10,7 @@ could evict each other for ever.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from admitter.engine.ledger import Usage
-from admitter.engine.model import FlavorResource
+from admitter.engine.model import FlavorResource, Usage
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.borrow import spares
 from admitter.engine.preemption.candidates import Candidate, Simple

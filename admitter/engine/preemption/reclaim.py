@@ -7,8 +7,7 @@ preemptor's queue, or a cohort above it. Sides of several levels may each take a
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from admitter.engine.ledger import Usage
-from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
 from admitter.engine.quota import Book, Cell, Node, Tree

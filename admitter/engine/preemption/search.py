@@ -14,13 +14,14 @@ from typing import Final
 
 from admitter.engine.capacity import Capacity
 from admitter.engine.fairness import ENDLESS, NO_SHARE
-from admitter.engine.ledger import Ledger, Reservation, Usage
-from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
+from admitter.engine.preemption.namespaces import AmongNamespaces
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota import Node, Together, Tree
 
 Keys = frozenset[FlavorResource]
 
@@ -99,7 +100,16 @@ class Search:
         self._contested: Keys = frozenset(
             key
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
-            if amount > cell.available()
+            if amount > cell.in_flavor()
+        )
+        self._together: Counter[Together] = Counter()
+        for cell, amount in self._wanted:
+            if cell.together is not None:
+                self._together[cell.together] += amount
+        self._limited = frozenset(
+            key[1]
+            for (key, _), (cell, _) in zip(self._usage, self._wanted, strict=True)
+            if cell.together is not None and not self._within(cell.together)
         )
         self._ground = Ground(tree, self._book, self._contested)
         self.evictable: Counter[FlavorResource] = Counter()
@@ -183,8 +193,14 @@ class Search:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
+        preemptor, shared = self._preemptor, self._queue.by_namespace
+
+        def allows(victim: Workload) -> bool:
+            other = shared and victim.namespace != preemptor.namespace  # between namespaces shares decide
+            return other or within_queue.allows(policy, preemptor, victim)
+
         pool = Pool(self._ground, self._queue.name, ("queue", self._queue.name))
-        eligible = self._eligible(lambda victim: within_queue.allows(policy, self._preemptor, victim))
+        eligible = self._eligible(allows)
         for reservation in self._ledger.candidates(self._queue.name):
             if eligible(reservation):
                 pool.add(reservation)
@@ -243,12 +259,16 @@ class Search:
     def _enough(self, pools: Sequence[Pool]) -> bool:
         """Whether candidates could free what is lacking: a cheap look before the search."""
         return all(
-            amount <= cell.available() + sum(pool.at_most(key) for pool in pools)
+            amount <= cell.in_flavor() + sum(pool.at_most(key) for pool in pools)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
         )
 
     def _contends(self, reservation: Reservation) -> bool:
-        return any(amount and key in self._contested for key, amount in reservation.usage)
+        own = reservation.queue == self._queue.name
+        return any(
+            amount and (key in self._contested or (own and key[1] in self._limited))
+            for key, amount in reservation.usage
+        )
 
     def _may_reclaim(self, victim: Workload) -> bool:
         return reclaim.allows(self._queue.preemption.reclaim, self._preemptor, victim)
@@ -274,6 +294,9 @@ class Search:
         """
         if not pools or not self._enough(pools):
             return []
+        sharing = self._ledger.sharing.get(self._queue.name)
+        if sharing is not None and any(pool.own for pool in pools):
+            rule = AmongNamespaces(rule, sharing, self._preemptor, self._usage)
         found = self._attempt(pools, rule, frozenset())
         steps = MOST_STEPS
         if not found.victims and found.refused:
@@ -329,4 +352,10 @@ class Search:
         return needed[::-1]
 
     def _fits(self) -> bool:
-        return all(amount <= cell.available() for cell, amount in self._wanted)
+        return all(amount <= cell.available() for cell, amount in self._wanted) and all(
+            self._within(together) for together in self._together
+        )
+
+    def _within(self, together: Together) -> bool:
+        """Whether the preemptor fits in a limit on all flavors together."""
+        return self._together[together] <= together.limit - together.used

@@ -1,0 +1,137 @@
+"""The order of what waits in a queue where namespaces take turns (`namespaceOrdering: WeightedShare`).
+
+Of the namespaces in which something may fit the one with the smallest share goes first, then the
+workload by rank; after every decision it is asked anew. Who is first is kept in a heap, whose entries
+may be too good: one that is not true any more is replaced by what is when it comes up.
+"""
+
+import heapq
+from collections import Counter
+from functools import partial
+
+from admitter.engine.fairness import Share
+from admitter.engine.model import Workload
+from admitter.engine.namespaces import Sharing
+from admitter.engine.pending import Class, Pending, Rank, Shape
+from admitter.engine.policy import Queue, Strategy
+
+Turn = tuple[Share, Rank]
+
+
+class ByNamespace(Pending):
+    """All that waits in one queue that namespaces share."""
+
+    def __init__(self, queue: str, sharing: Sharing) -> None:
+        """Prepare.
+
+        Args:
+            queue: the queue's name.
+            sharing: what each namespace uses of it.
+        """
+        super().__init__(queue)
+        self._sharing = sharing
+        self._of_namespace: dict[str, dict[Shape, Class]] = {}
+        self._heap: list[tuple[Turn, str]] = []
+        self._touched: set[str] = set()
+
+    def add(self, workload: Workload) -> Class:
+        """Let a workload wait; returns its class."""
+        members = super().add(workload)
+        namespace = workload.namespace
+        self._of_namespace.setdefault(namespace, {})[self._shape(workload)] = members
+        members.awake = partial(self._touched.add, namespace)
+        self._touched.add(namespace)
+        return members
+
+    def remove(self, uid: str) -> None:
+        """A workload waits no longer."""
+        workload = self.get(uid)
+        super().remove(uid)
+        classes = self._of_namespace[workload.namespace]
+        if not classes[self._shape(workload)].members:
+            del classes[self._shape(workload)]
+            if not classes:
+                del self._of_namespace[workload.namespace]
+
+    def candidate(self, strategy: Strategy) -> Workload | None:
+        """Who is to be tried next; None if nobody is."""
+        if strategy is Strategy.STRICT_FIFO:
+            first = self._head(strict=True)
+            return None if first is None or self.class_of(first).parked is not None else first
+        return self._head(strict=False)
+
+    def wake_up_to(self, share: Share) -> bool:
+        """Wake those whose namespace has no larger share than this; returns whether there are any."""
+        found = [
+            members
+            for namespace, classes in self._of_namespace.items()
+            if self._sharing.of(namespace) <= share
+            for members in classes.values()
+        ]
+        for members in found:
+            members.wake()
+        return bool(found)
+
+    def ahead(self, workload: Workload) -> int:
+        """How many go before a workload if all fit, each in its turn; takes as long as the queue is."""
+        waiting = {
+            namespace: sorted((w for c in classes.values() for w in c.members.values()), key=lambda w: w.rank)
+            for namespace, classes in self._of_namespace.items()
+        }
+        taken: dict[str, Counter[str]] = {namespace: Counter() for namespace in waiting}
+        heap = [((self._sharing.of(n), line[0].rank), n, 0) for n, line in waiting.items()]
+        heapq.heapify(heap)
+        for count in range(len(self)):
+            _, namespace, place = heapq.heappop(heap)
+            line = waiting[namespace]
+            if line[place].uid == workload.uid:
+                return count
+            for pod_set in line[place].pod_sets:
+                taken[namespace].update({r: amount * pod_set.count for r, amount in pod_set.requests})
+            if place + 1 < len(line):
+                share = self._sharing.with_(namespace, taken[namespace])
+                heapq.heappush(heap, ((share, line[place + 1].rank), namespace, place + 1))
+        raise KeyError(workload.uid)
+
+    def _shape(self, workload: Workload) -> Shape:
+        return (workload.namespace, workload.priority, workload.pod_sets)
+
+    def _first(self, queue: Queue) -> Workload | None:
+        return self._head(strict=True) if queue.strategy is Strategy.STRICT_FIFO else None
+
+    def _head(self, *, strict: bool) -> Workload | None:
+        """Who is first: of all if nobody may pass another one, else of those who are not parked."""
+        if strict:
+            turns = [(turn, name) for name in self._of_namespace if (turn := self._turn(name, parked=True))]
+            return self._head_of(min(turns)[1], parked=True) if turns else None
+        for namespace in sorted(self._touched | self._sharing.changed):
+            self._push(namespace)
+        self._touched.clear()
+        self._sharing.changed.clear()
+        while self._heap:
+            turn, namespace = self._heap[0]
+            if turn == self._turn(namespace, parked=False):
+                return self._head_of(namespace, parked=False)
+            heapq.heappop(self._heap)
+            self._push(namespace)
+        return None
+
+    def _push(self, namespace: str) -> None:
+        turn = self._turn(namespace, parked=False)
+        if turn is not None:
+            heapq.heappush(self._heap, (turn, namespace))
+        if len(self._heap) > 2 * len(self._of_namespace) + 8:  # mostly entries that are not true any more
+            self._heap = [
+                (t, n) for n in self._of_namespace if (t := self._turn(n, parked=False)) is not None
+            ]
+            heapq.heapify(self._heap)
+
+    def _turn(self, namespace: str, *, parked: bool) -> Turn | None:
+        """When a namespace's first workload has its turn; None if nobody of it can be tried."""
+        head = self._head_of(namespace, parked=parked)
+        return (self._sharing.of(namespace), head.rank) if head is not None else None
+
+    def _head_of(self, namespace: str, *, parked: bool) -> Workload | None:
+        classes = self._of_namespace.get(namespace, {}).values()
+        heads = [head for c in classes if (parked or c.parked is None) and (head := c.head()) is not None]
+        return min(heads, key=lambda head: head.rank, default=None)

@@ -1,0 +1,310 @@
+"""Namespaces that share a queue (004): the tables, whose turn it is, and who must give way."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Workload
+from admitter.engine.policy import Preemption, Queue, Reclaim, Strategy, WithinQueue
+from tests.engine.builders import admitted, cohort, engine, evicted, flavor, pods, queue, use, workload
+
+LOWER = Preemption(WithinQueue.LOWER_PRIORITY)
+
+
+def shared(
+    name: str,
+    cpus: str,
+    strategy: Strategy = Strategy.BEST_EFFORT_FIFO,
+    *,
+    cohort: str = "",
+    weight: int = 1,
+    preemption: Preemption | None = None,
+) -> Queue:
+    made = queue(name, {"cpu": {"default": cpus}}, strategy, cohort=cohort, weight=weight)
+    return replace(made, by_namespace=True, preemption=preemption or made.preemption)
+
+
+def job(
+    uid: str, namespace: str, cpus: str = "1", *, queue: str = "q", priority: int = 0, created: float = 0
+) -> Workload:
+    made = workload(uid, pods(cpu=cpus), queue=queue, priority=priority, created=created)
+    return replace(made, namespace=namespace)
+
+
+def weighted(made: Engine, weights: dict[str, int]) -> Engine:
+    for namespace, weight in weights.items():
+        made.set_weight(namespace, weight)
+    return made
+
+
+def ones(namespace: str, count: int, queue: str, prefix: str = "") -> Iterator[Workload]:
+    for number in range(count):
+        yield job(f"{prefix}{queue}-{namespace}-{number:02}", namespace, queue=queue)
+
+
+TABLES = [
+    pytest.param(
+        (1, 1),
+        {},
+        {("q1", "ns1"): 5, ("q1", "ns2"): 10, ("q2", "ns3"): 10, ("q2", "ns4"): 2},
+        {("q1", "ns1"): 4, ("q1", "ns2"): 4, ("q2", "ns3"): 6, ("q2", "ns4"): 2},
+        id="queues-and-namespaces-of-default-weight",
+    ),
+    pytest.param(
+        (1, 3),
+        {"ns1": 3, "ns2": 1, "ns3": 2, "ns4": 6},
+        {("q1", "ns1"): 5, ("q1", "ns2"): 10, ("q2", "ns3"): 10, ("q2", "ns4"): 2},
+        {("q1", "ns1"): 3, ("q1", "ns2"): 1, ("q2", "ns3"): 10, ("q2", "ns4"): 2},
+        id="queues-of-weight-1-and-3-namespaces-of-different-weights",
+    ),
+    pytest.param(
+        (1, 3),
+        {"ns1": 2, "ns2": 6},
+        {("q1", "ns1"): 10, ("q2", "ns1"): 5, ("q2", "ns2"): 20},
+        {("q1", "ns1"): 4, ("q2", "ns1"): 3, ("q2", "ns2"): 9},
+        id="what-a-namespace-uses-of-one-queue-counts-in-no-other",
+    ),
+]
+
+
+@pytest.mark.parametrize("late", ["", "ns1", "ns2"], ids=["together", "ns1-late", "ns2-late"])
+@pytest.mark.parametrize(("weights", "namespaces", "requested", "assigned"), TABLES)
+def test_the_tables(
+    weights: tuple[int, int],
+    namespaces: dict[str, int],
+    requested: dict[tuple[str, str], int],
+    assigned: dict[tuple[str, str], int],
+    late: str,
+) -> None:
+    """16 CPUs, Jobs of one CPU; with preemption it makes no difference who comes late."""
+    sharing = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    made = engine(
+        flavor("default"),
+        cohort("root", "", {"cpu": {"default": "16"}}, fair=True),
+        *(
+            shared(name, "0", cohort="root", weight=weight, preemption=sharing if late else None)
+            for name, weight in zip(("q1", "q2"), weights, strict=True)
+        ),
+    )
+    weighted(made, namespaces)
+    running: dict[str, Workload] = {}
+    everybody = [w for (name, ns), count in requested.items() for w in ones(ns, count, name)]
+    for arriving in (False, True):
+        for each in everybody:
+            if (each.namespace == late) is arriving:
+                made.submit(each)
+        settle(made, running)
+    assert Counter((w.queue, w.namespace) for w in running.values()) == Counter(assigned)
+    for name in ("q1", "q2"):
+        check_balance(made, running, everybody, name)
+
+
+def settle(made: Engine, running: dict[str, Workload]) -> None:
+    """Decide until nothing changes; victims wait again at once."""
+    for now in range(1, 60):
+        plan = made.cycle(float(now))
+        running.update({w.uid: w for w, _ in plan.admissions})
+        for victim in evicted(plan):
+            again = running.pop(victim)
+            made.release(victim)
+            made.submit(again)
+        if not plan.admissions and not plan.evictions:
+            return
+    raise AssertionError("it does not come to rest")
+
+
+def check_balance(made: Engine, running: dict[str, Workload], everybody: list[Workload], queue: str) -> None:
+    """Shares of namespaces with unmet demand differ by less than one Job of the one that has less."""
+    sharing = made.ledger.sharing[queue]
+    hungry = {w.namespace for w in everybody if w.queue == queue and w.uid not in running}
+    for namespace in hungry:
+        for other in hungry:
+            one_more = sharing.with_(namespace, {"cpu": 1000})
+            assert sharing.of(other) <= one_more
+
+
+def test_the_formula_rules_where_the_prose_slips() -> None:
+    """Weight 2 with 6 CPUs has 6/2, weight 1 with 2 CPUs has 2/1: the second uses less."""
+    made = weighted(engine(flavor("default"), shared("q", "9")), {"ns1": 2})
+    made.reserve("a", use("q", "default", cpu="6"), job("a", "ns1", "6"))
+    made.reserve("b", use("q", "default", cpu="2"), job("b", "ns2", "2"))
+    made.submit(job("c", "ns1"))
+    made.submit(job("d", "ns2"))
+    assert made.ledger.sharing["q"].of("ns1") == (False, Fraction(6, 9) / 2)
+    assert made.ledger.sharing["q"].of("ns2") == (False, Fraction(2, 9))
+    assert admitted(made.cycle()) == ["d"]
+
+
+def test_after_each_admission_it_is_asked_anew() -> None:
+    """Not job1, job2, job3, job4: after job1 it is the other namespace's turn."""
+    made = engine(flavor("default"), shared("q", "3"))
+    for number, namespace in enumerate(("ns1", "ns1", "ns2", "ns2"), start=1):
+        made.submit(job(f"job{number}", namespace, created=number))
+    assert admitted(made.cycle()) == ["job1", "job3", "job2"]
+
+
+def test_priority_decides_only_within_a_namespace() -> None:
+    made = engine(flavor("default"), shared("q", "2"))
+    made.reserve("old", use("q", "default", cpu="1"), job("old", "ns1"))
+    made.submit(job("urgent", "ns1", priority=9))
+    made.submit(job("low", "ns2", priority=0))
+    made.submit(job("high", "ns2", priority=1))
+    assert admitted(made.cycle()) == ["high"]
+
+
+def test_of_equal_shares_priority_age_and_uid_decide() -> None:
+    made = engine(flavor("default"), shared("q", "1"))
+    made.submit(job("b", "ns1", created=2))
+    made.submit(job("a", "ns2", created=1))
+    made.submit(job("c", "ns3", created=1))
+    assert admitted(made.cycle()) == ["a"]
+
+
+def test_the_dominant_resource_counts() -> None:
+    made = engine(
+        flavor("default"),
+        replace(queue("q", {"cpu": {"default": "10"}, "memory": {"default": "100Gi"}}), by_namespace=True),
+    )
+    made.reserve("a", use("q", "default", cpu="1", memory="60Gi"), job("a", "ns1"))
+    made.reserve("b", use("q", "default", cpu="5", memory="1Gi"), job("b", "ns2"))
+    sharing = made.ledger.sharing["q"]
+    assert sharing.of("ns1") == (False, Fraction(60, 100))
+    assert sharing.of("ns2") == (False, Fraction(5, 10))
+
+
+def test_in_a_strict_queue_the_head_of_the_smallest_share_holds_all_up() -> None:
+    made = engine(flavor("default"), shared("q", "4", Strategy.STRICT_FIFO))
+    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
+    made.submit(job("large", "ns2", "3"))
+    made.submit(job("small", "ns1", "1"))
+    plan = made.cycle()
+    assert admitted(plan) == []
+    assert {uid: str(refusal.reason) for uid, refusal in plan.refusals.items()} == {
+        "large": "InsufficientQuota",
+        "small": "BehindHead",
+    }
+
+
+def test_a_namespace_with_nothing_that_fits_holds_nobody_up_else() -> None:
+    made = engine(flavor("default"), shared("q", "4"))
+    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
+    made.submit(job("large", "ns2", "3"))
+    made.submit(job("small", "ns1", "1"))
+    assert admitted(made.cycle()) == ["small"]
+
+
+def test_another_weight_counts_at_once() -> None:
+    made = engine(flavor("default"), shared("q", "4"))
+    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
+    made.reserve("b", use("q", "default", cpu="1"), job("b", "ns2"))
+    made.set_weight("ns1", 4)
+    made.submit(job("c", "ns1"))
+    made.submit(job("d", "ns2"))
+    assert admitted(made.cycle()) == ["c"]
+
+
+def test_the_order_can_be_switched_on_and_off_while_something_waits() -> None:
+    made = engine(flavor("default"), shared("q", "2"))
+    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
+    for each in (job("b", "ns1", "2", created=1), job("c", "ns2", "2", created=2)):
+        made.submit(each)
+    made.cycle()
+    plain = replace(shared("q", "4"), by_namespace=False)
+    made.set_queue(plain)
+    assert admitted(made.cycle()) == ["b"]
+    made.release("b")
+    made.submit(job("b", "ns1", "2", created=1))
+    made.set_queue(replace(plain, by_namespace=True))
+    assert admitted(made.cycle()) == ["c"]
+
+
+def test_the_place_in_the_queue_is_told_by_turns() -> None:
+    made = engine(flavor("default"), shared("q", "1"))
+    made.reserve("a", use("q", "default", cpu="1"), job("a", "ns1"))
+    waiting = [job(f"{ns}-{n}", ns, created=n) for ns in ("ns1", "ns2") for n in range(3)]
+    for each in waiting:
+        made.submit(each)
+    made.cycle()
+    places = {w.uid: found.ahead for w in waiting if (found := made.explain(w.uid)) is not None}
+    assert sorted(places, key=lambda uid: places[uid]) == [
+        "ns2-0",
+        "ns1-0",
+        "ns2-1",
+        "ns1-1",
+        "ns2-2",
+        "ns1-2",
+    ]
+
+
+def full(*held: tuple[str, str, str, int], cpus: str = "12", **weights: int) -> Engine:
+    made = weighted(engine(flavor("default"), shared("q", cpus, preemption=LOWER)), weights)
+    for number, (uid, namespace, amount, priority) in enumerate(held):
+        asked = job(uid, namespace, amount, priority=priority)
+        made.reserve(uid, use("q", "default", cpu=amount), asked, float(number))
+    return made
+
+
+def test_the_namespace_with_less_takes_until_they_are_equal() -> None:
+    """The worked example: weights 3 and 1, 12 CPUs; nine places go to the first, whatever the priority."""
+    running = {f"b{n:02}": job(f"b{n:02}", "ns2", priority=9) for n in range(12)}
+    made = full(*((uid, "ns2", "1", 9) for uid in running), ns1=3)
+    for number in range(12):
+        made.submit(job(f"a{number:02}", "ns1"))
+    settle(made, running)
+    assert Counter(w.namespace for w in running.values()) == {"ns1": 9, "ns2": 3}
+
+
+def test_nothing_is_taken_past_equality() -> None:
+    made = full(("b1", "ns2", "2", 0), ("a1", "ns1", "2", 0), cpus="4")
+    made.submit(job("a2", "ns1", "2"))
+    assert evicted(made.cycle()) == {}
+
+
+def test_one_job_that_cannot_be_split_is_left_alone_if_its_namespace_would_then_have_less() -> None:
+    made = full(("b1", "ns2", "4", 0), cpus="4")
+    made.submit(job("a1", "ns1", "1"))
+    assert evicted(made.cycle()) == {}
+
+
+def test_within_a_namespace_priority_decides() -> None:
+    made = full(("a1", "ns1", "2", 0), ("b1", "ns2", "2", 0), cpus="4")
+    made.submit(job("a2", "ns1", "2", priority=1))
+    assert evicted(made.cycle()) == {"a1": "a2"}
+
+
+def test_the_largest_share_gives_first_and_of_it_the_lowest_priority() -> None:
+    made = full(
+        ("b1", "ns2", "2", 1), ("b2", "ns2", "2", 0), ("c1", "ns3", "3", 0), ("c2", "ns3", "3", 9), cpus="10"
+    )
+    made.submit(job("a1", "ns1", "2"))
+    assert evicted(made.cycle()) == {"c1": "a1"}
+
+
+def test_who_never_preempts_waits_for_his_turn() -> None:
+    made = full(("b1", "ns2", "2", 0), ("b2", "ns2", "2", 0), cpus="4")
+    made.set_queue(shared("q", "4"))
+    made.submit(job("a1", "ns1", "1"))
+    assert evicted(made.cycle()) == {}
+
+
+def test_somebody_who_grows_may_have_to_give_to_who_was_refused_before() -> None:
+    """ns1 asks for 2 of 5: ns2 has 2 and would keep none; then ns2 gets 2 more of what ns3 frees."""
+    made = full(("b1", "ns2", "2", 0), ("c1", "ns3", "3", 0), cpus="5")
+    made.submit(job("a1", "ns1", "3"))
+    assert evicted(made.cycle(1)) == {}
+    made.release("c1")
+    made.submit(job("b2", "ns2", "3", priority=0))
+    plan = made.cycle(2)
+    assert admitted(plan) == ["a1"]
+
+
+def test_a_pod_that_outlives_its_workload_counts_for_its_namespace() -> None:
+    made = engine(flavor("default"), shared("q", "4"))
+    made.reserve("pod", use("q", "default", cpu="2"), namespace="ns1")
+    made.submit(job("a", "ns1", "2"))
+    made.submit(job("b", "ns2", "2", created=5))
+    assert admitted(made.cycle()) == ["b"]
