@@ -1,0 +1,131 @@
+"""Imports texts as a user would files, and looks up what came of them."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from admitter.api.base import problems
+from admitter.documents import parsed
+from admitter.importers.reading import document
+from admitter.importers.systems import SYSTEMS, SystemName
+from admitter.importers.translation import OWN, Json, Outcome, Translation
+from admitter.names import API_VERSION
+from tests.cluster.objects import job
+from tests.simulate.test_simulate import simulate
+
+ODD_VALUES = (5, -1, True, "x", "", [], {}, [5], ["x", {}], {"x": 5}, {"x": {"y": []}})
+
+
+def imported(system: str, *texts: str) -> Translation:
+    """What comes of some documents of a system."""
+    return translated(system, [raw for text in texts for _, raw in parsed("input", text)])
+
+
+def translated(system: str, raws: list[Any]) -> Translation:
+    into = Translation()
+    documents = [document("input", raw) for raw in raws]
+    SYSTEMS[SystemName(system)].translate(documents, into)
+    return into
+
+
+def made(into: Translation, kind: str) -> dict[str, Json]:
+    """The manifests of a kind by their names."""
+    return {each["metadata"]["name"]: each for each in into.manifests if each["kind"] == kind}
+
+
+def specs(into: Translation, kind: str) -> dict[str, Json]:
+    return {name: each["spec"] for name, each in made(into, kind).items()}
+
+
+def quotas(spec: Json) -> dict[str, Json]:
+    """The quota by resource of a spec whose resources come in the flavor of any node."""
+    resources = spec.get("resources", [])
+    assert all([flavor["name"] for flavor in each["flavors"]] == ["default"] for each in resources)
+    return {each["name"]: each["flavors"][0].get("quota", {}) for each in resources}
+
+
+def account(into: Translation) -> dict[str, Outcome]:
+    """What became of each field; the worst if it was told more than once."""
+    found: dict[str, Outcome] = {}
+    for finding in into.findings:
+        known = found.get(finding.field, Outcome.TRANSLATED)
+        found[finding.field] = max(known, finding.outcome, key=lambda outcome: outcome.severity)
+    return found
+
+
+def words(into: Translation, field: str) -> str:
+    """What the report says of a field."""
+    return "; ".join(finding.words for finding in into.findings if finding.field == field)
+
+
+def invalid(into: Translation) -> list[str]:
+    """What is wrong with Admitter's own manifests."""
+    own = [each for each in into.manifests if each["apiVersion"] == API_VERSION]
+    return [str(problem) for each in own for problem in problems(OWN[each["kind"]], each)]
+
+
+def with_odd_values(raws: list[Any], each: int = 2) -> Iterator[tuple[str, list[Any]]]:
+    """Some documents again and again, each time with something odd in one place; so many each place."""
+    places = [path for index, raw in enumerate(raws) for path in _places(raw, (index,))]
+    for number, path in enumerate(places):
+        for step in range(each):
+            odd = ODD_VALUES[(number * each + step) % len(ODD_VALUES)]
+            changed = deepcopy(raws)
+            at: Any = changed
+            for part in path[:-1]:
+                at = at[part]
+            at[path[-1]] = deepcopy(odd)
+            yield f"{path}: {odd!r}", changed
+
+
+def _places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Where something is in a document, but for its kind and its version."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inside:
+        if key not in {"apiVersion", "kind"}:
+            yield (*path, key)
+            yield from _places(each, (*path, key))
+
+
+def node(name: str, **allocatable: str) -> Json:
+    """A node that is ready, with some cpu and memory."""
+    status = {
+        "allocatable": {"pods": "110", **allocatable},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
+
+
+def one_cpu_jobs(namespace: str, queue: str | None, count: int, cpu: str = "1") -> list[Json]:
+    """Jobs of a queue, one as old as the other."""
+    jobs = [
+        job(
+            namespace,
+            f"{namespace}-{queue or 'none'}-{number}",
+            requests={"cpu": cpu},
+            seconds=None,
+            queue=queue,
+        )
+        for number in range(count)
+    ]
+    for each in jobs:
+        each["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    return jobs
+
+
+def cpu_in_use(result: Json) -> dict[str, int]:
+    """The whole CPUs in use by queue."""
+    return {
+        queue["name"]: sum(
+            int(resources["cpu"]["used"]) for resources in queue["usage"].values() if "cpu" in resources
+        )
+        for queue in result["clusterQueues"]
+    }
+
+
+def run(tmp_path: Path, into: Translation, *more: Json) -> Json:
+    """What a simulation makes of what was imported, with something more."""
+    result: Json = simulate(tmp_path, *into.in_order(), *more)
+    assert result["errors"] == []
+    return result
