@@ -1,6 +1,7 @@
 """`admitter import`: manifests of another queueing system in, Admitter's out, and a report of every field."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -138,22 +139,36 @@ def _tell(into: Translation, report: Report) -> None:
 
 
 def _table(findings: Iterable[Finding]) -> Table:
-    """One block an object, the worst first."""
+    """One block an object: each field that is not the same, and in one row those that are."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("Object", "Field", "Outcome", "What it becomes, how it differs, or why not"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("Object", overflow="fold")
+    table.add_column("Outcome")
+    table.add_column("Field", overflow="fold")
+    table.add_column("How it differs, or why not", overflow="fold")
     blocks: dict[str, list[Finding]] = {}
     for finding in findings:
         blocks.setdefault(finding.object, []).append(finding)
     for name, block in blocks.items():
-        shown = escape(name)
-        for finding in sorted(block, key=lambda f: -f.outcome.severity):
-            color = _COLORS[finding.outcome]
-            outcome = f"[{color}]{finding.outcome}[/{color}]"
-            table.add_row(shown, escape(finding.field), outcome, escape(finding.words))
-            shown = ""
-        table.add_section()
+        rows: list[tuple[Outcome, str, str]] = [
+            (f.outcome, f.field, f.words)
+            for f in sorted(block, key=lambda f: -f.outcome.severity)
+            if f.outcome is not Outcome.TRANSLATED
+        ]
+        same = [f for f in block if f.outcome is Outcome.TRANSLATED]
+        whole = "; ".join(f.words for f in same if not f.field)
+        if same:
+            rows.append((Outcome.TRANSLATED, ", ".join(dict.fromkeys(_head(f.field) for f in same)), whole))
+        for number, (outcome, field, words) in enumerate(rows):
+            color = _COLORS[outcome]
+            shown = "" if number else escape(name)
+            table.add_row(shown, f"[{color}]{outcome}[/{color}]", escape(field), escape(words))
+        table.add_row()
     return table
+
+
+def _head(path: str) -> str:
+    """The field at the top of which a path is a part, and the one below."""
+    return re.sub(r"^([^.\[]+(?:\.[^.\[]+)?).*", r"\1", path)
 
 
 def _summary(into: Translation) -> str:

@@ -37,7 +37,10 @@ _WRITTEN_BY_SERVERS: Final = (
 
 
 def dispatch(
-    documents: Iterable[Document], into: Translation, handlers: Mapping[tuple[str, str], Handler]
+    documents: Iterable[Document],
+    into: Translation,
+    handlers: Mapping[tuple[str, str], Handler],
+    finish: Callable[[], None] = lambda: None,
 ) -> None:
     """Let each object be translated by who understands its kind, and account for what is left of it.
 
@@ -46,21 +49,23 @@ def dispatch(
         into: what is being made.
         handlers: by group and kind, such as `("batch", "Job")`; both are empty for a document that is no
             Kubernetes object. Kinds in `PLAIN` need none; all others without one are refused.
+        finish: what is left to do when all objects are known.
     """
-    for document in documents:
-        source = Source(document.raw, document.name, into)
+    sources = [Source(document.raw, document.name, into) for document in documents]
+    for source in sources:
         for path in _WRITTEN_BY_SERVERS:
             source.ignored(path)
-        key = (document.group, document.kind)
+        version, kind = str(source.value("apiVersion") or ""), str(source.value("kind") or "")
+        key = (version.rpartition("/")[0], kind)
         handler = handlers.get(key, copied if key in PLAIN else None)
         if handler is not None:
             handler(source)
-        elif document.kind:
-            source.refused(
-                "", f"{document.raw.get('apiVersion')} {document.kind} is not known to the importer"
-            )
+        elif kind:
+            source.refused("", f"{version} {kind} is not known to the importer".strip())
         else:
             source.refused("", "is no Kubernetes object: it has no kind")
+    finish()
+    for source in sources:
         source.close()
 
 

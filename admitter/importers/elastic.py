@@ -9,9 +9,13 @@ from admitter.importers.jobs import DEFAULT_SCHEDULER, JobImporter
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
 from admitter.importers.translation import Json, Source, below
-from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE
+from admitter.names import API_VERSION, CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
 
 QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
+
+
+_POD_GROUPS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+_SCHEDULING: Final = "concerns where pods run, which the scheduler goes on to decide"
 
 
 class ElasticImporter:
@@ -60,17 +64,67 @@ class ElasticImporter:
 
     def _queue(self, source: Source, template: str) -> str | None:
         """What other schedulers than the default one hold back, waits for the quota of its namespace."""
+        for place in ("metadata.labels", f"{template}.metadata.labels") if template else ("metadata.labels",):
+            self._marks(source, place)
         at = f"{template}.spec.schedulerName".lstrip(".")
         scheduler = source.text(at) or DEFAULT_SCHEDULER
         namespace = source.text("metadata.namespace") or "default"
-        if namespace not in self._governed:
-            words = f"is not queued: no elastic quota of namespace {namespace} is among what is imported"
-        elif scheduler == DEFAULT_SCHEDULER:
-            words = "is not queued: the system's scheduler does not hold it back either, but it counts there"
-        else:
+        if namespace in self._governed and scheduler != DEFAULT_SCHEDULER:
             return ELASTIC_QUOTA_QUEUE
-        source.approximated("metadata.namespace", words)
+        if namespace in self._governed:
+            words = "counts in the quota there, but is not held back; here it does neither"
+            source.approximated("metadata.namespace", words)
+        elif scheduler != DEFAULT_SCHEDULER:
+            words = f"no quota of namespace {namespace} is imported with it: it stays as it is, not queued"
+            source.approximated(at, words)
         return None
+
+    @staticmethod
+    def _marks(source: Source, labels: str) -> None:
+        """Labels of pods that the system reads, or writes."""
+        for key in source.mapping(labels):
+            path = below(labels, key)
+            if key == CAPACITY_ALIAS_LABEL:
+                source.translated(path, "written anew, since it is a result")
+            elif key.startswith(_POD_GROUPS) and source.text("kind") == "Pod":
+                source.refused(path, "each Pod becomes a Job of its own: make one of the group's")
+            elif key.startswith(_POD_GROUPS):
+                source.approximated(path, "the pods of a Job are admitted together")
+
+
+def scheduler(source: Source) -> None:
+    """A scheduler's configuration: what holds pods back is not needed, all else stays the scheduler's."""
+    for profile in source.items("profiles"):
+        source.translated(f"{profile}.schedulerName", "not needed: any scheduler places what is admitted")
+        for point in source.mapping(f"{profile}.plugins"):
+            for part in ("enabled", "disabled"):
+                for at in source.items(f"{profile}.plugins.{point}.{part}"):
+                    _plugin(source, at)
+        for at in source.items(f"{profile}.pluginConfig"):
+            if source.text(f"{at}.name") == "CapacityScheduling":
+                gpu_memory(source, f"{at}.args.nvidiaGpuResourceMemoryGB")
+            _plugin(source, at)
+    for key in source.raw:
+        if key != "profiles" and not source.known(key):
+            source.translated(key, _SCHEDULING)
+
+
+def gpu_memory(source: Source, path: str) -> None:
+    """What a whole GPU has, where the system is told so."""
+    memory = source.number(path, 0)
+    if memory:
+        source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")
+
+
+def _plugin(source: Source, at: str) -> None:
+    name = source.text(f"{at}.name")
+    if name == "Coscheduling":
+        words = "the pods of a Job are admitted together, but may be placed one after another"
+        source.approximated(at, f"{name}: {words}")
+    elif name == "CapacityScheduling":
+        source.translated(at, f"{name}: not needed, since quotas hold Jobs back before they have pods")
+    else:
+        source.translated(at, f"{name}: {_SCHEDULING}")
 
 
 def _governed(documents: Iterable[Document], groups: tuple[str, ...]) -> Iterable[str]:

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.importers.dispatch import Handler, belongs, metadata
+from admitter.importers.dispatch import Handler, belongs, copied, metadata
 from admitter.importers.naming import Names
 from admitter.importers.translation import Json, Source, below
 from admitter.names import QUEUE_LABEL
@@ -36,6 +36,10 @@ _WRITTEN_BY_JOBS: Final = (
 )
 
 
+def _unchanged(_source: Source, _spec: Json) -> None:
+    """Change nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobImporter:
     """Makes Jobs.
@@ -43,14 +47,17 @@ class JobImporter:
     Attributes:
         names: names used so far.
         foreign: the other system's domains; its own labels and annotations stay behind.
-        queue: the LocalQueue that an object's Job waits in, None for a Job that is not queued. It is called
+        queue: the LocalQueue that an object's Job waits in; empty if the Job is to have no label, since a
+            policy says where it waits; None if it is not held back, and so stays what it is. It is called
             with the object and the path of its pod template (empty for a Pod, which is one itself), and
             accounts for the labels, annotations and fields that it reads.
+        change: changes the spec of the Job that an object becomes, and accounts for what it reads.
     """
 
     names: Names
     foreign: tuple[str, ...]
     queue: Callable[[Source, str], str | None]
+    change: Callable[[Source, Json], None] = _unchanged
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         """Who understands which kind."""
@@ -68,8 +75,9 @@ class JobImporter:
             source.translated("", "has finished: nothing is left to queue")
         elif source.value("status.active"):
             source.refused("", "runs already: what another system has admitted can't be taken over")
+        elif (queue := self.queue(source, "spec.template")) is None:
+            copied(source)
         else:
-            queue = self.queue(source, "spec.template")
             self._disown(source, "spec.template")
             skipped = {"suspend"} if source.value("spec.manualSelector") else {"suspend", "selector"}
             spec = {key: deepcopy(each) for key, each in source.mapping("spec").items() if key not in skipped}
@@ -84,8 +92,9 @@ class JobImporter:
             source.translated("", "has finished: nothing is left to queue")
         elif source.value("status.phase") == "Running":
             source.refused("", "runs already: what another system has admitted can't be taken over")
+        elif (queue := self.queue(source, "")) is None:
+            copied(source)
         else:
-            queue = self.queue(source, "")
             own = {part: dict(source.mapping(f"metadata.{part}")) for part in ("labels", "annotations")}
             template = {"metadata": own, "spec": deepcopy(source.mapping("spec"))}
             template["spec"].pop("nodeName", None)
@@ -97,6 +106,10 @@ class JobImporter:
         if source.value("metadata.ownerReferences"):
             source.translated("", "belongs to another object, which makes it again")
             return
+        queue = self.queue(source, "spec.template")
+        if queue is None:
+            copied(source)
+            return
         for key in _ROLLOUT:
             if source.value(f"spec.{key}") is not None:
                 source.refused(f"spec.{key}", "a Job has nothing like it")
@@ -106,7 +119,6 @@ class JobImporter:
         if replicas < 1:
             source.approximated("spec", "runs no pods: no Job is made of it")
             return
-        queue = self.queue(source, "spec.template")
         self._disown(source, "spec.template")
         words = f"becomes a Job of {replicas} {'pod' if replicas == 1 else 'pods'}, admitted together"
         source.approximated("spec.replicas", f"{words}; a Job ends when its pods do")
@@ -115,7 +127,7 @@ class JobImporter:
         template = deepcopy(source.mapping("spec.template"))
         self._add(source, queue, {"parallelism": replicas, "completions": replicas, "template": template})
 
-    def _add(self, source: Source, queue: str | None, spec: Json) -> None:
+    def _add(self, source: Source, queue: str, spec: Json) -> None:
         old, namespace = source.text("metadata.name"), source.text("metadata.namespace")
         template = spec.get("template")
         if not old or not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
@@ -130,8 +142,9 @@ class JobImporter:
         if namespace:
             source.translated("metadata.namespace", namespace)
         self._tidy(source, template)
+        self.change(source, spec)
         meta = metadata(source, name, self.foreign, namespace)
-        if queue is not None:
+        if queue:
             meta.setdefault("labels", {})[QUEUE_LABEL] = queue
             spec = {"suspend": True, **spec}
         job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}

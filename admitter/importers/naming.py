@@ -8,7 +8,7 @@ from admitter.api.base import LONGEST_NAME
 from admitter.importers.translation import Source
 
 _HASH: Final = 8
-_GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 class Names:
@@ -57,6 +57,7 @@ def valid(name: str) -> str:
     if len(name) <= LONGEST_NAME and _GOOD.fullmatch(name):
         return name
     tidy = re.sub(r"[^-a-z0-9.]+", "-", name.lower()).strip("-.")
+    tidy = re.sub(r"-*\.[-.]*", ".", tidy)
     return tidy if tidy and len(tidy) <= LONGEST_NAME else _marked(tidy, name)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from admitter.importers.dispatch import dispatch
-from admitter.importers.elastic import QUOTAS, ElasticImporter
+from admitter.importers.elastic import QUOTAS, ElasticImporter, gpu_memory, scheduler
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Source, Translation
 
@@ -24,20 +24,18 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         **elastic.jobs.handlers(),
         **{(GROUP, kind): elastic.quota for kind in QUOTAS},
         (CONFIGURATION, "OperatorConfig"): _configuration,
+        ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler,
         ("", ""): _values,
     }
     dispatch(documents, into, handlers)
 
 
 def _configuration(source: Source) -> None:
-    _gpu_memory(source, "nvidiaGpuResourceMemoryGB")
+    """The configuration of one of its programs."""
+    gpu_memory(source, "nvidiaGpuResourceMemoryGB")
 
 
 def _values(source: Source) -> None:
-    _gpu_memory(source, "global.nvidiaGpuResourceMemoryGB")
-
-
-def _gpu_memory(source: Source, path: str) -> None:
-    memory = source.number(path, 0)
-    if memory:
-        source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")
+    """What its chart is installed with; older charts have no global section."""
+    for path in ("global.nvidiaGpuResourceMemoryGB", "nvidiaGpuResourceMemoryGB"):
+        gpu_memory(source, path)

@@ -91,7 +91,9 @@ async def from_cluster(transport: Transport, collections: Iterable[Collection]) 
 def document(place: str, raw: Json) -> Document:
     """An object that was found somewhere; keys are texts from here on."""
     texts = _with_text_keys(raw)
-    return Document(title(texts, place), texts)
+    name = title(texts, place)
+    kind = texts.get("kind")
+    return Document(f"{kind} of {place}" if kind and name == place else name, texts)
 
 
 async def _read(transport: Transport, path: str, labels: str) -> list[Document]:

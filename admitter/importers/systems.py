@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.importers import nos, volcano, yunikorn
+from admitter.importers import kueue, nos, scheduler_plugins, volcano, yunikorn
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Translation
 
@@ -13,9 +13,11 @@ from admitter.importers.translation import Translation
 class SystemName(StrEnum):
     """What the systems are called in commands."""
 
+    KUEUE = "kueue"
     NOS = "nos"
-    YUNIKORN = "yunikorn"
+    SCHEDULER_PLUGINS = "scheduler-plugins"
     VOLCANO = "volcano"
+    YUNIKORN = "yunikorn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,9 @@ class System:
 
 
 SYSTEMS: Final[Mapping[SystemName, System]] = {
+    SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate),
     SystemName.NOS: System(nos.COLLECTIONS, nos.translate),
-    SystemName.YUNIKORN: System(yunikorn.COLLECTIONS, yunikorn.translate),
+    SystemName.SCHEDULER_PLUGINS: System(scheduler_plugins.COLLECTIONS, scheduler_plugins.translate),
     SystemName.VOLCANO: System(volcano.COLLECTIONS, volcano.translate),
+    SystemName.YUNIKORN: System(yunikorn.COLLECTIONS, yunikorn.translate),
 }

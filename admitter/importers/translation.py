@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from admitter.api.base import problems
 from admitter.api.kinds import KINDS
+from admitter.api.shapes import shape_problem
 from admitter.documents import title
 from admitter.names import API_VERSION
 
@@ -92,11 +93,9 @@ class Translation:
             origin: the title of the object that it was made of.
         """
         made = title(manifest, "")
-        kind = OWN.get(manifest["kind"]) if manifest["apiVersion"] == API_VERSION else None
         if _key(manifest) in self._made:
             self.find(origin, "", Outcome.REFUSED, f"there is a {made} already: the first one counts")
-        elif kind is not None and (found := problems(kind, manifest)):
-            words = "; ".join(map(str, found))
+        elif words := _problem(manifest):
             self.find(origin, "", Outcome.REFUSED, f"would become an invalid {made}: {words}")
         else:
             self.manifests.append(manifest)
@@ -106,6 +105,13 @@ class Translation:
         """The manifests, those first that others need, otherwise as they came."""
         ranks = {kind: rank for rank, kind in enumerate(APPLY_ORDER)}
         return sorted(self.manifests, key=lambda m: ranks.get(m["kind"], ranks[""]))
+
+
+def _problem(manifest: Json) -> str | None:
+    """Why nobody would take a manifest; None if it is good."""
+    if manifest["apiVersion"] == API_VERSION:
+        return "; ".join(map(str, problems(OWN[manifest["kind"]], manifest))) or None
+    return shape_problem(manifest)
 
 
 def _key(manifest: Json) -> tuple[str, ...]:
@@ -202,6 +208,8 @@ class Source:
     def _typed(self, path: str, default: T, words: str) -> T:
         found = self.value(path)
         if type(found) is type(default):
+            if isinstance(found, dict | list | str) and not found:
+                self.ignored(path)  # who reads it knows it, and it says nothing
             return found
         if found is not None and not self.known(path):
             self.refused(path, f"must be {words}")

@@ -56,8 +56,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     """
     importer = _Importer(into)
     ranked = sorted(documents, key=lambda d: _ORDER.index(d.kind) if d.kind in _ORDER else len(_ORDER))
-    dispatch(ranked, into, importer.handlers())
-    importer.finish()
+    dispatch(ranked, into, importer.handlers(), importer.finish)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         into: what is being made.
     """
     importer = _Importer(documents, into)
-    dispatch(sorted(documents, key=_rank), into, importer.handlers())
-    importer.finish()
+    dispatch(sorted(documents, key=_rank), into, importer.handlers(), importer.finish)
 
 
 def _rank(document: Document) -> int:

@@ -11,6 +11,8 @@ from admitter.importers.yunikorn_placement import LABELS
 from admitter.importers.yunikorn_queues import Place, Tree
 from admitter.names import API_VERSION, ROOT_COHORT
 
+SCHEDULER: Final = "yunikorn"
+
 _APPLICATIONS: Final = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector")
 _GANG: Final = (
     "yunikorn.apache.org/task-groups",
@@ -50,7 +52,7 @@ class WorkloadReader:
         self._tree, self._configured, self._by_label, self._creates = tree, True, by_label, creates
 
     def queue(self, source: Source, template: str) -> str | None:
-        """The LocalQueue of an object with pods; None if the placement finds it.
+        """The LocalQueue of an object with pods; empty if the placement finds it, None if nobody does.
 
         Args:
             source: the object.
@@ -61,11 +63,12 @@ class WorkloadReader:
         self._account_for_application(source, metadata)
         named = self._named(source, metadata)
         if named is None:
-            return None
+            scheduler = source.value(f"{template}.spec.schedulerName".lstrip("."))
+            return "" if self._configured or scheduler == SCHEDULER else None
         place, path = named
         if not self._by_label:
             source.approximated(place, "the placement rules do not ask for it: the PlacementPolicy decides")
-            return None
+            return ""
         name = self._cluster_queue(source, place, path.lower().removeprefix(f"{ROOT_COHORT}."))
         self._local_queue(source, name)
         return name

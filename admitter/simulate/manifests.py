@@ -7,10 +7,10 @@ from typing import Any, Final
 from admitter.api.base import Resource, problems
 from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.api.kinds import KINDS
+from admitter.api.shapes import shape_problem
 from admitter.controllers.views import seconds
 from admitter.documents import documents, title
 from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
-from admitter.simulate.shapes import shape_problem
 
 Json = dict[str, Any]
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from admitter.importers.translation import Outcome
-from tests.importers.trial import account, imported, made, words
+from tests.importers.importing import imported
+from tests.importers.trial import account, by_name, words
 
 EVERYBODY = ("Group", "system:authenticated")
 
@@ -31,7 +32,7 @@ def granted(text: str, *more: str) -> dict[str, set[tuple[str, str]]]:
     """Who may submit, by the names of LocalQueues; `*` stands for all."""
     into = imported("yunikorn", text, *more)
     roles: dict[str, Any] = {}
-    for name, role in made(into, "ClusterRole").items():
+    for name, role in by_name(into, "ClusterRole").items():
         (rule,) = role["rules"]
         assert (rule["apiGroups"], rule["resources"], rule["verbs"]) == (
             ["admitter.dev"],
@@ -39,7 +40,7 @@ def granted(text: str, *more: str) -> dict[str, set[tuple[str, str]]]:
             ["submit"],
         )
         roles[name] = ",".join(rule.get("resourceNames", ["*"]))
-    bindings = made(into, "ClusterRoleBinding").values()
+    bindings = by_name(into, "ClusterRoleBinding").values()
     assert [binding["roleRef"]["name"] for binding in bindings] == list(roles)
     return {
         roles[binding["roleRef"]["name"]]: {(each["kind"], each["name"]) for each in binding["subjects"]}

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from admitter.importers.translation import Json, Outcome, Translation
-from tests.importers.trial import account, imported, invalid, made, specs, words
+from tests.importers.importing import imported
+from tests.importers.trial import account, by_name, specs, words
 
 TRANSLATED, APPROXIMATED, REFUSED = Outcome
 
@@ -24,7 +25,6 @@ def rules(
 
 def placed(text: str) -> list[Json]:
     into = imported("yunikorn", text)
-    assert invalid(into) == []
     policies = specs(into, "PlacementPolicy")
     return policies["yunikorn"]["rules"] if policies else []
 
@@ -91,7 +91,6 @@ def test_without_rules_the_label_names_the_queue() -> None:
         ({"name": "tag", "value": "colour"}, "no tag colour"),
         ({"name": "tag"}, "without a value"),
         ({"name": "dice"}, "none that is known"),
-        ({}, "not known"),
         ({"name": "fixed", "value": "nowhere"}, "there is no queue nowhere"),
         ({"name": "fixed", "value": "c"}, "queues below it"),
         ({"name": "fixed", "value": "x.y", "create": True, "parent": {"name": "user"}}, "no fixed one"),
@@ -101,7 +100,7 @@ def test_without_rules_the_label_names_the_queue() -> None:
         ({**TAG, "parent": {**ANNOTATION, "parent": {"name": "user"}}}, "the parent is a Cohort by name"),
         ({**TAG, "parent": {"name": "fixed", "value": "a", "filter": {"users": ["x"]}}}, "filter"),
     ],
-    ids=["users", "a pattern of groups", "another tag", "no tag", "an unknown rule", "nothing", "no queue",
+    ids=["users", "a pattern of groups", "another tag", "no tag", "an unknown rule", "no queue",
          "an inner queue", "below the user", "a user's queue above", "no such parent", "a leaf above",
          "parents of parents", "a filter above"],
 )  # fmt: skip
@@ -164,7 +163,7 @@ def annotated(**annotations: str) -> tuple[Json, Translation]:
     names = {f"yunikorn.apache.org/{key.replace('_', '.')}": each for key, each in annotations.items()}
     namespace = {**NAMESPACE, "metadata": {"name": "finance", "annotations": names}}
     into = imported("yunikorn", yaml.safe_dump(namespace))
-    return made(into, "Namespace")["finance"]["metadata"]["annotations"], into
+    return by_name(into, "Namespace")["finance"]["metadata"]["annotations"], into
 
 
 def test_a_namespaces_quota_and_parent_get_our_names() -> None:
@@ -218,14 +217,14 @@ def test_a_pod_becomes_a_job_that_waits_in_the_queue_that_its_label_names(
     metadata: Json, queue: str | None
 ) -> None:
     into = imported("yunikorn", rules({"name": "provided"}), pod(**metadata))
-    labels = made(into, "Job")["work"]["metadata"].get("labels", {})
+    labels = by_name(into, "Job")["work"]["metadata"].get("labels", {})
     assert labels.get("admitter.dev/queue-name") == queue
     assert specs(into, "LocalQueue") == ({queue: {"clusterQueue": queue}} if queue else {})
 
 
 def test_where_no_rule_asks_for_the_label_the_placement_decides() -> None:
     into = imported("yunikorn", rules(TAG), pod(labels={LEGACY: "root.b"}))
-    assert "admitter.dev/queue-name" not in made(into, "Job")["work"]["metadata"].get("labels", {})
+    assert "admitter.dev/queue-name" not in by_name(into, "Job")["work"]["metadata"].get("labels", {})
     assert account(into)["metadata.labels.queue"] is APPROXIMATED
 
 
@@ -248,7 +247,7 @@ def test_pods_of_one_application_are_jobs_of_their_own_which_is_told() -> None:
     into = imported(
         "yunikorn", rules({"name": "provided"}), pod("first", **metadata), pod("second", **metadata)
     )
-    assert set(made(into, "Job")) == {"first", "second"}
+    assert set(by_name(into, "Job")) == {"first", "second"}
     assert list(specs(into, "LocalQueue")) == ["b"]
     assert account(into)["metadata.labels.applicationId"] is APPROXIMATED
 
@@ -259,8 +258,17 @@ def test_gangs_of_an_application_are_refused() -> None:
 
 
 def test_a_pod_that_a_server_would_have_named_gets_a_name() -> None:
-    spec = {"containers": [{"name": "main", "image": "work"}]}
+    spec = {"schedulerName": "yunikorn", "containers": [{"name": "main", "image": "work"}]}
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "work-"}, "spec": spec}
     into = imported("yunikorn", yaml.safe_dump(raw))
-    assert list(made(into, "Job")) == ["work"]
+    assert list(by_name(into, "Job")) == ["work"]
     assert account(into)["metadata.generateName"] is APPROXIMATED
+
+
+def test_a_pod_of_another_scheduler_stays_what_it_is_where_nothing_is_configured() -> None:
+    spec = {"containers": [{"name": "main", "image": "work"}]}
+    into = imported(
+        "yunikorn",
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": spec}),
+    )
+    assert list(by_name(into, "Pod")) == ["other"]

@@ -1,41 +1,31 @@
-"""Imports texts as a user would files, and looks up what came of them."""
+"""What came of an import, looked up and tried out."""
 
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from admitter.api.base import problems
-from admitter.documents import parsed
 from admitter.importers.reading import document
-from admitter.importers.systems import SYSTEMS, SystemName
-from admitter.importers.translation import OWN, Json, Outcome, Translation
-from admitter.names import API_VERSION
+from admitter.importers.translation import Json, Outcome, Translation
 from tests.cluster.objects import job
+from tests.importers.importing import translation
 from tests.simulate.test_simulate import simulate
 
-ODD_VALUES = (5, -1, True, "x", "", [], {}, [5], ["x", {}], {"x": 5}, {"x": {"y": []}})
-
-
-def imported(system: str, *texts: str) -> Translation:
-    """What comes of some documents of a system."""
-    return translated(system, [raw for text in texts for _, raw in parsed("input", text)])
+ODD_VALUES: tuple[Any, ...] = (5, -1, True, "x", "", [], {}, [5], ["x", {}], {"x": 5}, {"x": {"y": []}})
 
 
 def translated(system: str, raws: list[Any]) -> Translation:
-    into = Translation()
-    documents = [document("input", raw) for raw in raws]
-    SYSTEMS[SystemName(system)].translate(documents, into)
-    return into
+    """What becomes of some objects; all of it is valid."""
+    return translation(system, [document("text", raw) for raw in raws])
 
 
-def made(into: Translation, kind: str) -> dict[str, Json]:
+def by_name(into: Translation, kind: str) -> dict[str, Json]:
     """The manifests of a kind by their names."""
     return {each["metadata"]["name"]: each for each in into.manifests if each["kind"] == kind}
 
 
 def specs(into: Translation, kind: str) -> dict[str, Json]:
-    return {name: each["spec"] for name, each in made(into, kind).items()}
+    return {name: each["spec"] for name, each in by_name(into, kind).items()}
 
 
 def quotas(spec: Json) -> dict[str, Json]:
@@ -57,12 +47,6 @@ def account(into: Translation) -> dict[str, Outcome]:
 def words(into: Translation, field: str) -> str:
     """What the report says of a field."""
     return "; ".join(finding.words for finding in into.findings if finding.field == field)
-
-
-def invalid(into: Translation) -> list[str]:
-    """What is wrong with Admitter's own manifests."""
-    own = [each for each in into.manifests if each["apiVersion"] == API_VERSION]
-    return [str(problem) for each in own for problem in problems(OWN[each["kind"]], each)]
 
 
 def with_odd_values(raws: list[Any], each: int = 2) -> Iterator[tuple[str, list[Any]]]:
