@@ -222,7 +222,7 @@ class _Importer:
         if strategy in _STRATEGIES:
             node.spec["queueingStrategy"] = _STRATEGIES[strategy]
             source.translated("spec.dequeueStrategy", f"queueingStrategy: {_STRATEGIES[strategy]}")
-        if source.value("status.state") in {"Closed", "Closing"}:
+        if source.value("status.state") in ("Closed", "Closing"):
             node.spec["stopPolicy"] = "Hold"
             source.approximated("status.state", "stopPolicy: Hold: new Jobs wait, where Volcano refuses them")
 

@@ -21,6 +21,10 @@ DEFAULT_QUEUE: Final = "default"
 
 _QUEUE: Final = "scheduling.volcano.sh/queue-name"
 _GROUP: Final = "scheduling.k8s.io/group-name"
+_OVER: Final = ("Completed", "Failed", "Terminated", "Aborted")
+_UNDER_WAY: Final = ("Running", "Restarting", "Completing")
+"""Phases of a Job."""
+
 _GROUP_FIELDS: Final = {
     "minMember": "all pods of each Job are admitted together, but not the Jobs of several objects",
     "minTaskMember": "all pods of each Job are admitted together, but not the Jobs of several objects",
@@ -137,10 +141,10 @@ class VolcanoJobImporter:
     def job(self, source: Source) -> None:
         """One Job if there is one task, else one a task: these are admitted one by one."""
         phase = source.value("status.state.phase")
-        if phase in {"Completed", "Failed", "Terminated", "Aborted"}:
+        if phase in _OVER:
             source.translated("", "has finished: nothing is left to queue")
             return
-        if phase in {"Running", "Restarting", "Completing"}:
+        if phase in _UNDER_WAY:
             source.refused("", "runs already: what another system has admitted can't be taken over")
             return
         tasks = source.items("spec.tasks")
@@ -217,8 +221,9 @@ class VolcanoJobImporter:
         self._finder.count(source, f"{place}.template.spec")
         template = deepcopy(source.mapping(f"{place}.template"))
         priority = source.text("spec.priorityClassName")
-        if priority:
-            template.setdefault("spec", {}).setdefault("priorityClassName", priority)
+        pod = template.get("spec")
+        if priority and isinstance(pod, dict):
+            pod.setdefault("priorityClassName", priority)
             if not source.known("spec.priorityClassName"):
                 source.translated("spec.priorityClassName", "of the pods")
         if source.value(f"{place}.maxRetry") is not None:

@@ -62,6 +62,13 @@ metadata: {name: pod, namespace: finance, labels: {applicationId: a, queue: root
 spec:
   schedulerName: yunikorn
   containers: [{name: main, image: work, resources: {requests: {cpu: 1, example.com/card: 2}}}]
+status: {phase: Pending}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: job}
+spec: {template: {metadata: {labels: {queue: root.production}}, spec: {containers: [{name: main}]}}}
+status: {conditions: [{type: Suspended, status: "True"}]}
 """
 
 
