@@ -1,6 +1,6 @@
 """Kueue's own configuration: what of it is policy, and what becomes of that."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from admitter.documents import ManifestError, parsed
@@ -50,18 +50,25 @@ def unpacked(documents: Iterable[Document], into: Translation) -> list[Document]
     """The same documents, where a ConfigMap with Kueue's configuration in it gives way to that."""
     found: list[Document] = []
     for each in documents:
-        data = each.raw.get("data") if (each.group, each.kind) == ("", "ConfigMap") else None
-        inner: list[Document] = []
-        for key, text in data.items() if isinstance(data, dict) else ():
-            place = f"{each.name}: {key}"
-            try:
-                raws = [raw for _, raw in parsed(place, str(text)) if isinstance(raw, dict)]
-            except ManifestError as error:
-                into.find(each.name, below("data", key), Outcome.REFUSED, str(error))
-                continue
-            inner += [Document(place, document(place, raw).raw) for raw in raws if _is_configuration(raw)]
+        is_map = (each.group, each.kind) == ("", "ConfigMap")
+        inner = list(_inside(each, into)) if is_map else []
         found += inner or [each]
     return found
+
+
+def _inside(config_map: Document, into: Translation) -> Iterator[Document]:
+    """The configuration in a ConfigMap; what else is in it is refused."""
+    data = config_map.raw.get("data")
+    for key, text in data.items() if isinstance(data, dict) else ():
+        place = f"{config_map.name}: {key}"
+        words = "not known to the importer"
+        try:
+            raws = [raw for _, raw in parsed(place, str(text)) if _is_configuration(raw)]
+        except ManifestError as error:
+            raws, words = [], str(error)
+        if not raws:
+            into.find(config_map.name, below("data", key), Outcome.REFUSED, words)
+        yield from (document(place, raw) for raw in raws)
 
 
 def enables_fair_sharing(documents: Iterable[Document]) -> bool:
@@ -103,8 +110,9 @@ def _fair_sharing(source: Source) -> None:
         if source.mapping("fairSharing"):
             source.translated("fairSharing", "is not enabled")
         return
-    words = "fairSharing.enabled of each Cohort at the top of a tree"
-    source.translated("fairSharing.enable", words)
+    path = "fairSharing.enable" if source.mapping("fairSharing") else "fairSharing"
+    if source.value(path) is not None:
+        source.translated(path, "fairSharing.enabled of each Cohort at the top of a tree")
     if source.value("fairSharing.preemptionStrategies") is not None:
         strategy = "there is one strategy, which compares shares as they are after the eviction"
         source.approximated("fairSharing.preemptionStrategies", strategy)
