@@ -29,14 +29,9 @@ def vcjob(*tasks: Json, status: Json | None = None, **spec: Any) -> str:
     return "---\n" + yaml.safe_dump(raw)
 
 
-def pod(kind: str = "Pod", annotations: Json | None = None, **spec: Any) -> str:
-    raw = {
-        "apiVersion": "v1",
-        "kind": kind,
-        "metadata": {"name": "p", "namespace": "ns"},
-        "spec": {**POD, **spec},
-    }
-    raw["metadata"] |= {"annotations": annotations} if annotations else {}
+def pod(annotations: Json | None = None, **spec: Any) -> str:
+    metadata = {"name": "p", "namespace": "ns", "annotations": annotations or {}}
+    raw = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**POD, **spec}}
     return "---\n" + yaml.safe_dump(raw)
 
 
