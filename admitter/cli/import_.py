@@ -37,7 +37,9 @@ class Report(StrEnum):
 
 
 def import_(  # noqa: PLR0913  # each is an option of the command
-    system: Annotated[SystemName, typer.Argument(help="The system that the manifests are of.")],
+    system: Annotated[
+        SystemName, typer.Argument(help=f"Whose manifests: {', '.join(SystemName)}.", metavar="SYSTEM")
+    ],
     paths: Annotated[
         list[str] | None,
         typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
@@ -74,6 +76,8 @@ def import_(  # noqa: PLR0913  # each is an option of the command
     """
     if not paths and not live:
         raise typer.BadParameter("give files or folders, - for standard input, or --from-cluster")
+    if (kubeconfig or context) and not live:
+        raise typer.BadParameter("a cluster is only read with --from-cluster")
     into = Translation()
     try:
         documents = from_paths(paths or [], into)

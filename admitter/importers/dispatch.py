@@ -18,7 +18,7 @@ PLAIN: Final = {
 }
 """Kinds of Kubernetes itself that count here as they do anywhere."""
 
-_WRITTEN_BY_SERVERS: Final = (
+WRITTEN_BY_SERVERS: Final = (
     "apiVersion",
     "kind",
     "status",
@@ -53,15 +53,17 @@ def dispatch(
     """
     sources = [Source(document.raw, document.name, into) for document in documents]
     for source in sources:
-        for path in _WRITTEN_BY_SERVERS:
+        version, kind = source.text("apiVersion"), source.text("kind")
+        for path in WRITTEN_BY_SERVERS:
             source.ignored(path)
-        version, kind = str(source.value("apiVersion") or ""), str(source.value("kind") or "")
         key = (version.rpartition("/")[0], kind)
         handler = handlers.get(key, copied if key in PLAIN else None)
-        if handler is not None:
+        if kind and not version:
+            source.refused("", "apiVersion: is missing")
+        elif handler is not None:
             handler(source)
         elif kind:
-            source.refused("", f"{version} {kind} is not known to the importer".strip())
+            source.refused("", f"{version} {kind} is not known to the importer")
         else:
             source.refused("", "is no Kubernetes object: it has no kind")
     finish()
@@ -73,8 +75,11 @@ def copied(source: Source) -> None:
     """Take an object over as it is, without what an API server wrote into it."""
     manifest = deepcopy(source.raw)
     manifest.pop("status", None)
+    source.text("metadata.namespace")
     if not isinstance(manifest.get("metadata"), dict) or not source.text("metadata.name"):
         source.refused("", "metadata.name: is missing")
+        return
+    if source.known("metadata.namespace"):
         return
     manifest["metadata"] = {
         key: each for key, each in manifest["metadata"].items() if not source.known(below("metadata", key))

@@ -122,7 +122,8 @@ class JobImporter:
         self._disown(source, "spec.template")
         words = f"becomes a Job of {replicas} {'pod' if replicas == 1 else 'pods'}, admitted together"
         source.approximated("spec.replicas", f"{words}; a Job ends when its pods do")
-        source.ignored("spec.selector")
+        if source.value("spec.selector") is not None:
+            source.translated("spec.selector", "not needed: a Job knows its pods")
         source.translated("spec.template", "taken over as it is, but for what follows")
         template = deepcopy(source.mapping("spec.template"))
         self._add(source, queue, {"parallelism": replicas, "completions": replicas, "template": template})

@@ -198,7 +198,8 @@ class _QueueImporter:
             kept = {key: each for key, each in taint.items() if key in {"key", "value", "effect"}}
             for key in kept:
                 source.translated(f"{at}.{key}", "a taint of its nodes")
-            source.ignored(f"{at}.timeAdded")
+            if "timeAdded" in taint:
+                source.translated(f"{at}.timeAdded", "not needed: it was written by a server")
             yield kept
 
 

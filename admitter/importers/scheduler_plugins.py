@@ -28,7 +28,9 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
 
 def _pod_group(source: Source) -> None:
     """A group is what a Job is here anyway."""
-    source.ignored("metadata")
+    for key in ("name", "namespace", "labels", "annotations"):
+        if source.value(f"metadata.{key}") is not None:
+            source.approximated(f"metadata.{key}", "no group is needed")
     for key in ("minMember", "minResources"):
         if source.value(f"spec.{key}") is not None:
             source.approximated(

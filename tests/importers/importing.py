@@ -37,7 +37,7 @@ def translation(system: str, given: list[Document]) -> Translation:
 
 def wrong(manifest: Json) -> Any:
     """What is wrong with a manifest that was made, as the API server or the simulator would say."""
-    own = OWN.get(manifest["kind"]) if manifest["apiVersion"].startswith("admitter.dev/") else None
+    own = OWN.get(manifest["kind"]) if str(manifest["apiVersion"]).startswith("admitter.dev/") else None
     return problems(own, manifest) if own is not None else shape_problem(manifest)
 
 
