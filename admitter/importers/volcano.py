@@ -165,8 +165,8 @@ class _Importer:
         for key, why in _REFUSED.items():
             if source.value(f"spec.{key}"):
                 source.refused(f"spec.{key}", why)
-            else:
-                source.ignored(f"spec.{key}")
+            elif source.value(f"spec.{key}") is not None:
+                source.translated(f"spec.{key}", "as without it")
 
     def _quota(self, source: Source, node: Node) -> None:
         node.most = quantities(source, "spec.capability")

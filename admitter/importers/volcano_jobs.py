@@ -158,7 +158,8 @@ class VolcanoJobImporter:
         for place in tasks:
             self._task(source, place, queue, deepcopy(common), alone=len(tasks) == 1)
         for part in ("name", "namespace", "labels", "annotations"):
-            source.ignored(f"metadata.{part}")  # each task's Job accounts for them
+            if source.value(f"metadata.{part}"):
+                source.translated(f"metadata.{part}", "of the Job, or of each task's Job: see there")
 
     def _common(self, source: Source, tasks: list[str]) -> Json:
         """What is the same in the Jobs of all tasks."""
@@ -247,7 +248,8 @@ class VolcanoJobImporter:
 
     def _account_for_task(self, source: Source, place: str, made: str, replicas: int, *, alone: bool) -> None:
         words = f"Job {made} of {replicas} {'pod' if replicas == 1 else 'pods'}"
-        source.ignored(f"{place}.template")  # the Job that is made of it accounts for it
+        if source.value(f"{place}.template") is not None:
+            source.translated(f"{place}.template", f"of Job {made}: see there")
         fields = [
             f"{place}.{key}" for key in ("name", "replicas") if source.value(f"{place}.{key}") is not None
         ]

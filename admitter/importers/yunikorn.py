@@ -169,7 +169,8 @@ class _Importer:
                 self._never = [*names, *self._never[1:]]
 
     def _configuration(self, source: Source) -> None:
-        source.ignored("checksum")
+        if source.value("checksum") is not None:
+            source.translated("checksum", "nothing checks it")
         for place in source.items("partitions"):
             name = source.text(f"{place}.name") or "default"
             if name != "default":

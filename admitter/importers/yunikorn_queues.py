@@ -168,10 +168,8 @@ class QueueReader:
 
     def _missing_fields(self, place: str) -> None:
         for name, why in NO_FIELDS.items():
-            if self._source.value(f"{place}.{name}"):
+            if self._source.value(f"{place}.{name}") is not None:
                 self._source.refused(f"{place}.{name}", why)
-            else:
-                self._source.ignored(f"{place}.{name}")
 
     def _quota(self, place: str, node: Node) -> None:
         source, path = self._source, f"{place}.resources"

@@ -1,22 +1,10 @@
 """What came of an import, looked up and tried out."""
 
-from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
-from typing import Any
 
-from admitter.importers.reading import document
 from admitter.importers.translation import Json, Outcome, Translation
 from tests.cluster.objects import job
-from tests.importers.importing import translation
 from tests.simulate.test_simulate import simulate
-
-ODD_VALUES: tuple[Any, ...] = (5, -1, True, "x", "", [], {}, [5], ["x", {}], {"x": 5}, {"x": {"y": []}})
-
-
-def translated(system: str, raws: list[Any]) -> Translation:
-    """What becomes of some objects; all of it is valid."""
-    return translation(system, [document("text", raw) for raw in raws])
 
 
 def by_name(into: Translation, kind: str) -> dict[str, Json]:
@@ -47,29 +35,6 @@ def account(into: Translation) -> dict[str, Outcome]:
 def words(into: Translation, field: str) -> str:
     """What the report says of a field."""
     return "; ".join(finding.words for finding in into.findings if finding.field == field)
-
-
-def with_odd_values(raws: list[Any], each: int = 2) -> Iterator[tuple[str, list[Any]]]:
-    """Some documents again and again, each time with something odd in one place; so many each place."""
-    places = [path for index, raw in enumerate(raws) for path in _places(raw, (index,))]
-    for number, path in enumerate(places):
-        for step in range(each):
-            odd = ODD_VALUES[(number * each + step) % len(ODD_VALUES)]
-            changed = deepcopy(raws)
-            at: Any = changed
-            for part in path[:-1]:
-                at = at[part]
-            at[path[-1]] = deepcopy(odd)
-            yield f"{path}: {odd!r}", changed
-
-
-def _places(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Where something is in a document, but for its kind and its version."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in inside:
-        if key not in {"apiVersion", "kind"}:
-            yield (*path, key)
-            yield from _places(each, (*path, key))
 
 
 def node(name: str, **allocatable: str) -> Json:
