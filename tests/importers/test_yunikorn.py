@@ -61,13 +61,16 @@ kind: Pod
 metadata: {name: pod, namespace: finance, labels: {applicationId: a, queue: root.new}}
 spec:
   schedulerName: yunikorn
-  containers: [{name: main, image: work, resources: {requests: {cpu: 1, example.com/card: 2}}}]
+  containers: [{name: main, image: work, resources: {requests: {cpu: 1}, limits: {example.com/card: 2}}}]
 status: {phase: Pending}
 ---
 apiVersion: batch/v1
 kind: Job
 metadata: {name: job}
-spec: {template: {metadata: {labels: {queue: root.production}}, spec: {containers: [{name: main}]}}}
+spec:
+  template:
+    metadata: {labels: {queue: root.production}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: work}]}
 status: {conditions: [{type: Suspended, status: "True"}]}
 """
 
