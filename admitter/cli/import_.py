@@ -100,6 +100,7 @@ async def _read(system: SystemName, kubeconfig: Path | None, context: str | None
 def _write(manifests: list[Json], output: Path | None) -> None:
     if output is None:
         _dump(manifests, sys.stdout)
+        sys.stdout.flush()  # before the report, where both go to one place
         return
     files = {output: manifests}
     if output.is_dir():

@@ -45,13 +45,13 @@ def dispatch(
     """Let each object be translated by who understands its kind, and account for what is left of it.
 
     Args:
-        documents: the objects, in order.
+        documents: the objects. Older ones come first, as they do in queues; those without an age come last.
         into: what is being made.
         handlers: by group and kind, such as `("batch", "Job")`; both are empty for a document that is no
             Kubernetes object. Kinds in `PLAIN` need none; all others without one are refused.
         finish: what is left to do when all objects are known.
     """
-    sources = [Source(document.raw, document.name, into) for document in documents]
+    sources = [Source(document.raw, document.name, into) for document in sorted(documents, key=_age)]
     for source in sources:
         version, kind = source.text("apiVersion"), source.text("kind")
         for path in WRITTEN_BY_SERVERS:
@@ -71,15 +71,22 @@ def dispatch(
         source.close()
 
 
+def _age(document: Document) -> tuple[bool, str]:
+    meta = document.raw.get("metadata")
+    created = meta.get("creationTimestamp") if isinstance(meta, dict) else None
+    return (False, created) if isinstance(created, str) else (True, "")
+
+
 def copied(source: Source) -> None:
     """Take an object over as it is, without what an API server wrote into it."""
     manifest = deepcopy(source.raw)
     manifest.pop("status", None)
-    source.text("metadata.namespace")
+    namespace = source.value("metadata.namespace")
     if not isinstance(manifest.get("metadata"), dict) or not source.text("metadata.name"):
         source.refused("", "metadata.name: is missing")
         return
-    if source.known("metadata.namespace"):
+    if namespace is not None and not isinstance(namespace, str):
+        source.refused("metadata.namespace", "must be a text")
         return
     manifest["metadata"] = {
         key: each for key, each in manifest["metadata"].items() if not source.known(below("metadata", key))

@@ -8,7 +8,7 @@ from admitter.importers.dispatch import metadata
 from admitter.importers.jobs import DEFAULT_SCHEDULER, JobImporter
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, Source, below
+from admitter.importers.translation import Json, Source, below, exact
 from admitter.names import API_VERSION, CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
 
 QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
@@ -58,7 +58,7 @@ class ElasticImporter:
         limits = {}
         for resource, quantity in source.mapping(path).items():
             own = own_name(resource)
-            limits[own] = quantity
+            limits[own] = exact(quantity)
             source.translated(below(path, resource), "the same" if own == resource else f"as {own}")
         return limits
 

@@ -6,12 +6,12 @@ which is admitted as a whole.
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from admitter.importers.dispatch import Handler, belongs, copied, metadata
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, Source, below
+from admitter.importers.translation import Json, Outcome, Source, Translation, below
 from admitter.names import QUEUE_LABEL
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -28,7 +28,8 @@ _ROLLOUT: Final = (
     "persistentVolumeClaimRetentionPolicy",
     "ordinals",
 )
-_WRITTEN_BY_JOBS: Final = (
+_WRITTEN: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
     "controller-uid",
     "batch.kubernetes.io/controller-uid",
     "job-name",
@@ -63,6 +64,7 @@ class JobImporter:
         """Who understands which kind."""
         return {
             ("batch", "Job"): self.job,
+            ("batch", "CronJob"): self.cron_job,
             ("", "Pod"): self.pod,
             ("apps", "Deployment"): self.replicated,
             ("apps", "ReplicaSet"): self.replicated,
@@ -83,6 +85,41 @@ class JobImporter:
             spec = {key: deepcopy(each) for key, each in source.mapping("spec").items() if key not in skipped}
             source.translated("spec", "taken over as it is")
             self._add(source, queue, spec)
+
+    def cron_job(self, source: Source) -> None:
+        """A CronJob stays one, and the Jobs that it makes wait in their queue."""
+        at = "spec.jobTemplate"
+        own = {key: source.text(f"metadata.{key}") for key in ("name", "namespace")}
+        raw = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {**source.mapping(f"{at}.metadata"), **own},
+            "spec": source.mapping(f"{at}.spec"),
+        }
+        inner = Source(raw, source.title, Translation())
+        for key in ("apiVersion", "kind"):
+            inner.ignored(key)
+        replace(self, names=Names()).job(inner)
+        inner.close()
+        stays = bool(inner.into.manifests) and inner.known("")
+        for found in inner.into.findings:
+            if not stays or found.outcome is not Outcome.TRANSLATED:
+                outer = found.field in {"metadata.name", "metadata.namespace"}
+                path = found.field if outer else f"{at}.{found.field}".rstrip(".")
+                source.find(path, found.outcome, found.words)
+        if stays:
+            copied(source)
+        for job in [] if stays else inner.into.manifests:
+            marks = {key: each for key, each in job["metadata"].items() if key in {"labels", "annotations"}}
+            spec = {
+                **deepcopy(source.mapping("spec")),
+                "jobTemplate": {"metadata": marks, "spec": job["spec"]},
+            }
+            for key in sorted(spec.keys() - {"jobTemplate"}):
+                source.translated(f"spec.{key}", "taken over as it is")
+            meta = metadata(source, own["name"], self.foreign, own["namespace"])
+            cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
+            source.into.add(cron, source.title)
 
     def pod(self, source: Source) -> None:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
@@ -178,7 +215,7 @@ class JobImporter:
                 meta[part] = {
                     key: each
                     for key, each in kept.items()
-                    if key not in _WRITTEN_BY_JOBS and not belongs(key, self.foreign)
+                    if key not in _WRITTEN and not belongs(key, self.foreign)
                 }
                 if not meta[part]:
                     del meta[part]

@@ -16,6 +16,8 @@ VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
 PRIORITY: Final = f"{GROUP}/priority-class"
 DEADLINE: Final = f"{GROUP}/max-exec-time-seconds"
+_DEFAULTING: Final = (f"{GROUP}/v1beta2", f"{GROUP}/v1")
+"""Versions with which a LocalQueue called default is where Jobs wait that name none."""
 HIGHEST_PRIORITY: Final = 1_000_000_000
 """Of a PriorityClass that is not Kubernetes' own."""
 
@@ -115,6 +117,9 @@ class _QueueImporter:
             return
         if namespace:
             source.translated("metadata.namespace", namespace)
+        if name == "default" and source.text("apiVersion") in _DEFAULTING:
+            words = "Jobs without a label wait here in Kueue: a PlacementPolicy would see to that"
+            source.approximated("metadata.name", words)
         spec: Json = {"clusterQueue": queue}
         if source.value("spec.stopPolicy") is not None:
             spec["stopPolicy"] = source.value("spec.stopPolicy")

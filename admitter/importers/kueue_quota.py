@@ -8,7 +8,7 @@ from typing import Final
 from admitter.engine.amounts import InvalidQuantityError, to_amount, to_quantity
 from admitter.importers.dispatch import metadata
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, Source, Translation
+from admitter.importers.translation import Json, Source, Translation, exact
 from admitter.names import API_VERSION
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -154,7 +154,7 @@ class QuotaImporter:
             for place in source.items(f"{at}.flavors"):
                 flavor = self._names.take(source, f"{place}.name", "ResourceFlavor")
                 quota = source.mapping(f"{place}.quota")
-                given = {key: quota[key] for key in ("min", "max") if key in quota}
+                given = {key: exact(quota[key]) for key in ("min", "max") if key in quota}
                 for key in given:
                     source.translated(f"{place}.quota.{key}", "the same")
                 flavors.append({"name": flavor, "quota": given})
@@ -235,11 +235,11 @@ class QuotaImporter:
 
 def _quota(source: Source, at: str, resource: str) -> Json:
     """`nominalQuota` and its limits as `min`, `max` and `lendingLimit`."""
-    nominal = source.value(f"{at}.nominalQuota")
+    nominal = exact(source.value(f"{at}.nominalQuota"))
     quota: Json = {"min": 0 if nominal is None else nominal}
     if nominal is not None:
         source.translated(f"{at}.nominalQuota", f"min {nominal}")
-    borrowing = source.value(f"{at}.borrowingLimit")
+    borrowing = exact(source.value(f"{at}.borrowingLimit"))
     if borrowing is not None:
         try:
             amount = to_amount(resource, quota["min"]) + to_amount(resource, borrowing)
@@ -249,7 +249,7 @@ def _quota(source: Source, at: str, resource: str) -> Json:
         else:
             if source.text("kind") != "Cohort":
                 source.translated(f"{at}.borrowingLimit", f"max {quota['max']}: nominalQuota and the limit")
-    lending = source.value(f"{at}.lendingLimit")
+    lending = exact(source.value(f"{at}.lendingLimit"))
     if lending is not None:
         quota["lendingLimit"] = lending
         source.translated(f"{at}.lendingLimit", "the same")
@@ -292,7 +292,7 @@ def _fungibility(source: Source) -> Json:
 
 
 def _fair_sharing(source: Source) -> Json:
-    weight = source.value("spec.fairSharing.weight")
+    weight = exact(source.value("spec.fairSharing.weight"))
     if weight is None:
         return {}
     source.translated("spec.fairSharing.weight", "the same")

@@ -174,17 +174,22 @@ class Source:
         places = [f"{path}[{index}]" for index in range(len(self.sequence(path)))]
         return [place for place in places if self.mapping(place)]
 
+    def find(self, path: str, outcome: Outcome, words: str) -> None:
+        """Account for a field, and all below it."""
+        self._taken.add(_parts(path))
+        self.into.find(self.title, path, outcome, words)
+
     def translated(self, path: str, words: str) -> None:
         """A field, and all below it, means the same here; the words say into what."""
-        self._find(path, Outcome.TRANSLATED, words)
+        self.find(path, Outcome.TRANSLATED, words)
 
     def approximated(self, path: str, words: str) -> None:
         """A field comes close; the words say how it differs."""
-        self._find(path, Outcome.APPROXIMATED, words)
+        self.find(path, Outcome.APPROXIMATED, words)
 
     def refused(self, path: str, words: str) -> None:
         """Nothing here means a field; the words say why."""
-        self._find(path, Outcome.REFUSED, words)
+        self.find(path, Outcome.REFUSED, words)
 
     def ignored(self, path: str) -> None:
         """A field says nothing about quota or queues: what an API server wrote, such as `metadata.uid`."""
@@ -201,10 +206,6 @@ class Source:
             if not self.known(path):
                 self.refused(path, "not known to the importer")
 
-    def _find(self, path: str, outcome: Outcome, words: str) -> None:
-        self._taken.add(_parts(path))
-        self.into.find(self.title, path, outcome, words)
-
     def _typed(self, path: str, default: T, words: str) -> T:
         found = self.value(path)
         if type(found) is type(default):
@@ -214,6 +215,11 @@ class Source:
         if found is not None and not self.known(path):
             self.refused(path, f"must be {words}")
         return default
+
+
+def exact(quantity: object) -> Any:  # noqa: ANN401  # of any type, as it was given
+    """A quantity as Admitter takes it: a fraction is a text, though API servers take it as a number too."""
+    return str(quantity) if isinstance(quantity, float) else quantity
 
 
 def below(path: str, key: str) -> str:

@@ -60,6 +60,20 @@ RUNNING = """
           schedulerName: other-scheduler
           restartPolicy: Never
           containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]
+    ---
+    apiVersion: batch/v1
+    kind: CronJob
+    metadata: {name: nightly, namespace: a, annotations: {kueue.x-k8s.io/odd: x}}
+    spec:
+      schedule: "0 1 * * *"
+      jobTemplate:
+        metadata: {labels: {kueue.x-k8s.io/queue-name: main, app: x}}
+        spec:
+          template:
+            spec:
+              schedulerName: other-scheduler
+              restartPolicy: Never
+              containers: [{name: c, image: i}]
 """
 SCHEDULER = """
     apiVersion: kubescheduler.config.k8s.io/v1

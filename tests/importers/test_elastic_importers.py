@@ -8,6 +8,8 @@ from admitter.importers.translation import Outcome
 from tests.importers.importing import imported, made, outcomes, refusals, words
 from tests.simulate.test_simulate import simulate, states
 
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
 
 def memory(namespace: str, least: int) -> str:
     return f"""
@@ -27,7 +29,7 @@ def pod(namespace: str, name: str, minute: int, *, scheduler: str = "nos-schedul
       name: {name}
       namespace: {namespace}
       labels: {{nos.nebuly.com/capacity: over-quota, app: x}}
-      annotations: {{admitter.dev/simulated-at: {minute}m}}
+      annotations: {{admitter.dev/simulated-at: {minute}m, {APPLIED}: "{{}}"}}
     spec:
       schedulerName: {scheduler}
       restartPolicy: Never
@@ -91,7 +93,9 @@ def test_a_pod_of_nos_becomes_a_job_of_the_quota() -> None:
     into = imported("nos", memory("a", 40), pod("a", "p", 0, more="nodeName: n1"))
     job = made(into, "Job")
     assert job["metadata"]["labels"] == {"app": "x", "admitter.dev/queue-name": "elastic-quota"}
-    assert job["spec"]["template"]["metadata"]["labels"] == {"app": "x"}
+    annotations = {"admitter.dev/simulated-at": "0m"}
+    assert job["metadata"]["annotations"] == annotations
+    assert job["spec"]["template"]["metadata"] == {"labels": {"app": "x"}, "annotations": annotations}
     assert set(job["spec"]["template"]["spec"]) == {"restartPolicy", "containers"}
     assert (job["spec"]["parallelism"], job["spec"]["suspend"]) == (1, True)
     assert outcomes(into, "Pod a/p") == {

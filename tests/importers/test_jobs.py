@@ -136,3 +136,62 @@ def test_what_has_no_pods_or_no_name_is_refused_and_harms_no_other(text: str, sa
     into = imported("kueue", text, workload("Job", f"spec: {{template: {{{POD}}}}}", name="good"))
     assert made(into, "Job")["metadata"]["name"] == "good"
     assert any(says in why for why in refusals(into).values())
+
+
+def cron_job(labels: str = LABELS) -> str:
+    return f"""
+    apiVersion: batch/v1
+    kind: CronJob
+    metadata: {{name: nightly, namespace: a, labels: {{app: x}}}}
+    spec:
+      schedule: "0 1 * * *"
+      jobTemplate:
+        metadata: {{{labels}}}
+        spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: c, image: i}}]}}}}}}
+    """
+
+
+def test_the_jobs_of_a_cron_job_wait_in_their_queue() -> None:
+    into = imported("kueue", cron_job())
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    assert made(into, "CronJob") == {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "namespace": "a", "labels": {"app": "x"}},
+        "spec": {
+            "schedule": "0 1 * * *",
+            "jobTemplate": {
+                "metadata": {"labels": {"admitter.dev/queue-name": "main"}},
+                "spec": {"suspend": True, "template": template},
+            },
+        },
+    }
+    assert into.worst is Outcome.TRANSLATED
+    assert "spec.jobTemplate.metadata.labels[kueue.x-k8s.io/queue-name]" in outcomes(
+        into, "CronJob a/nightly"
+    )
+
+
+def test_a_cron_job_that_names_no_queue_stays_what_it_is() -> None:
+    into = imported(
+        "kueue", cron_job("labels: {app: y}").replace("spec: {template", "spec: {suspend: true, template")
+    )
+    assert outcomes(into, "CronJob a/nightly") == {"": "translated"}
+    assert made(into, "CronJob")["spec"]["jobTemplate"]["metadata"] == {"labels": {"app": "y"}}
+
+
+def test_a_cron_job_without_pods_is_refused() -> None:
+    text = cron_job().replace(
+        "{template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}", "{}"
+    )
+    into = imported("kueue", text)
+    assert into.manifests == []
+    assert refusals(into)["CronJob a/nightly", "spec.jobTemplate"] == "can't become a Job: spec: has no pods"
+
+
+def test_older_jobs_come_first() -> None:
+    spec = f"spec: {{template: {{{POD}}}}}"
+    new = workload("Job", spec, ", creationTimestamp: '2026-02-01T00:00:00Z'", "a-new-one")
+    old = workload("Job", spec, ", creationTimestamp: '2026-01-01T00:00:00Z'", "old-one")
+    into = imported("kueue", workload("Job", spec, name="a-written-one"), new, old)
+    assert [m["metadata"]["name"] for m in into.manifests] == ["old-one", "a-new-one", "a-written-one"]

@@ -139,6 +139,17 @@ def test_a_queue_with_a_bad_quantity_is_refused_with_its_field_and_harms_no_othe
     assert "resources[0].flavors[0].quota.min" in why
 
 
+def test_a_fraction_may_be_a_number_as_kubernetes_lets_it() -> None:
+    text = V1BETA1.replace(
+        'nominalQuota: "4", borrowingLimit: "1500m"', "nominalQuota: 0.5, borrowingLimit: 1.25"
+    )
+    text = text.replace('weight: "2"', "weight: 0.3")
+    spec = made(imported("kueue", text), "ClusterQueue")["spec"]
+    quota = spec["resources"][0]["flavors"][0]["quota"]
+    assert quota == {"min": "0.5", "max": "1750m", "lendingLimit": "2"}
+    assert spec["fairSharing"] == {"weight": "0.3"}
+
+
 def test_a_flavor_of_v1beta1() -> None:
     into = imported(
         "kueue",
@@ -202,6 +213,17 @@ def test_a_local_queue_of_v1beta2() -> None:
     assert queue["metadata"] == {"name": "main", "namespace": "team-a"}
     assert queue["spec"] == {"clusterQueue": "total", "stopPolicy": "HoldAndDrain"}
     assert {path for _, path in refusals(into)} == {"spec.fairSharing", "spec.wallTimePolicy"}
+
+
+@pytest.mark.parametrize(("version", "outcome"), [("v1beta1", "translated"), ("v1beta2", "approximated")])
+def test_a_local_queue_that_kueue_gives_to_who_names_none(version: str, outcome: str) -> None:
+    text = f"""
+        apiVersion: kueue.x-k8s.io/{version}
+        kind: LocalQueue
+        metadata: {{name: default, namespace: a}}
+        spec: {{clusterQueue: total}}
+    """
+    assert outcomes(imported("kueue", text), "LocalQueue a/default")["metadata.name"] == outcome
 
 
 @pytest.mark.parametrize(
