@@ -5,6 +5,7 @@ Rules: 004, *Function Specification*; for the fields the API `scheduling.volcano
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from admitter.engine.amounts import parse_quantity
@@ -55,8 +56,14 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         into: what is being made.
     """
     importer = _Importer(into)
-    ranked = sorted(documents, key=lambda d: _ORDER.index(d.kind) if d.kind in _ORDER else len(_ORDER))
-    dispatch(ranked, into, importer.handlers(), importer.finish)
+    for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
+        dispatch(ranked, into, importer.handlers())
+    importer.finish()
+
+
+def _rank(document: Document) -> int:
+    """Who has to be read before whom: the configuration before queues, and these before what waits."""
+    return _ORDER.index(document.kind) if document.kind in _ORDER else len(_ORDER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 import orjson
@@ -54,7 +55,9 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         into: what is being made.
     """
     importer = _Importer(documents, into)
-    dispatch(sorted(documents, key=_rank), into, importer.handlers(), importer.finish)
+    for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
+        dispatch(ranked, into, importer.handlers())
+    importer.finish()
 
 
 def _rank(document: Document) -> int:

@@ -7,7 +7,7 @@ import yaml
 
 from admitter.importers.translation import Json, Outcome
 from tests.importers.importing import documents, imported, translation
-from tests.importers.trial import account, by_name, quotas, specs, words
+from tests.importers.trial import account, by_name, from_last_to_first, quotas, specs, words
 
 TRANSLATED, APPROXIMATED, REFUSED = Outcome
 
@@ -292,7 +292,8 @@ def test_a_priority_class_stays_as_it_is() -> None:
     assert imported("volcano", yaml.safe_dump(raw)).manifests == [raw]
 
 
-def test_the_same_documents_in_another_order_become_the_same() -> None:
-    there, back = translation("volcano", documents(FULL)), translation("volcano", documents(FULL)[::-1])
+def test_the_same_objects_in_another_order_and_of_another_age_become_the_same() -> None:
+    orders = documents(FULL), from_last_to_first(documents(FULL))
+    there, back = (translation("volcano", each) for each in orders)
     for kind in ("Cohort", "ClusterQueue", "LocalQueue", "Job"):
         assert by_name(there, kind) == by_name(back, kind)

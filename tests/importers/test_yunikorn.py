@@ -5,7 +5,7 @@ import yaml
 
 from admitter.importers.translation import Outcome
 from tests.importers.importing import documents, imported, translation
-from tests.importers.trial import account, by_name, quotas, specs, words
+from tests.importers.trial import account, by_name, from_last_to_first, quotas, specs, words
 
 TRANSLATED, APPROXIMATED, REFUSED = Outcome
 
@@ -354,8 +354,8 @@ def test_a_configuration_that_is_no_yaml_map_is_refused(text: str) -> None:
     assert into.manifests == []
 
 
-def test_the_same_documents_in_another_order_become_the_same() -> None:
-    there, back = translation("yunikorn", documents(FULL)), translation("yunikorn", documents(FULL)[::-1])
-    assert by_name(there, "ClusterQueue") == by_name(back, "ClusterQueue")
-    assert by_name(there, "PlacementPolicy") == by_name(back, "PlacementPolicy")
-    assert by_name(there, "Job") == by_name(back, "Job")
+def test_the_same_objects_in_another_order_and_of_another_age_become_the_same() -> None:
+    orders = documents(FULL), from_last_to_first(documents(FULL))
+    there, back = (translation("yunikorn", each) for each in orders)
+    for kind in ("Namespace", "ClusterQueue", "PlacementPolicy", "LocalQueue", "Job"):
+        assert by_name(there, kind) == by_name(back, kind)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from admitter.importers.reading import Document
 from admitter.importers.translation import Json, Outcome, Translation
 from tests.cluster.objects import job
 from tests.simulate.test_simulate import simulate
@@ -35,6 +36,15 @@ def account(into: Translation) -> dict[str, Outcome]:
 def words(into: Translation, field: str) -> str:
     """What the report says of a field."""
     return "; ".join(finding.words for finding in into.findings if finding.field == field)
+
+
+def from_last_to_first(given: list[Document]) -> list[Document]:
+    """Some objects as if the last were the oldest."""
+    backward = given[::-1]
+    for day, each in enumerate(backward, start=1):
+        if "metadata" in each.raw:
+            each.raw["metadata"]["creationTimestamp"] = f"2026-01-{day:02}T00:00:00Z"
+    return backward
 
 
 def node(name: str, **allocatable: str) -> Json:
