@@ -97,3 +97,6 @@ GROUPS_ANNOTATION = f"{GROUP}/groups"
 
 SUBMIT_VERB = "submit"
 """The RBAC verb on localqueues that whoever makes a Job needs for the queue that it names."""
+
+ANY_NODE = "any_node"
+"""The flavor of quota that names none; no ResourceFlavor can have an underscore in its name."""

@@ -29,8 +29,8 @@ from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, Gpus, PodSet, Workload
 from admitter.install.apply import install
-from admitter.names import API_VERSION, GPU_MEMORY, NAMESPACE, SERVICE_ACCOUNT
-from admitter.quotas.elastic import ANY_NODE, POOL, Declared, queue
+from admitter.names import ANY_NODE, API_VERSION, GPU_MEMORY, NAMESPACE, SERVICE_ACCOUNT
+from admitter.quotas.elastic import POOL, Declared, queue
 from admitter.sandbox.control_plane import ControlPlane
 
 RESULTS = Path(__file__).parent / "results" / "elastic.json"

@@ -141,6 +141,33 @@ class _RuntimeClass(_Named):
     overhead: _Overhead = _Overhead()
 
 
+class _Taint(_Shape):
+    key: str
+    value: str = ""
+    effect: str
+
+
+class _NodeSpec(_Shape):
+    unschedulable: bool = False
+    taints: list[_Taint] = []
+
+
+class _NodeCondition(_Shape):
+    type: str
+    status: str
+
+
+class _NodeStatus(_Shape):
+    allocatable: dict[str, _Quantity] = {}
+    capacity: dict[str, _Quantity] = {}
+    conditions: list[_NodeCondition] = []
+
+
+class _Node(_Named):
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+
 class _AdmissionStatus(_Shape):
     admission: Admission | None = None
 
@@ -152,6 +179,7 @@ class _Workload(_Named):
 _SHAPES: Final[dict[str, type[_Named]]] = {
     "Job": _Job,
     "LimitRange": _LimitRange,
+    "Node": _Node,
     "PriorityClass": _PriorityClass,
     "RuntimeClass": _RuntimeClass,
     "Workload": _Workload,

@@ -6,7 +6,7 @@ is started (`admitter.controllers.jobs`).
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import ceil
 from typing import Final
 
@@ -32,6 +32,8 @@ from admitter.engine.model import Admission
 
 WRITES_AT_A_TIME: Final = 32
 PAUSE_SECONDS: Final = 1.0
+GATHER_SECONDS: Final = 0.05
+"""For how long changes of definitions are gathered."""
 REFUSED_SECONDS: Final = 10.0
 """For how long a Workload does not compete after the API server refused its admission or its evictions."""
 
@@ -62,6 +64,7 @@ class Admissions:
         self._transport = transport
         self._remainders = Remainders(world, engine, transport, self._freed)
         self.usage_changed: Callable[[str], None] = lambda _: None
+        self.decided: Callable[[], None] = lambda: None
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
@@ -127,9 +130,13 @@ class Admissions:
             self._evaluate(workload)
             self.wake()
 
+    def keys_of(self, uids: Iterable[str]) -> list[Key]:
+        """The keys of Workloads."""
+        return [self._keys[uid] for uid in uids if uid in self._keys]
+
     def wake(self) -> None:
         """Run a cycle if there is anything to decide."""
-        if self._engine.changed or any(self._spared()):
+        if self._engine.changed or self._gate.stale or any(self._spared()):
             self._wake.set()
 
     def _freed(self, queue: str) -> None:
@@ -216,7 +223,7 @@ class Admissions:
     async def run(self) -> None:
         """Decide whenever something changed, until cancelled.
 
-        1. Events have brought the engine up to date.
+        1. Events have brought the engine up to date; definitions of one moment are put in force together.
         2. A cycle makes a plan.
         3. Its admissions and evictions are written side by side; its reasons to wait, merged, a little later.
         """
@@ -224,6 +231,9 @@ class Admissions:
             group.create_task(self._remainders.queue.run(), name="remainders")
             while True:
                 await self._wake.wait()
+                if self._gate.stale:
+                    await asyncio.sleep(GATHER_SECONDS)
+                    self._gate.refresh()
                 self._wake.clear()
                 self._take_pods_in()
                 plan = self._engine.cycle(int(self._grace.now().timestamp()))
@@ -240,6 +250,7 @@ class Admissions:
                 for told in list(self._spared()):
                     self._writing[told.uid] = group.create_task(self._spare(told))
                 self._wake_at(self._engine.due)
+                self.decided()
 
     def _wake_at(self, due: float | None) -> None:
         """Run a cycle when somebody may be preempted who may not yet."""

@@ -4,7 +4,7 @@ A queue that can't work (a rule broken that the API server did not check, a flav
 admits nothing and shows the reason as its condition `Active`; what it lends and uses still counts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from admitter.api.base import problems
@@ -14,15 +14,17 @@ from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.controllers.defects import Defect, raw, sentence
 from admitter.controllers.elastic_quotas import ElasticQuotas, QuotasChanged
-from admitter.controllers.views import ObjectView
+from admitter.controllers.roots import Roots
 from admitter.controllers.world import World
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
-from admitter.names import ELASTIC_QUOTA_QUEUE
-from admitter.quotas.elastic import ANY_NODE
+from admitter.engine.policy import Queue
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, GENERATED_LABEL
+from admitter.quotas import hierarchy
+from admitter.quotas.hierarchy import Branch, Hierarchy, Named
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class QueueEntry:
 
     Attributes:
         problem: why it admits nothing; None if it works.
+        flaw: what is wrong with it though it works.
         policy: whether it is stopped, and whether what runs must stop too.
         namespaces: what a namespace's labels must satisfy; None selects none.
         flavors: the names it uses.
@@ -40,6 +43,7 @@ class QueueEntry:
     policy: StopPolicy = StopPolicy.NONE
     namespaces: tuple[Requirement, ...] | None = None
     flavors: frozenset[str] = frozenset()
+    flaw: Defect | None = None
 
     @property
     def stopped(self) -> bool:
@@ -59,40 +63,82 @@ class QueueEntry:
 _MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A ClusterQueue as it was read last.
+
+    Attributes:
+        entry: by itself.
+        written: its last valid definition, by itself; None if it never was valid.
+        named: flavors that it names.
+    """
+
+    entry: QueueEntry
+    written: Queue | None
+    named: Named = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told of what.
+
+    Attributes:
+        queue: of the name of each ClusterQueue whose rules changed.
+        cohorts: that Cohorts changed: by cycles, and by what is above, others are concerned too.
+        quotas: of what changed of elastic quotas.
+    """
+
+    queue: Callable[[str], None] = lambda _: None
+    cohorts: Callable[[], None] = lambda: None
+    quotas: QuotasChanged = lambda *_: None
+
+
 class Catalog:
     """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them.
+
+    Changes of queues and Cohorts are noted, and come into force with `refresh`, all in one step: with each
+    step the engine plans whole trees anew.
 
     Attributes:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
+        shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
+        stale: whether there is anything to refresh.
     """
 
-    def __init__(
-        self,
-        world: World,
-        engine: Engine,
-        gpus: GpuSettings,
-        changed: Callable[[str], None] = lambda _: None,
-        quotas_changed: QuotasChanged = lambda *_: None,
-    ) -> None:
-        """Prepare; `flavor_changed` and `queue_changed` are to be called for every object.
+    def __init__(self, world: World, engine: Engine, gpus: GpuSettings, told: Told | None = None) -> None:
+        """Prepare; `flavor_changed`, `queue_changed` and `cohort_changed` are to be called for every object.
 
         Args:
             world: where definitions are read.
             engine: where they go.
             gpus: what counts as a GPU.
-            changed: called with the name of each ClusterQueue whose rules changed.
-            quotas_changed: called with what changed of elastic quotas.
+            told: who is told of changes.
         """
         self.gpus = gpus
-        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, quotas_changed)
+        self._told = told or Told()
+        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self._told.quotas)
         self._world = world
         self._engine = engine
-        self._changed = changed
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
         self._flavor_problems: dict[str, Defect] = {}
         self._cohort_problems: dict[str, Defect] = {}
+        self.shrinking: dict[str, Branch] = {}
+        self._roots = Roots(world, gpus)
+        self._branches: dict[str, Branch] = {}
+        self._hierarchy = Hierarchy()
+        self._read: dict[str, _Read] = {}
         self._queues: dict[str, QueueEntry] = {}
+        self._changed_queues: set[str] = set()
+        self._changed_cohorts: set[str] = set()
+        self._made: dict[str, Queue] = {}
+        self._gone_flavors: set[str] = set()
+        self._unseen = False
+
+    @property
+    def stale(self) -> bool:
+        """Whether something has changed that the engine has not been told of."""
+        return self._unseen or bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
 
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
@@ -110,87 +156,159 @@ class Catalog:
         """A flavor was made, changed or removed."""
         view = self._world.flavors.get(("", name))
         flavor = None
-        self._flavor_problems.pop(name, None)
+        problem = self._flavor_problems.pop(name, None)
         if view is not None:
             found = problems(ResourceFlavor, raw(view))
             if found:
                 self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
             else:
                 flavor = definitions.flavor(ResourceFlavor.model_validate(raw(view)), self.gpus)
-        if flavor == self._flavors.get(name):
-            return
+        before = self._flavors.pop(name, None)
         if flavor is not None:
             self._flavors[name] = flavor
+            self._gone_flavors.discard(name)
             self._engine.set_flavor(flavor)
-        else:
-            del self._flavors[name]
-        for queue, entry in sorted(self._queues.items()):
-            if name in entry.flavors:
-                self.queue_changed(queue)
+        elif before is not None:
+            self._gone_flavors.add(name)
+        if (flavor, self._flavor_problems.get(name)) == (before, problem):
+            return
+        self._unseen = True  # nodes may count for it, or do so no more
+        self._changed_queues.update(queue for queue, entry in self._queues.items() if name in entry.flavors)
         if self.elastic.uses(name):
             self.elastic.refresh()
-        if flavor is None:
-            self._engine.remove_flavor(name)
 
     def queue_changed(self, name: str) -> None:
-        """A ClusterQueue was made, changed or removed, or one of its flavors was."""
+        """A ClusterQueue was made, changed or removed."""
+        self._changed_queues.add(name)
         view = self._world.cluster_queues.get(("", name))
         if view is None:
-            self._queues.pop(name, None)
-            self._engine.remove_queue(name)
-        else:
-            self._queues[name] = entry = self._entry(view)
-            if entry.problem is not None and entry.problem[0] is ActiveReason.INVALID_SPEC:
-                self._engine.stop_queue(name)
-            else:
-                made = definitions.queue(name, ClusterQueue.model_validate(raw(view)).spec)
-                self._engine.set_queue(replace(made, admits=entry.problem is None))
-        self._changed(name)
+            self._read.pop(name, None)
+            return
+        found = problems(ClusterQueue, raw(view))
+        if found:  # an invalid one admits nothing, but lends and counts as before
+            known = self._read.get(name)
+            wrong = QueueEntry((ActiveReason.INVALID_SPEC, sentence(found)))
+            self._read[name] = _Read(wrong, known.written if known is not None else None)
+            return
+        spec = ClusterQueue.model_validate(raw(view)).spec
+        self._read[name] = _Read(
+            QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
+            definitions.queue(name, spec, lenient=GENERATED_LABEL in view.labels),
+            hierarchy.named(spec.resources),
+        )
 
     def cohort_changed(self, name: str) -> None:
         """A Cohort was made, changed or removed."""
+        self._changed_cohorts.add(name)
         view = self._world.cohorts.get(("", name))
         self._cohort_problems.pop(name, None)
         found = problems(Cohort, raw(view)) if view is not None else []
         if view is None:
-            self._engine.remove_cohort(name)
-        elif not found:  # an invalid one stays what it was
-            made = definitions.cohort(name, Cohort.model_validate(raw(view)).spec)
-            if name == ELASTIC_QUOTA_QUEUE:
-                plain = CohortRules(name, patience=made.patience)
-                if made != plain:
-                    words = "this is the cohort of elastic quotas: of its spec only preemption counts"
-                    self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, words)
-                made = plain
-            self._engine.set_cohort(made)
-        if found:
+            self._branches.pop(name, None)
+        elif found:  # an invalid one stays what it was
             self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
+        else:
+            made = hierarchy.branch(name, Cohort.model_validate(raw(view)).spec)
+            self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
+
+    def nodes_changed(self) -> None:
+        """Nodes came or went, or have more or less."""
+        self._unseen = True
+        self._roots.nodes_changed()
+
+    def refresh(self) -> None:
+        """Put all that has changed in force."""
+        if not self.stale:
+            return
+        self._unseen = False
+        queues, self._changed_queues = self._changed_queues, set()
+        cohorts, self._changed_cohorts = self._changed_cohorts, set()
+        gone_flavors, self._gone_flavors = self._gone_flavors, set()
+        self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
+        before, self._hierarchy = self._hierarchy, self._above()
+        branches = self._hierarchy.branches
+        changed = cohorts | {name for name, b in branches.items() if before.branches.get(name) != b}
+        entries: dict[str, QueueEntry] = {}
+        made: dict[str, Queue] = {}
+        for name in sorted(self._read.keys() & (queues | self._below(changed, before))):
+            entries[name], queue = self._derived(self._read[name])
+            if queue is not None:
+                made[name] = queue
+        gone = queues - self._read.keys()
+        self._made = {name: queue for name, queue in (self._made | made).items() if name not in gone}
+        rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
+        rules += self._roots.changed(self._hierarchy, self._made.values())
+        self._engine.define(made.values(), rules, gone, cohorts - branches.keys())
+        for name in gone_flavors:
+            self._engine.remove_flavor(name)
+        self._tell(queues, entries)
+
+    def _tell(self, queues: set[str], entries: dict[str, QueueEntry]) -> None:
+        """Keep what has come of it, and tell those whom it concerns."""
+        news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
+        for name in queues - self._read.keys():
+            self._queues.pop(name, None)
+        self._queues.update(entries)
+        self._told.cohorts()
+        for name in sorted(news):
+            self._told.queue(name)
 
     def cohort_problem(self, name: str) -> Defect | None:
-        """Why a Cohort does not share with what is above it."""
+        """Why a Cohort does not share with what is above it, or is not what it says."""
         for cycle in self._engine.tree.cycles():
             if name in cycle:
                 place = cycle.index(name)
                 way = " > ".join((*cycle[place:], *cycle[:place], name))
                 return ActiveReason.COHORT_CYCLE, f"spec.parent makes it its own ancestor: {way}"
-        return self._cohort_problems.get(name)
+        if name in self._cohort_problems or name not in self._branches:
+            return self._cohort_problems.get(name)
+        rules = self._branches[name].rules
+        excess = self._hierarchy.excess(f"Cohort {name}", rules.quotas, rules.parent)
+        return (ActiveReason.EXCEEDS_PARENT, excess) if excess is not None else None
 
-    def _entry(self, view: ObjectView) -> QueueEntry:
-        found = problems(ClusterQueue, raw(view))
-        if found:
-            return QueueEntry((ActiveReason.INVALID_SPEC, sentence(found)))
-        spec = ClusterQueue.model_validate(raw(view)).spec
-        names = [(r, f.name) for r, resource in enumerate(spec.resources) for f in resource.flavors]
-        problem = next((p for r, flavor in names if (p := self._flavor_of(r, flavor)) is not None), None)
-        return QueueEntry(
-            problem,
-            spec.stop_policy,
-            definitions.requirements(spec.namespace_selector),
-            frozenset(flavor for _, flavor in names),
-        )
+    def _elastic_cohort(self, made: Branch) -> Branch:
+        plain = Branch(CohortRules(ELASTIC_QUOTA_QUEUE, patience=made.rules.patience))
+        if made != plain:
+            words = "this is the cohort of elastic quotas: of its spec only preemption counts"
+            self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
+        return plain
 
-    def _flavor_of(self, resource: int, flavor: str) -> Defect | None:
-        return self._flavor_defect(f"spec.resources[{resource}].flavors names {flavor}", flavor)
+    def _above(self) -> Hierarchy:
+        """The Cohorts as they are now, with what nodes give them."""
+        reads = self._read.values()
+        named = [(read.written.cohort, [f for _, f in read.named]) for read in reads if read.written]
+        return Hierarchy(self._roots.branches(self._branches, named, self._flavors))
+
+    def _below(self, cohorts: set[str], before: Hierarchy) -> set[str]:
+        """The queues below some cohorts, or that were before these changed."""
+        if not cohorts:
+            return set()
+        written = ((name, read.written) for name, read in self._read.items() if read.written is not None)
+        return {
+            name
+            for name, queue in written
+            if not cohorts.isdisjoint((*before.above(queue.cohort), *self._hierarchy.above(queue.cohort)))
+        }
+
+    def _derived(self, read: _Read) -> tuple[QueueEntry, Queue | None]:
+        """A queue as it is to be, and what the engine gets."""
+        if read.written is None:
+            return read.entry, None
+        leaf = self._hierarchy.leaf(read.written)
+        entry = replace(read.entry, flavors=frozenset(f for g in leaf.queue.groups for f in g.flavors))
+        if entry.problem is None and leaf.problem:
+            entry = replace(entry, problem=(ActiveReason.INVALID_SPEC, leaf.problem))
+        missing = next(self._missing((*read.named, *leaf.named)), None)
+        if entry.problem is None and missing is not None:
+            entry = replace(entry, problem=missing)
+        title, quotas = f"ClusterQueue {leaf.queue.name}", leaf.queue.quotas
+        excess = self._hierarchy.excess(title, quotas, leaf.queue.cohort)
+        if excess is not None:
+            entry = replace(entry, flaw=(ActiveReason.EXCEEDS_PARENT, excess))
+        return entry, replace(leaf.queue, admits=entry.problem is None)
+
+    def _missing(self, named: Named) -> Iterator[Defect]:
+        return (defect for field, flavor in named if (defect := self._flavor_defect(field, flavor)))
 
     def _flavor_defect(self, field: str, flavor: str) -> Defect | None:
         if flavor in self._flavors:

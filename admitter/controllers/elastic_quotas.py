@@ -22,8 +22,9 @@ from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Queue
+from admitter.names import ANY_NODE
 from admitter.quotas import elastic
-from admitter.quotas.elastic import ANY_NODE, Declared
+from admitter.quotas.elastic import Declared
 
 PLURALS: Final = {"ElasticQuota": "elasticquotas", "CompositeElasticQuota": "compositeelasticquotas"}
 

@@ -14,22 +14,24 @@ from admitter.cluster.informer import Informer
 from admitter.cluster.store import Key, Listener, Store, V
 from admitter.cluster.transport import Transport
 from admitter.controllers.admission import Admissions
-from admitter.controllers.catalog import Catalog
+from admitter.controllers.catalog import Catalog, Told
 from admitter.controllers.elastic_quotas import PLURALS, Place
 from admitter.controllers.events import Events
+from admitter.controllers.eviction import Eviction
 from admitter.controllers.gate import Gate
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
 from admitter.controllers.queues import Queues
+from admitter.controllers.shortage import Shortages
 from admitter.controllers.status import Clock
-from admitter.controllers.views import JobView, ObjectView, PodView, WorkloadView
+from admitter.controllers.views import JobView, Json, NodeView, ObjectView, PodView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_name
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
-from admitter.names import ELASTIC_QUOTA_QUEUE, SUSPEND_POLICY
+from admitter.names import ELASTIC_QUOTA_QUEUE, GENERATED_LABEL, SUSPEND_POLICY
 
 log = structlog.get_logger(__name__)
 
@@ -49,18 +51,22 @@ class Manager:
         self._world = World()
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
         engine = Engine()
-        self._catalog = Catalog(
-            self._world, engine, gpus, self._cluster_queue_rules_changed, self._quotas_changed
-        )
+        told = Told(self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed)
+        self._catalog = Catalog(self._world, engine, gpus, told)
         self._events = Events(transport, clock)
         self._reasons = WaitingReasons(self._world, self._events, transport, clock)
         gate = Gate(self._world, self._catalog, requeue_by)
         self._marks = Marks(self._world, engine.capacity, transport)
         grace = GracePeriods(engine.ledger, clock, self._time_is_up)
-        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, grace, transport)
+        self._shortages = Shortages(engine, self._catalog)
+        eviction = Eviction(self._world, self._catalog, grace, self._shortages, transport)
+        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
-        self._queues = Queues(self._world, self._catalog, engine.ledger, transport, clock)
+        self._queues = Queues(self._world, self._catalog, engine, transport, clock)
         self._admissions.usage_changed = self._queues.usage_changed
+        self._admissions.decided = self._end_shortages
+        self._clock = clock
+        self._timer: asyncio.TimerHandle | None = None
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
@@ -94,6 +100,8 @@ class Manager:
         _follow(world.flavors, self._flavor_changed)
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
+        world.nodes.listen(self._node_changed)
+        self._catalog.refresh()
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
         world.composite_elastic_quotas.listen(self._composite_quota_changed)
@@ -111,17 +119,39 @@ class Manager:
         name = _either(old, new).name
         self._catalog.flavor_changed(name)
         self._queues.touch("resourceflavors", ("", name))
+        self._admissions.wake()
 
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
             self._catalog.cohort_changed(_either(old, new).name)
-            for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
-                self._queues.touch("cohorts", cohort.key)
             self._admissions.wake()
 
+    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+        if old is None or new is None or old.node != new.node:  # and not only a sign of life
+            self._catalog.nodes_changed()
+            self._admissions.wake()
+
+    def _end_shortages(self) -> None:
+        """Evict where there has been too little for too long, and look again when that will be."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock().timestamp()
+        evicted = self._shortages.look(now, lambda: {w.uid for w in self._world.workloads if w.evicting})
+        for key in self._admissions.keys_of(evicted):
+            self._jobs.queue.add(key)
+        if self._shortages.due is not None:
+            left = self._shortages.due - now
+            self._timer = asyncio.get_running_loop().call_later(left, self._end_shortages)
+
+    def _hierarchy_changed(self) -> None:
+        for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
+            self._queues.touch("cohorts", cohort.key)
+
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        if old is None or new is None or old.spec != new.spec:
+        if old is None or new is None or _declared(old) != _declared(new):
             self._catalog.queue_changed(_either(old, new).name)
+            self._admissions.wake()
 
     def _cluster_queue_rules_changed(self, name: str) -> None:
         self._queues.touch("clusterqueues", ("", name))
@@ -247,6 +277,10 @@ def _follow(store: Store[V], listener: Listener[V]) -> None:
     for view in store:
         listener(None, view)
     store.listen(listener)
+
+
+def _declared(cluster_queue: ObjectView) -> tuple[Json, bool]:
+    return cluster_queue.spec, GENERATED_LABEL in cluster_queue.labels
 
 
 def _either(old: V | None, new: V | None) -> V:

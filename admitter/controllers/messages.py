@@ -2,7 +2,7 @@
 
 from admitter.engine.amounts import to_quantity
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
-from admitter.quotas.elastic import ANY_NODE
+from admitter.names import ANY_NODE
 
 
 def queue_title(queue: str) -> str:

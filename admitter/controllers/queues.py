@@ -18,9 +18,10 @@ from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
-from admitter.engine.ledger import Ledger
+from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import POOL, Declared
+from admitter.quotas.hierarchy import cohort_use
 
 PAUSE_SECONDS: Final = 1.0
 
@@ -34,11 +35,12 @@ class Queues:
     """Counts workloads by queue, and writes the status of what changed."""
 
     def __init__(
-        self, world: World, catalog: Catalog, ledger: Ledger, transport: Transport, clock: status.Clock
+        self, world: World, catalog: Catalog, engine: Engine, transport: Transport, clock: status.Clock
     ) -> None:
         self._world = world
         self._catalog = catalog
-        self._ledger = ledger
+        self._ledger = engine.ledger
+        self._tree = engine.tree
         self._transport = transport
         self._clock = clock
         self._pending: Counter[Key] = Counter()
@@ -82,6 +84,8 @@ class Queues:
             self.touch(PLURALS[quota.kind], (quota.namespace, quota.name))
         else:
             self.touch("clusterqueues", ("", cluster_queue))
+            for _, cohort in self._tree.path(("queue", cluster_queue))[1:]:
+                self.touch("cohorts", ("", cohort))
 
     def _touch_queues_of(self, workload: WorkloadView) -> None:
         queue = (workload.namespace, workload.queue)
@@ -135,7 +139,7 @@ class Queues:
             case "compositeelasticquotas":
                 return self._elastic_quota("CompositeElasticQuota", view)
             case "cohorts":
-                return {"conditions": self._active(view, self._catalog.cohort_problem(view.name))}
+                return self._cohort(view)
         return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
 
     def _cluster_queue(self, view: ObjectView) -> Json:
@@ -143,12 +147,23 @@ class Queues:
         problem = entry.problem
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
+        problem = problem or entry.flaw
         pending = sum(self._pending[q] for q in self._world.local_queues_by_cluster_queue.get(view.name))
         return {
             "conditions": self._active(view, problem),
             "pendingWorkloads": pending,
             "admittedWorkloads": self._admitted_by[view.name],
             "flavors": self._usage(view),
+        }
+
+    def _cohort(self, view: ObjectView) -> Json:
+        flavors: dict[str, list[Json]] = {}
+        for (flavor, resource), use in sorted(cohort_use(self._tree, self._ledger.real, view.name).items()):
+            quantities = {field: to_quantity(resource, amount) for field, amount in use._asdict().items()}
+            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+        return {
+            "conditions": self._active(view, self._catalog.cohort_problem(view.name)),
+            "flavors": [{"name": name, "resources": resources} for name, resources in flavors.items()],
         }
 
     def _elastic_quota(self, kind: str, view: ObjectView) -> Json:
@@ -208,15 +223,14 @@ class Queues:
         return status.active(view.generation, conditions, problem, self._clock())
 
     def _usage(self, view: ObjectView) -> list[Json]:
-        """Use by flavor, in the order of the spec."""
+        """Use by flavor, in the order of what is counted, be it listed or inherited."""
+        definition = self._tree.queues.get(view.name)
         flavors: dict[str, list[Json]] = {}
-        for resource in view.spec.get("resources") or ():
-            name = resource["name"]
-            for flavor in resource["flavors"]:
-                cell = self._ledger.real.cell(view.name, (flavor["name"], own_name(name)))
-                use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
-                quantities = {field: to_quantity(name, amount) for field, amount in use.items()}
-                flavors.setdefault(flavor["name"], []).append({"name": name, **quantities})
+        for flavor, resource in definition.keys() if definition is not None else ():
+            cell = self._ledger.real.cell(view.name, (flavor, resource))
+            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
+            quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
+            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
         return [{"name": name, "resources": resources} for name, resources in flavors.items()]
 
 

@@ -9,9 +9,11 @@ from admitter.cluster.store import Index, Key, Store, V
 from admitter.cluster.transport import Json
 from admitter.controllers.views import (
     JobView,
+    NodeView,
     PodView,
     WorkloadView,
     parse_job,
+    parse_node,
     parse_object,
     parse_pod,
     parse_workload,
@@ -43,6 +45,7 @@ class World:
         self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
+        self.nodes: Store[NodeView] = self._keep("/api/v1/nodes", parse_node)
         self.namespaces = self._keep("/api/v1/namespaces", parse_object)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)

@@ -35,17 +35,28 @@ def flavor(made: ResourceFlavor, gpus: GpuSettings) -> Flavor:
     )
 
 
-def queue(name: str, spec: ClusterQueueSpec) -> Queue:
-    """A queue; resources that list the same flavors form a group."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for resource in spec.resources:
+def groups(resources: list[ResourceQuota]) -> tuple[Group, ...]:
+    """Resources that list the same flavors form a group."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for resource in resources:
         flavors = tuple(flavor.name for flavor in resource.flavors)
-        groups.setdefault(flavors, []).append(own_name(resource.name))
+        found.setdefault(flavors, []).append(own_name(resource.name))
+    return tuple(Group(tuple(resources), flavors) for flavors, resources in found.items())
+
+
+def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
+    """A queue as it is written.
+
+    Args:
+        name: of the ClusterQueue.
+        spec: its spec.
+        lenient: whether it limits only what it lists.
+    """
     borrowing = spec.preemption.borrow_within_cohort
     return Queue(
         name,
         spec.queueing_strategy,
-        tuple(Group(tuple(resources), flavors) for flavors, resources in groups.items()),
+        groups(spec.resources),
         _quotas(spec.resources),
         spec.cohort or "",
         Fungibility(
@@ -59,6 +70,7 @@ def queue(name: str, spec: ClusterQueueSpec) -> Queue:
             borrowing.max_priority_threshold,
         ),
         weight=parse_quantity(spec.fair_sharing.weight),
+        lenient=lenient,
         patience=patience(spec.preemption),
         limits={own_name(name): to_amount(name, most) for name, most in spec.limits.items()},
         by_namespace=spec.namespace_ordering is NamespaceOrdering.WEIGHTED_SHARE,

@@ -76,50 +76,61 @@ class Engine:
         self.set_queues([queue])
 
     def set_queues(self, queues: Iterable[Queue]) -> None:
-        """Define queues, or change them: in one step, since with each the whole tree is planned anew."""
-        changed = [queue for queue in queues if self.tree.queues.get(queue.name) != queue]
-        if changed:
-            concerned = self._all_relatives(changed)
-            for queue in changed:
-                self.tree.set_queue(queue)
-                self._state.redefined(queue.name)
-            self._reshaped(concerned | self._all_relatives(changed))
+        """Define queues, or change them."""
+        self.define(queues)
 
-    def stop_queue(self, name: str) -> None:
-        """Let a queue admit nothing; what it lends and what is reserved in it stays counted."""
-        queue = self.tree.queues.get(name)
-        if queue is not None:
-            self.set_queue(replace(queue, admits=False))
+    def define(
+        self,
+        queues: Iterable[Queue] = (),
+        cohorts: Iterable[Cohort] = (),
+        gone: Iterable[str] = (),
+        gone_cohorts: Iterable[str] = (),
+    ) -> None:
+        """Define queues and cohorts, change or remove them: in one step, since each plans whole trees anew.
+
+        Args:
+            queues: as they are to be; all of their flavors must be defined.
+            cohorts: as they are to be.
+            gone: queues to remove: what waits in them stays, and what is reserved stays counted where it
+                was, in its cohort, until it is released.
+            gone_cohorts: Cohort objects to remove; queues that name one still share what they have.
+        """
+        tree = self.tree
+        queues = [queue for queue in queues if tree.queues.get(queue.name) != queue]
+        cohorts = [cohort for cohort in cohorts if tree.cohorts.get(cohort.name) != cohort]
+        gone = [name for name in gone if name in tree.queues]
+        gone_cohorts = [name for name in gone_cohorts if name in tree.cohorts]
+        names = {*(queue.name for queue in queues), *gone}
+        cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
+        if not names and not cohort_names:
+            return
+        before = self._related(names, cohort_names)
+        for queue in queues:
+            tree.set_queue(queue)
+        for name in gone:
+            if self.ledger.used(name):
+                tree.set_queue(replace(tree.queues[name], groups=(), quotas={}, limits={}, admits=False))
+            else:
+                tree.remove_queue(name)
+        for cohort in cohorts:
+            tree.set_cohort(cohort)
+        for name in gone_cohorts:
+            tree.remove_cohort(name)
+        for name in names:
+            self._state.redefined(name)
+        self._reshaped(before | self._related(names, cohort_names))
 
     def remove_queue(self, name: str) -> None:
-        """Remove a queue with its quota: what waits in it stays.
-
-        What is reserved stays counted where it was, in its cohort, until it is released.
-        """
-        queue = self.tree.queues.get(name)
-        if queue is None:
-            return
-        before = self._relatives(name)
-        if self.ledger.used(name):
-            self.tree.set_queue(replace(queue, groups=(), quotas={}, admits=False))
-        else:
-            self.tree.remove_queue(name)
-        self._state.redefined(name)
-        self._reshaped(before)
+        """Remove a queue with its quota, as `define` does."""
+        self.define(gone=[name])
 
     def set_cohort(self, cohort: Cohort) -> None:
         """Define a cohort, or change it."""
-        if self.tree.cohorts.get(cohort.name) != cohort:
-            before = self._below(cohort.name)
-            self.tree.set_cohort(cohort)
-            self._reshaped(before | self._below(cohort.name))
+        self.define(cohorts=[cohort])
 
     def remove_cohort(self, name: str) -> None:
-        """Remove a Cohort object; queues that name it still share what they have."""
-        if name in self.tree.cohorts:
-            before = self._below(name)
-            self.tree.remove_cohort(name)
-            self._reshaped(before | self._below(name))
+        """Remove a Cohort object, as `define` does."""
+        self.define(gone_cohorts=[name])
 
     def set_weight(self, namespace: str, weight: int) -> None:
         """Set how much of shared queues a namespace may use in proportion to others; 1 if never set."""
@@ -313,17 +324,13 @@ class Engine:
         """All queues of a queue's tree."""
         return set(self.tree.members(self.tree.root(queue))) if queue in self.tree.queues else set()
 
-    def _all_relatives(self, queues: Iterable[Queue]) -> set[str]:
-        """All queues of some queues' trees."""
-        roots = {self.tree.root(queue.name) for queue in queues if queue.name in self.tree.queues}
-        return {name for root in roots for name in self.tree.members(root)}
-
-    def _below(self, cohort: str) -> set[str]:
-        """All queues of a cohort's tree; all there are if a cycle of cohorts is cut or joined by it."""
-        if self.tree.cycles():
+    def _related(self, queues: Iterable[str], cohorts: Iterable[str]) -> set[str]:
+        """All queues of the trees of some queues and cohorts; all there are if a cycle may be concerned."""
+        if cohorts and self.tree.cycles():
             return set(self.tree.queues)
-        *_, root = self.tree.path(("cohort", cohort))
-        return set(self.tree.members(root)) & self.tree.queues.keys()
+        roots = {self.tree.root(name) for name in queues if name in self.tree.queues}
+        roots.update(self.tree.path(("cohort", name))[-1] for name in cohorts)
+        return {name for root in roots for name in self.tree.members(root)} & self.tree.queues.keys()
 
     def _reshaped(self, queues: set[str]) -> None:
         """Definitions changed: try all again."""

@@ -166,6 +166,11 @@ class Queue:
         """Where use of a resource in a flavor counts."""
         return (self.pool or flavor, resource)
 
+    def keys(self) -> tuple[FlavorResource, ...]:
+        """Where use of all that the queue counts can count."""
+        keys = (self.key(f, r) for group in self.groups for r in group.resources for f in group.flavors)
+        return tuple(dict.fromkeys(keys))
+
     def covered(self) -> tuple[str, ...]:
         """The resources that the queue counts."""
         return tuple(resource for group in self.groups for resource in group.resources)

@@ -8,8 +8,8 @@ from admitter.importers.dispatch import metadata
 from admitter.importers.jobs import DEFAULT_SCHEDULER, JobImporter
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, Source, below, exact
-from admitter.names import API_VERSION, CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
+from admitter.importers.translation import Json, Source, below, exact, own
+from admitter.names import CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
 
 QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
 
@@ -46,13 +46,9 @@ class ElasticImporter:
         if kind == "CompositeElasticQuota":
             spec["namespaces"] = source.sequence("spec.namespaces")
             source.translated("spec.namespaces", "the same")
-        manifest = {
-            "apiVersion": API_VERSION,
-            "kind": kind,
-            "metadata": metadata(source, name, self._groups, namespace),
-            "spec": {part: each for part, each in spec.items() if each},
-        }
-        source.into.add(manifest, source.title)
+        limits = {part: each for part, each in spec.items() if each}
+        meta = metadata(source, name, self._groups, namespace)
+        source.into.add(own(kind, meta, limits), source.title)
 
     def _limits(self, source: Source, path: str) -> Json:
         limits = {}

@@ -9,8 +9,7 @@ from admitter.importers.jobs import JobImporter
 from admitter.importers.kueue_quota import FOREIGN, GROUP, QuotaImporter
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, Source, Translation, below
-from admitter.names import API_VERSION
+from admitter.importers.translation import Json, Source, Translation, below, own
 
 VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
@@ -106,7 +105,7 @@ class _QueueImporter:
             source.refused("spec.topologyName", _REFUSED["Topology"])
         if source.value("spec.resourceWeights"):
             source.refused("spec.resourceWeights", "each resource counts the same in a share")
-        _add(source, "ResourceFlavor", metadata(source, name, FOREIGN), spec)
+        source.into.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec), source.title)
 
     def local_queue(self, source: Source) -> None:
         """A LocalQueue stays one; it used to be called Queue."""
@@ -130,7 +129,8 @@ class _QueueImporter:
         ):
             if source.value(f"spec.{key}"):
                 source.refused(f"spec.{key}", words)
-        _add(source, "LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
+        manifest = own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
+        source.into.add(manifest, source.title)
 
     def priority_class(self, source: Source) -> None:
         """A WorkloadPriorityClass becomes a PriorityClass whose pods evict nobody by themselves."""
@@ -219,8 +219,3 @@ def _workload(source: Source) -> None:
 
 def _refused(source: Source) -> None:
     source.refused("", _REFUSED[source.text("kind")])
-
-
-def _add(source: Source, kind: str, meta: Json, spec: Json) -> None:
-    manifest = {"apiVersion": API_VERSION, "kind": kind, "metadata": meta, "spec": spec}
-    source.into.add(manifest, source.title)

@@ -8,8 +8,7 @@ from typing import Final
 from admitter.engine.amounts import InvalidQuantityError, to_amount, to_quantity
 from admitter.importers.dispatch import metadata
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, Source, Translation, exact
-from admitter.names import API_VERSION
+from admitter.importers.translation import Json, Source, Translation, exact, own
 
 GROUP: Final = "kueue.x-k8s.io"
 FOREIGN: Final = (GROUP,)
@@ -88,19 +87,11 @@ class QuotaImporter:
             elif source.value(f"spec.{key}") is not None:
                 source.ignored(f"spec.{key}")
         _admission_scope(source)
-        if cohort:
+        manifest = own("ClusterQueue", metadata(source, name, FOREIGN), spec)
+        if source.into.add(manifest, source.title) and cohort:
             self._cohorts.setdefault(cohort, _only_named(cohort))
             for part, amount in nominal.items():
                 self._queues[cohort][part] = self._queues[cohort].get(part, 0) + amount
-        source.into.add(
-            {
-                "apiVersion": API_VERSION,
-                "kind": "ClusterQueue",
-                "metadata": metadata(source, name, FOREIGN),
-                "spec": spec,
-            },
-            source.title,
-        )
 
     def cohort(self, source: Source) -> None:
         """A Cohort stays one; it is finished when all queues below it are known."""
@@ -118,12 +109,7 @@ class QuotaImporter:
         spec |= {"resources": resources} if resources else {}
         fair_sharing = _fair_sharing(source)
         spec |= {"fairSharing": fair_sharing} if fair_sharing else {}
-        manifest = {
-            "apiVersion": API_VERSION,
-            "kind": "Cohort",
-            "metadata": metadata(source, name, FOREIGN),
-            "spec": spec,
-        }
+        manifest = own("Cohort", metadata(source, name, FOREIGN), spec)
         self._cohorts[name] = _Tree(source, manifest, parent, nominal, borrowing)
         if parent:
             self._cohorts.setdefault(parent, _only_named(parent))
@@ -309,7 +295,4 @@ def _admission_scope(source: Source) -> None:
 
 
 def _only_named(name: str) -> _Tree:
-    spec: Json = {}
-    return _Tree(
-        None, {"apiVersion": API_VERSION, "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
-    )
+    return _Tree(None, own("Cohort", {"name": name}, {}))

@@ -85,12 +85,15 @@ class Translation:
         """Note what became of a field of an object."""
         self.findings.append(Finding(name, path, outcome, words))
 
-    def add(self, manifest: Json, origin: str) -> None:
+    def add(self, manifest: Json, origin: str) -> bool:
         """Take in a manifest that is complete; one that Admitter would not take is refused instead.
 
         Args:
             manifest: what was made.
             origin: the title of the object that it was made of.
+
+        Returns:
+            whether it was taken.
         """
         made = title(manifest, "")
         if words := _problem(manifest):
@@ -100,6 +103,8 @@ class Translation:
         else:
             self.manifests.append(manifest)
             self._made.add(_key(manifest))
+            return True
+        return False
 
     def in_order(self) -> list[Json]:
         """The manifests, those first that others need, otherwise as they came."""
@@ -220,6 +225,11 @@ class Source:
 def exact(quantity: object) -> Any:  # noqa: ANN401  # of any type, as it was given
     """A quantity as Admitter takes it: a fraction is a text, though API servers take it as a number too."""
     return str(quantity) if isinstance(quantity, float) else quantity
+
+
+def own(kind: str, metadata: Json, spec: Json) -> Json:
+    """A manifest of one of Admitter's kinds."""
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def below(path: str, key: str) -> str:

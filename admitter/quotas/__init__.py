@@ -1,1 +1,1 @@
-"""Other ways to declare quota than ClusterQueues: each becomes queues of the engine."""
+"""What follows from declared quota: for other kinds than ClusterQueues, and from Cohorts above these."""

@@ -22,10 +22,7 @@ from admitter.engine.policy import (
     Strategy,
     WithinQueue,
 )
-from admitter.names import ELASTIC_QUOTA_QUEUE
-
-ANY_NODE: Final = "any_node"
-"""The flavor of quotas that name none; no ResourceFlavor can have an underscore in its name."""
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 
 COHORT: Final = ELASTIC_QUOTA_QUEUE
 POOL: Final = "elastic_quota"

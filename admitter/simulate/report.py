@@ -115,7 +115,7 @@ def _queue_json(simulator: Simulator, name: str) -> Json:
     usage: dict[str, dict[str, Json]] = {}
     queue = simulator.engine.tree.queues.get(name)
     used = simulator.engine.ledger.used(name)
-    for flavor, resource in [*(queue.quotas if queue is not None else ()), *used]:
+    for flavor, resource in [*(queue.keys() if queue is not None else ()), *used]:
         amount = used.get((flavor, resource), 0)
         cell = simulator.engine.ledger.real.cell(name, (flavor, resource))
         usage.setdefault(flavor, {})[resource] = {

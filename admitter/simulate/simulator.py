@@ -10,17 +10,20 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from admitter.api.conditions import EvictedReason
 from admitter.api.durations import InvalidDurationError
 from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
     JobView,
     ObjectView,
     WorkloadView,
     parse_job,
+    parse_node,
     parse_object,
     parse_workload,
 )
@@ -65,6 +68,7 @@ class Simulator:
         self.cycles = 0
         self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
+        self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
         self._ends: list[End] = []
         self._leaving: list[str] = []
@@ -103,6 +107,10 @@ class Simulator:
                     return
                 continue
             yield from self._spare()
+            shrunk = self._shrink()
+            if shrunk:
+                yield from shrunk
+                continue
             watch(self.now)
             following = self._next_time()
             if following is None or (until is not None and following > until):
@@ -130,6 +138,7 @@ class Simulator:
         times = [self._changes[-1].time] if self._changes else []
         times += [self._ends[0].time] if self._ends else []
         times += [told.until for told in self._told.values()]
+        times += [self._shortages.due] if self._shortages.due is not None else []
         times += [self.engine.due] if self.engine.due is not None else []
         return min(times, default=None)
 
@@ -147,6 +156,7 @@ class Simulator:
         while self._changes and self._changes[-1].time <= self.now:
             change = self._changes.pop()
             defined |= self._apply(change)
+        self._catalog.refresh()
         if defined:
             yield from self._define()
 
@@ -156,12 +166,14 @@ class Simulator:
         manifest, metadata = change.object, change.object["metadata"]
         kind, key = manifest["kind"], (metadata.get("namespace", ""), metadata["name"])
         raw = {**manifest, "metadata": self._completed(metadata, kind, change.time, gone=change.gone)}
-        if kind == "Job":
-            self._job(raw, key, gone=change.gone)
-            return False
-        if kind == "Workload":
-            self._workload(raw, key, gone=change.gone)
-            return False
+        alone: dict[str, Callable[..., None]] = {
+            "Job": self._job,
+            "Workload": self._workload,
+            "Node": self._node,
+        }
+        if kind in alone:
+            alone[kind](raw, key, gone=change.gone)
+            return bool(kind == "Node")
         store = self._store(kind)
         if store is not None and change.gone:
             store.delete(key, raw["metadata"]["uid"])
@@ -180,6 +192,13 @@ class Simulator:
             case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
                 self._catalog.elastic.refresh()
         return True
+
+    def _node(self, raw: Json, key: Key, *, gone: bool) -> None:
+        if gone:
+            self.world.nodes.delete(key, raw["metadata"]["uid"])
+        else:
+            self.world.nodes.apply(parse_node(raw))
+        self._catalog.nodes_changed()
 
     def _managing(self, kind: str, before: ObjectView, spec: Json) -> Json:
         """The status of a quota that is changed: it tells since when all Jobs of a namespace are its own."""
@@ -389,6 +408,12 @@ class Simulator:
                 yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
             else:
                 yield self._preempt(item, eviction.preemptor)
+
+    def _shrink(self) -> list[Event]:
+        """Those who have to go because there has been less than they use for too long."""
+        victims = [self.items[uid] for uid in self._shortages.look(self.now, frozenset)]
+        self._leaving += [item.view.uid for item in victims]
+        return [self._event("Evicted", item, EvictedReason.CAPACITY_SHRUNK) for item in victims]
 
     def _preempt(self, item: Item, preemptor: Workload) -> Event:
         item.state, item.preempted = "Preempted", self.now

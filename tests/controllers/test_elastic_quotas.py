@@ -14,7 +14,8 @@ from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Group
-from admitter.quotas.elastic import ANY_NODE, POOL
+from admitter.names import ANY_NODE
+from admitter.quotas.elastic import POOL
 
 Json = dict[str, Any]
 

@@ -10,6 +10,7 @@ from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Workload
 from admitter.names import (
+    ANY_NODE,
     CAPACITY_ALIAS_LABEL,
     CAPACITY_LABEL,
     CLUSTER_QUEUE_LABEL,
@@ -18,7 +19,6 @@ from admitter.names import (
     FLAVORS_ANNOTATION,
     WORKLOAD_LABEL,
 )
-from admitter.quotas.elastic import ANY_NODE
 from tests.engine.elastic import gpus
 
 Json = dict[str, Any]

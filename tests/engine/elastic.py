@@ -9,8 +9,9 @@ from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Cohort, Queue
+from admitter.names import ANY_NODE
 from admitter.quotas import elastic
-from admitter.quotas.elastic import ANY_NODE, POOL, Declared
+from admitter.quotas.elastic import POOL, Declared
 from tests.engine.builders import engine, pods
 
 Limits = Mapping[str, str | int]

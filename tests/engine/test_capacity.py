@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from admitter.engine.capacity import Standing
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment
-from admitter.quotas.elastic import ANY_NODE, POOL
+from admitter.names import ANY_NODE
+from admitter.quotas.elastic import POOL
 from tests.engine.builders import pods
 from tests.engine.elastic import gpus, holds, over, quota, quotas, running
 

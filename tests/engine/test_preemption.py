@@ -1,5 +1,7 @@
 """Whom preemption takes, what it keeps for whom, and for how long. Source: design §3, *Preemption*."""
 
+from dataclasses import replace
+
 import pytest
 
 from admitter.engine.cycle import Engine
@@ -195,7 +197,7 @@ def test_a_place_is_not_kept_where_it_is_not_allowed_any_more(change: str) -> No
     if change == "flavor":
         made.set_flavor(flavor("a", kind="z"))
     elif change == "stopped":
-        made.stop_queue("q")
+        made.set_queue(replace(made.tree.queues["q"], admits=False))
     elif change == "removed":
         made.remove_queue("q")
     else:

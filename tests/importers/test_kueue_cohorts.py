@@ -85,6 +85,18 @@ def test_what_a_cohort_borrows_becomes_the_most_that_is_used_below_it(tmp_path: 
     assert states(result) == {"most": "Admitted", "more": "Pending"}
 
 
+def test_a_queue_that_is_refused_does_not_count_in_the_limit_of_its_cohort() -> None:
+    into = imported(
+        "kueue",
+        cohort("team", "org", "{name: cpu, nominalQuota: 1, borrowingLimit: 3}"),
+        cluster_queue("good", "team", CPU),
+        cluster_queue("good", "team", CPU),
+        cluster_queue("bad", "team", CPU, "queueingStrategy: LIFO"),
+    )
+    assert made(into, "Cohort")["spec"]["resources"][0]["flavors"][0]["quota"]["max"] == "8"
+    assert set(refusals(into)) == {("ClusterQueue good", ""), ("ClusterQueue bad", "")}
+
+
 def test_a_circle_of_cohorts_comes_to_an_end() -> None:
     quota = "{name: cpu, nominalQuota: 1, borrowingLimit: 3}"
     into = imported("kueue", cohort("a", "b", quota), cohort("b", "a", quota))

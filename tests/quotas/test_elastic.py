@@ -21,9 +21,9 @@ from admitter.engine.policy import (
     Strategy,
     WithinQueue,
 )
-from admitter.names import ELASTIC_QUOTA_QUEUE, GPU_MEMORY, GPU_MEMORY_ALIASES
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, GPU_MEMORY, GPU_MEMORY_ALIASES
 from admitter.quotas import elastic
-from admitter.quotas.elastic import ANY_NODE, COHORT, POOL, RULES, Declared, governing
+from admitter.quotas.elastic import COHORT, POOL, RULES, Declared, governing
 
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")

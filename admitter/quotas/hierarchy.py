@@ -1,0 +1,212 @@
+"""Trees of Cohorts: what follows from them for the queues below (002, *Quota configuration and rules*).
+
+Whatever is declared is counted as it is: the tightest `max` on the way up rules by itself. Here is
+what a ClusterQueue without `resources` has instead, and whose numbers contradict those above.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from admitter.api.cluster_queue import ResourceQuota
+from admitter.api.cohort import CapacityFrom, CohortSpec, OnShrink
+from admitter.api.durations import parse_duration
+from admitter.convert import definitions
+from admitter.engine.amounts import to_quantity
+from admitter.engine.model import FlavorResource
+from admitter.engine.policy import Cohort, Group, Queue, Quota
+from admitter.engine.quota import Book, Tree
+from admitter.names import ANY_NODE
+
+Named = tuple[tuple[str, str], ...]
+"""Where flavors are named: a field, and the flavor that it names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A Cohort as it is declared.
+
+    Attributes:
+        rules: what the engine gets of it.
+        groups: what queues below it have that list no resources; empty: it lists none itself.
+        named: the flavors in them.
+        overlap: why these resources can't be had by a queue; empty if they can.
+        from_nodes: whether nodes say how much there is in its tree.
+        evict_after: for how many seconds more may be in use in it than there is; None: for ever.
+    """
+
+    rules: Cohort
+    groups: tuple[Group, ...] = ()
+    named: Named = ()
+    overlap: str = ""
+    from_nodes: bool = False
+    evict_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What a ClusterQueue has in effect.
+
+    Attributes:
+        queue: its definition, own or inherited.
+        named: flavors that it has from a Cohort.
+        problem: why it can't work; empty if it can.
+    """
+
+    queue: Queue
+    named: Named = ()
+    problem: str = ""
+
+
+def branch(name: str, spec: CohortSpec) -> Branch:
+    """A Cohort by its spec."""
+    from_nodes = spec.capacity_from is CapacityFrom.NODES
+    evicts = from_nodes and spec.on_shrink is OnShrink.EVICT
+    return Branch(
+        definitions.cohort(name, spec),
+        definitions.groups(spec.resources),
+        named(spec.resources, f"Cohort {name}: "),
+        _overlap(spec.resources),
+        from_nodes,
+        parse_duration(str(spec.evict_after)) if evicts else None,
+    )
+
+
+def named(resources: list[ResourceQuota], prefix: str = "") -> Named:
+    """The flavors that a spec names."""
+    return tuple(
+        (f"{prefix}spec.resources[{number}].flavors names {flavor.name}", flavor.name)
+        for number, resource in enumerate(resources)
+        for flavor in resource.flavors
+    )
+
+
+def _overlap(resources: list[ResourceQuota]) -> str:
+    """Which resources share a flavor, but not all: a pod set could not get one flavor for all of them."""
+    lists = [(resource.name, [flavor.name for flavor in resource.flavors]) for resource in resources]
+    for number, (resource, flavors) in enumerate(lists):
+        for other, others in lists[:number]:
+            shared = sorted(set(flavors) & set(others))
+            if flavors != others and shared:
+                return f"{other} and {resource} share flavor {shared[0]}, but do not list the same flavors"
+    return ""
+
+
+_NOTHING: Final = Branch(Cohort(""))
+_FREE: Final = Quota()
+
+
+class Hierarchy:
+    """Who is above whom, at one moment."""
+
+    def __init__(self, branches: Mapping[str, Branch] | None = None) -> None:
+        """Take the Cohorts by name; it must not change afterwards."""
+        self.branches = branches or {}
+        self._above: dict[str, tuple[str, ...]] = {}
+
+    def above(self, cohort: str) -> tuple[str, ...]:
+        """A cohort and all above it, upwards; one that is its own ancestor stands alone."""
+        found = self._above.get(cohort)
+        if found is None:
+            way: list[str] = []
+            name = cohort
+            while name and name not in way:
+                way.append(name)
+                name = self._branch(name).rules.parent
+            found = self._above[cohort] = tuple(way[: way.index(name) + 1] if name else way)
+        return found
+
+    def leaf(self, written: Queue) -> Leaf:
+        """What a queue has in effect.
+
+        What it limits and no Cohort lists is counted beside what the Cohort lists. Nodes say how much there
+        is of it, or else the limit does.
+        """
+        source = self._source(written.cohort)
+        if written.groups or source is None:
+            return Leaf(written if written.groups else _limited(written, (ANY_NODE,), (), written.limits))
+        if source.overlap:
+            words = f"Cohort {source.rules.name}, whose resources it has: {source.overlap}"
+            return Leaf(replace(written, admits=False), problem=words)
+        listed = {resource for group in source.groups for resource in group.resources}
+        more = {name: most for name, most in written.limits.items() if name not in listed}
+        first, *others = source.groups
+        if not more:
+            made = replace(written, groups=source.groups)
+        elif self._branch(self.above(written.cohort)[-1]).from_nodes:
+            made = replace(written, groups=(_with(first, more), *others))
+        else:
+            made = _limited(written, first.flavors, source.groups, more)
+        return Leaf(made, source.named)
+
+    def excess(self, title: str, quotas: Mapping[FlavorResource, Quota], cohort: str) -> str | None:
+        """Which number is more than the `max` of a Cohort above.
+
+        Args:
+            title: of the object.
+            quotas: its own.
+            cohort: the one it is in; empty for none.
+        """
+        for (flavor, resource), quota in quotas.items():
+            for name in self.above(cohort):
+                most = self._branch(name).rules.quotas.get((flavor, resource), _FREE).maximum
+                for word, amount in (("min", quota.minimum), ("max", quota.maximum)):
+                    if most is not None and amount is not None and amount > most:
+                        own, less = to_quantity(resource, amount), to_quantity(resource, most)
+                        words = f"the {word} of {title} for {resource} of {flavor} is {own}"
+                        return f"{words}, more than the max {less} of Cohort {name}, which counts"
+        return None
+
+    def _source(self, cohort: str) -> Branch | None:
+        """The nearest Cohort that lists resources."""
+        branches = map(self._branch, self.above(cohort))
+        return next((branch for branch in branches if branch.groups), None)
+
+    def _branch(self, name: str) -> Branch:
+        return self.branches.get(name, _NOTHING)
+
+
+class Use(NamedTuple):
+    """One resource of one flavor in a whole subtree; amounts in the resource's unit.
+
+    Attributes:
+        total: what all `min` in it come to, at most its `max`.
+        used: what is in use in it.
+        borrowed: how much of that comes from above.
+    """
+
+    total: int
+    used: int
+    borrowed: int
+
+
+def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, Use]:
+    """What there is below a Cohort, and what is used of it; what is neither there nor used is left out."""
+    node = ("cohort", cohort)
+    minimums: Counter[FlavorResource] = Counter()
+    queues = [("queue", name) for name in tree.below(node)]
+    cohorts = [each for each in tree.parents() if each[0] == "cohort" and node in tree.path(each)]
+    for below in (*queues, *cohorts):
+        for key, quota in tree.quotas(below).items():
+            minimums[key] += quota.minimum
+    found = {}
+    for key, cell in book.cells(node).items():
+        total = minimums[key] if cell.limit is None else min(minimums[key], cell.limit)
+        if total or cell.total:
+            found[key] = Use(total, cell.total, max(0, cell.used - cell.own))
+    return found
+
+
+def _with(group: Group, more: Iterable[str]) -> Group:
+    return Group((*group.resources, *more), group.flavors)
+
+
+def _limited(
+    written: Queue, flavors: tuple[str, ...], groups: tuple[Group, ...], limits: Mapping[str, int]
+) -> Queue:
+    """A queue whose limits say how much there is of what nobody else counts; none of it is for others."""
+    first, *others = groups or (Group((), flavors),)
+    quotas = {(flavor, name): Quota(most, most, 0) for name, most in limits.items() for flavor in flavors}
+    counted = (_with(first, limits), *others) if limits else groups
+    return replace(written, groups=counted, quotas=quotas)
