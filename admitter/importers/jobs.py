@@ -125,7 +125,7 @@ class JobImporter:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
         if source.value("metadata.ownerReferences"):
             source.translated("", "belongs to another object, which makes it again")
-        elif source.value("status.phase") in {"Succeeded", "Failed"}:
+        elif source.value("status.phase") in ("Succeeded", "Failed"):
             source.translated("", "has finished: nothing is left to queue")
         elif source.value("status.phase") == "Running":
             source.refused("", "runs already: what another system has admitted can't be taken over")
@@ -226,6 +226,6 @@ class JobImporter:
 def _finished(source: Source) -> bool:
     conditions = source.value("status.conditions")
     return isinstance(conditions, list) and any(
-        isinstance(c, dict) and c.get("type") in {"Complete", "Failed"} and c.get("status") == "True"
+        isinstance(c, dict) and c.get("type") in ("Complete", "Failed") and c.get("status") == "True"
         for c in conditions
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.importers import kueue, nos, scheduler_plugins
+from admitter.importers import kueue, nos, scheduler_plugins, volcano, yunikorn
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Translation
 
@@ -16,6 +16,8 @@ class SystemName(StrEnum):
     KUEUE = "kueue"
     NOS = "nos"
     SCHEDULER_PLUGINS = "scheduler-plugins"
+    VOLCANO = "volcano"
+    YUNIKORN = "yunikorn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +37,6 @@ SYSTEMS: Final[Mapping[SystemName, System]] = {
     SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate),
     SystemName.NOS: System(nos.COLLECTIONS, nos.translate),
     SystemName.SCHEDULER_PLUGINS: System(scheduler_plugins.COLLECTIONS, scheduler_plugins.translate),
+    SystemName.VOLCANO: System(volcano.COLLECTIONS, volcano.translate),
+    SystemName.YUNIKORN: System(yunikorn.COLLECTIONS, yunikorn.translate),
 }

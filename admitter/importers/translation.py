@@ -96,10 +96,10 @@ class Translation:
             whether it was taken.
         """
         made = title(manifest, "")
-        if _key(manifest) in self._made:
-            self.find(origin, "", Outcome.REFUSED, f"there is a {made} already: the first one counts")
-        elif words := _problem(manifest):
+        if words := _problem(manifest):
             self.find(origin, "", Outcome.REFUSED, f"would become an invalid {made}: {words}")
+        elif _key(manifest) in self._made:
+            self.find(origin, "", Outcome.REFUSED, f"there is a {made} already: the first one counts")
         else:
             self.manifests.append(manifest)
             self._made.add(_key(manifest))

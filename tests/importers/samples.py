@@ -3,6 +3,7 @@
 from typing import Final
 
 from admitter.importers.systems import SystemName
+from tests.importers import test_volcano, test_yunikorn
 from tests.importers.test_kueue import V1BETA1
 from tests.importers.test_kueue_cohorts import cohort, configuration
 from tests.importers.test_kueue_document import CODEPENDENT, SPOT, queue
@@ -156,4 +157,6 @@ SAMPLES: Final = {
         spec: {minMember: 3, scheduleTimeoutSeconds: 10}
         """,
     ],
+    SystemName.VOLCANO: [PLAIN, RUNNING, test_volcano.FULL],
+    SystemName.YUNIKORN: [PLAIN, RUNNING, test_yunikorn.FULL],
 }

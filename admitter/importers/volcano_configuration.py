@@ -1,0 +1,125 @@
+"""The configuration of Volcano's scheduler: which of its actions and plugins say something about queues."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.documents import ManifestError, parsed
+from admitter.importers.translation import Json, Outcome, Source, below
+
+CONFIG_MAP: Final = "volcano-scheduler-configmap"
+
+_ACTIONS: Final = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
+_ORDERS_NAMESPACES: Final = "enableNamespaceOrder"
+_PLUGINS: Final = {
+    "priority": (Outcome.TRANSLATED, "priority decides within a queue"),
+    "gang": (Outcome.TRANSLATED, "the pods of a Job are admitted together"),
+    "conformance": (Outcome.TRANSLATED, "pods that no queue has admitted are never evicted"),
+    "proportion": (Outcome.TRANSLATED, "fairSharing by weight"),
+    "capacity": (Outcome.APPROXIMATED, "min and max of queues; what is beyond min goes by priority and age"),
+    "predicates": (Outcome.TRANSLATED, "nodes are chosen by the cluster's own scheduler"),
+    "nodeorder": (Outcome.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
+    "binpack": (Outcome.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
+}
+"""What becomes of plugins; any other is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the configuration says of queues.
+
+    Attributes:
+        reclaims: whether queues take back what they deserve.
+        preempts: whether higher priority takes from lower in a queue.
+        by_weight: whether queues share by their weights.
+        by_namespace: whether namespaces share a queue by theirs.
+    """
+
+    reclaims: bool = True
+    preempts: bool = False
+    by_weight: bool = True
+    by_namespace: bool = True
+
+    def queue_spec(self) -> Json:
+        """What every queue has of it in its spec."""
+        spec: Json = {"namespaceOrdering": "WeightedShare"} if self.by_namespace else {}
+        preemption = {"withinClusterQueue": "LowerPriority"} if self.preempts else {}
+        if self.reclaims:
+            preemption["reclaimWithinCohort"] = "Any"
+        return {**spec, "preemption": preemption} if preemption else spec
+
+
+def read_config_map(source: Source) -> Configuration:
+    """The configuration in the scheduler's ConfigMap; the default one if it can't be read."""
+    source.translated("metadata", "nothing is left of the ConfigMap itself")
+    found = Configuration()
+    for key in source.mapping("data"):
+        path = below("data", key)
+        title = f"{source.title} {path}"
+        try:
+            documents = [raw for _, raw in parsed(title, source.text(path))]
+        except ManifestError as error:
+            source.refused(path, str(error))
+            continue
+        if not key.endswith(".conf") or len(documents) != 1 or not isinstance(documents[0], dict):
+            source.refused(path, "must be one map of actions and tiers, in a key that ends with .conf")
+            continue
+        source.translated(path, "see there")
+        inner = Source(documents[0], title, source.into)
+        found = _read(inner)
+        inner.close()
+    return found
+
+
+def _read(source: Source) -> Configuration:
+    actions = [action.strip() for action in source.text("actions").split(",") if action.strip()]
+    plugins: dict[str, str] = {}
+    for tier in source.items("tiers"):
+        for place in source.items(f"{tier}.plugins"):
+            plugins[source.text(f"{place}.name")] = place
+    configuration = Configuration(
+        reclaims="reclaim" in actions,
+        preempts="preempt" in actions,
+        by_weight="proportion" in plugins,
+        by_namespace="drf" in plugins and source.value(f"{plugins['drf']}.{_ORDERS_NAMESPACES}") is not False,
+    )
+    _account_for_actions(source, actions, configuration)
+    for name, place in plugins.items():
+        _account_for_plugin(source, name, place, configuration)
+    return configuration
+
+
+def _account_for_actions(source: Source, actions: list[str], configuration: Configuration) -> None:
+    unknown = [action for action in actions if action not in _ACTIONS]
+    words = []
+    if configuration.preempts:
+        words.append("preempt is withinClusterQueue: LowerPriority")
+    if configuration.reclaims:
+        words.append("reclaim is reclaimWithinCohort: Any")
+    if unknown:
+        source.refused("actions", "; ".join([f"nothing here does {', '.join(unknown)}", *words]))
+    elif words:
+        source.approximated("actions", f"{'; '.join(words)}; whole Jobs are evicted, not pods")
+    elif actions:
+        source.translated("actions", "Jobs are admitted, and nobody is evicted")
+
+
+def _account_for_plugin(source: Source, name: str, place: str, configuration: Configuration) -> None:
+    """A plugin's name; other fields of it, such as arguments, are refused when the object is closed."""
+    field = f"{place}.name"
+    if name == "drf" and configuration.by_namespace:
+        source.approximated(
+            field,
+            "namespaceOrdering: WeightedShare; within a namespace by priority and age, not by Jobs' shares",
+        )
+    elif name == "drf":
+        source.refused(field, "Jobs go by priority and age, not by each one's share")
+    elif name in _PLUGINS:
+        outcome, words = _PLUGINS[name]
+        (source.translated if outcome is Outcome.TRANSLATED else source.approximated)(field, words)
+    else:
+        source.refused(field, "nothing here does what it does")
+    order = f"{place}.{_ORDERS_NAMESPACES}"
+    if name == "drf" and source.value(order) is not None:
+        source.translated(
+            order, f"namespaceOrdering: {'WeightedShare' if configuration.by_namespace else 'None'}"
+        )

@@ -1,0 +1,115 @@
+"""YuniKorn's access control lists, as roles that grant the verb `submit` on LocalQueues.
+
+Rules: YuniKorn's user guide, *ACLs*: `users groups`, each a list with commas, or `*`. Who may submit to a
+queue may submit to all below it, and who administrates a queue may submit to it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.importers.translation import Json, Source
+from admitter.names import GROUP, SUBMIT_VERB
+
+EVERYBODY: Final = "system:authenticated"
+"""The group of all whom an API server knows."""
+
+SUBMITTER: Final = "admitter-submitter"
+"""The role that lets whoever may edit a namespace submit to all its queues; its labels aggregate it."""
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may submit: everybody, or some users and groups."""
+
+    everybody: bool = False
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return self.everybody or bool(self.users or self.groups)
+
+    def __or__(self, other: "Access") -> "Access":
+        if self.everybody or other.everybody:
+            return Access(everybody=True)
+        return Access(users=self.users | other.users, groups=self.groups | other.groups)
+
+    def subjects(self) -> list[Json]:
+        """As a binding names them."""
+        groups = [EVERYBODY] if self.everybody else sorted(self.groups)
+        named = [("User", user) for user in sorted(self.users)] + [("Group", group) for group in groups]
+        return [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name in named]
+
+
+def read(source: Source, path: str) -> Access:
+    """Who may submit by the lists of the queue at a path; what each of them becomes is in the report."""
+    access = Access()
+    for key in ("submitacl", "adminacl"):
+        place = f"{path}.{key}"
+        if source.value(place) is None:
+            continue
+        text = source.text(place)
+        fields = text.split()
+        if len(fields) > 2:
+            source.refused(place, "must be users, a space, and groups, each with commas between them")
+            continue
+        _account(source, place, key, _parsed(text))
+        access |= _parsed(text)
+    return access
+
+
+def _account(source: Source, path: str, key: str, access: Access) -> None:
+    words = f"the verb {SUBMIT_VERB} on localqueues.{GROUP}, here and below" if access else "nobody: no role"
+    if key == "adminacl":
+        source.approximated(path, f"{words}; what else administrators may do is up to other roles of yours")
+    elif access.everybody:
+        source.translated(path, words)
+    else:
+        source.approximated(
+            path,
+            f"{words}; who may edit a namespace may too, unless ClusterRole {SUBMITTER} loses its labels",
+        )
+
+
+def _parsed(text: str) -> Access:
+    if "*" in text.replace(",", " ").split():
+        return Access(everybody=True)
+    users, _, groups = text.partition(" ")
+    return Access(users=_names(users), groups=_names(groups))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+def roles(queue: str | None, access: Access) -> list[Json]:
+    """A role that may submit to a queue, and who has it; nothing if nobody may.
+
+    A LocalQueue that a placement makes has the name of its ClusterQueue, in whatever namespace it is.
+
+    Args:
+        queue: its name; None for all queues there are, also those that come later.
+        access: who may.
+    """
+    if not access:
+        return []
+    name = f"admitter-submit-{queue}" if queue else "admitter-submit"
+    rule: Json = {"apiGroups": [GROUP], "resources": ["localqueues"], "verbs": [SUBMIT_VERB]}
+    if queue:
+        rule["resourceNames"] = [queue]
+    role: Json = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": name},
+        "rules": [rule],
+    }
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
+    binding: Json = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": reference,
+        "subjects": access.subjects(),
+    }
+    return [role, binding]
