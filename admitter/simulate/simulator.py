@@ -286,7 +286,7 @@ class Simulator:
             self.engine.withdraw(view.uid)
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
-            self.engine.reserve(view.uid, view.admission, self._known(item), view.since)
+            self.engine.reserve(view.uid, view.admission, self._known(item), view.since, view.namespace)
 
     def _namespace(self, name: str) -> None:
         """A namespace that is used exists."""
@@ -378,7 +378,8 @@ class Simulator:
 
     def _competitor(self, item: Item, queue: str) -> Workload:
         gpus = self._catalog.gpus
-        return workloads.workload(item.view.uid, queue, item.view.spec, self.age(item), gpus)
+        view = item.view
+        return workloads.workload(view.uid, view.namespace, queue, view.spec, self.age(item), gpus)
 
     def _let_go(self) -> None:
         """Evicted workloads end, and wait again in their old place."""
