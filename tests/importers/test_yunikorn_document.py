@@ -1,5 +1,6 @@
 """Every manifest of YuniKorn's page on quota, imported, and simulated to do as the page says (002)."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import yaml
 from admitter.importers.translation import Json, Outcome
 from tests.importers.importing import imported
 from tests.importers.trial import by_name, cpu_in_use, node, one_cpu_jobs, quotas, run, specs
+from tests.simulate.test_simulate import annotate, simulate
 
 STATIC = """
 partitions:
@@ -72,6 +74,34 @@ partitions:
     properties:
       application.sort.policy: stateaware
 """
+BY_PARENT = """
+partitions:
+- name: default
+  placementrules:
+  - name: tag
+    value: namespace
+    create: true
+    parent:
+      name: tag
+      value: namespace.parentqueue
+  queues:
+  - name: root
+    queues:
+    - name: production
+      parent: true
+    - name: development
+      parent: true
+"""
+QUOTA = r"""
+yunikorn.apache.org/namespace.quota: "{\"cpu\": \"64\", \"memory\": \"100G\", \"nvidia.com/gpu\": \"1\"}"
+"""
+DEPRECATED_QUOTA = """
+yunikorn.apache.org/namespace.max.cpu: "64"
+yunikorn.apache.org/namespace.max.memory: "100Gi"
+"""
+PARENT = """
+yunikorn.apache.org/parentqueue: root.production
+"""
 CHILDREN = """
 partitions:
 - name: default
@@ -87,6 +117,15 @@ partitions:
       - name: child3
         resources: {max: {vcore: 750}}
 """
+
+
+def namespace(name: str, *annotations: str) -> str:
+    """A Namespace with annotations of the page."""
+    texts: Json = {}
+    for each in annotations:
+        texts |= yaml.safe_load(each)
+    raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": texts}}
+    return yaml.safe_dump(raw)
 
 
 def pod(name: str) -> str:
@@ -114,6 +153,12 @@ def after(seconds: int, jobs: list[Json]) -> list[Json]:
     for job in jobs:
         job["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:{seconds:02}Z"
     return jobs
+
+
+def admitted(result: Json) -> Counter[tuple[str, str]]:
+    """How many Jobs run by namespace and queue."""
+    rows = [row for row in result["workloads"] if row["state"] == "Admitted"]
+    return Counter((row["namespace"], row["clusterQueue"]) for row in rows)
 
 
 def test_static_queues_keep_what_is_guaranteed_and_most_to_them() -> None:
@@ -188,3 +233,51 @@ def test_children_who_come_together_use_900_together_and_none_more_than_750(tmp_
     used = cpu_in_use(run(tmp_path, into, node("n", cpu="2000", memory="100G"), *entrances(*paths), *jobs))
     assert sum(used.values()) == 900
     assert max(used["parent.child2"], used["parent.child3"]) <= 750
+
+
+def test_a_namespace_without_anything_gets_a_queue_below_the_root(tmp_path: Path) -> None:
+    into = imported("yunikorn", BY_NAMESPACE, namespace("development"))
+    result = run(tmp_path, into, node("n", cpu="10", memory="10G"), *one_cpu_jobs("development", None, 12))
+    assert admitted(result) == {("development", "development"): 10}
+    (queue,) = result["clusterQueues"]
+    assert (queue["name"], queue["cohort"]) == ("development", "root")
+
+
+@pytest.mark.parametrize(
+    "annotation", [QUOTA, DEPRECATED_QUOTA], ids=["in one annotation", "in the old ones"]
+)
+def test_a_namespaces_quota_limits_its_queue(annotation: str, tmp_path: Path) -> None:
+    into = imported("yunikorn", BY_NAMESPACE, namespace("development", annotation))
+    result = run(tmp_path, into, node("n", cpu="200", memory="200G"), *one_cpu_jobs("development", None, 70))
+    assert admitted(result) == {("development", "development"): 64}
+
+
+def test_namespaces_are_grouped_under_the_parents_that_they_name(tmp_path: Path) -> None:
+    to_development = PARENT.replace("root.production", "development")
+    homes = {"finance": PARENT, "sales": PARENT, "dev": to_development, "test": to_development}
+    into = imported("yunikorn", BY_PARENT, *(namespace(name, parent) for name, parent in homes.items()))
+    jobs = [job for name in homes for job in one_cpu_jobs(name, None, 2)]
+    result = run(tmp_path, into, node("n", cpu="100", memory="100G"), *jobs)
+    assert admitted(result) == {(name, name): 2 for name in homes}
+    assert {queue["name"]: queue["cohort"] for queue in result["clusterQueues"]} == {
+        "finance": "production",
+        "sales": "production",
+        "dev": "development",
+        "test": "development",
+    }
+
+
+def test_a_parent_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    to_nowhere = PARENT.replace("production", "research")
+    into = imported("yunikorn", BY_PARENT, namespace("lab", to_nowhere))
+    manifests = [*into.in_order(), node("n", cpu="100", memory="100G"), *one_cpu_jobs("lab", None, 2)]
+    result = simulate(tmp_path, *manifests, exit_code=1)
+    assert admitted(result) == {}
+    assert "research" in result["errors"][0]["message"]
+
+
+def test_a_namespaces_quota_counts_what_runs_and_not_what_is_submitted(tmp_path: Path) -> None:
+    into = imported("yunikorn", BY_NAMESPACE, namespace("development", QUOTA))
+    jobs = [annotate(job, "simulated-runtime", "10s") for job in one_cpu_jobs("development", None, 100)]
+    result = run(tmp_path, into, node("n", cpu="200", memory="200G"), *jobs)
+    assert {row["state"] for row in result["workloads"]} == {"Finished"}
