@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -50,6 +52,15 @@ class Queues:
         self._admitted_by: Counter[str] = Counter()
         self._changed: set[Target] = set()
         self._ready = asyncio.Event()
+        self._statuses: dict[str, Callable[[ObjectView], Json]] = {
+            "clusterqueues": self._cluster_queue,
+            "localqueues": self._local_queue,
+            "cohorts": self._cohort,
+            "resourceflavors": self._flavor,
+            "elasticquotas": partial(self._elastic_quota, "ElasticQuota"),
+            "compositeelasticquotas": partial(self._elastic_quota, "CompositeElasticQuota"),
+            "placementpolicies": self._placement_policy,
+        }
         self._stores: dict[str, Store[ObjectView]] = {
             "clusterqueues": world.cluster_queues,
             "localqueues": world.local_queues,
@@ -136,19 +147,9 @@ class Queues:
             self.touch(plural, key)
 
     def _status(self, plural: str, view: ObjectView) -> Json:
-        match plural:
-            case "clusterqueues":
-                return self._cluster_queue(view)
-            case "localqueues":
-                return self._local_queue(view)
-            case "elasticquotas":
-                return self._elastic_quota("ElasticQuota", view)
-            case "compositeelasticquotas":
-                return self._elastic_quota("CompositeElasticQuota", view)
-            case "cohorts":
-                return self._cohort(view)
-            case "placementpolicies":
-                return self._placement_policy(view)
+        return self._statuses[plural](view)
+
+    def _flavor(self, view: ObjectView) -> Json:
         return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
 
     def _cluster_queue(self, view: ObjectView) -> Json:

@@ -9,7 +9,8 @@ from admitter.engine.amounts import to_quantity
 from admitter.engine.ledger import summed
 from admitter.engine.model import FlavorResource
 from admitter.simulate.items import Event, Item
-from admitter.simulate.simulator import Simulator, timestamp
+from admitter.simulate.objects import timestamp
+from admitter.simulate.simulator import Simulator
 
 Json = dict[str, Any]
 

@@ -5,20 +5,16 @@ Evicted workloads end at once and wait again; what was admitted ends after its r
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from admitter.api.conditions import EvictedReason
 from admitter.api.durations import InvalidDurationError
-from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
-from admitter.controllers.namespace_views import parse_namespace, parse_resource_quota
 from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
@@ -27,7 +23,6 @@ from admitter.controllers.views import (
     WorkloadView,
     parse_job,
     parse_node,
-    parse_object,
     parse_workload,
 )
 from admitter.controllers.world import World, workload_name
@@ -40,17 +35,14 @@ from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
-from admitter.quotas.namespaces import NAME_LABEL
 from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline
+from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.placing import Placing, since_now
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
-
-_PARSERS: Final = {"Namespace": parse_namespace, "ResourceQuota": parse_resource_quota}
-_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 class Simulator:
@@ -81,11 +73,8 @@ class Simulator:
         self._told: dict[str, Told] = {}
         self._unqueued: dict[Key, Json] = {}
         self._arriving: set[Key] = set()
-        self._serial = 0
+        self._objects = Objects(self.world)
         self._admissions = 0
-        self._lives: Counter[str] = Counter()
-        self._numbers: dict[str, int] = {}
-        self._births: dict[str, str] = {}
 
     def run(
         self,
@@ -173,10 +162,10 @@ class Simulator:
 
     def _apply(self, change: Change) -> bool:
         """Take in one object; True if it may concern workloads other than itself."""
-        self._serial += 1
         manifest, metadata = change.object, change.object["metadata"]
         kind, key = manifest["kind"], (metadata.get("namespace", ""), metadata["name"])
-        raw = {**manifest, "metadata": self._completed(metadata, kind, change.time, gone=change.gone)}
+        completed = self._objects.completed(metadata, kind, change.time, gone=change.gone)
+        raw = {**manifest, "metadata": completed}
         alone: dict[str, Callable[..., None]] = {
             "Job": self._job,
             "Workload": self._workload,
@@ -185,16 +174,15 @@ class Simulator:
         if kind in alone:
             alone[kind](raw, key, gone=change.gone)
             return bool(kind == "Node")
-        store = self._store(kind)
-        if store is not None and change.gone:
-            store.delete(key, raw["metadata"]["uid"])
-        elif store is not None:
-            before = store.get(key)
+        if change.gone:
+            self._objects.remove(kind, key, raw)
+        else:
+            before = self._objects.find(kind, key)
             if before is not None and kind in PLURALS:
                 raw["status"] = self._managing(kind, before, raw["spec"])
             if before is not None and kind == "PlacementPolicy":
                 raw["status"] = since_now(before, raw.get("spec") or {}, timestamp(self.now))
-            store.apply(_PARSERS.get(kind, parse_object)(raw))
+            self._objects.put(kind, raw)
         self._note(kind, key[1])
         return True
 
@@ -233,36 +221,6 @@ class Simulator:
         namespaces, now = spec.get("namespaces") or [before.namespace], timestamp(self.now)
         return {"conditions": [{}], "managedSince": {name: known.get(name, now) for name in namespaces}}
 
-    def _completed(self, metadata: Json, kind: str, time: float, *, gone: bool) -> Json:
-        """Metadata with what an API server would have added; it changes with each version."""
-        base = "/".join((kind, metadata.get("namespace", ""), metadata["name"]))
-        number = self._numbers.setdefault(base, self._serial)
-        uid = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
-        self._lives[base] += gone
-        born = self._births.setdefault(uid, timestamp(time))  # an update is no new object
-        created = metadata.get("creationTimestamp") or born
-        completed: Json = {"uid": uid, "resourceVersion": str(self._serial), "creationTimestamp": created}
-        if kind == "Namespace":
-            completed["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
-        return {**metadata, **completed}
-
-    def _store(self, kind: str) -> Store[Any] | None:
-        stores: dict[str, Store[Any]] = {
-            "Namespace": self.world.namespaces,
-            "ResourceQuota": self.world.resource_quotas,
-            "LimitRange": self.world.limit_ranges,
-            "PriorityClass": self.world.priority_classes,
-            "RuntimeClass": self.world.runtime_classes,
-            "ResourceFlavor": self.world.flavors,
-            "Cohort": self.world.cohorts,
-            "ClusterQueue": self.world.cluster_queues,
-            "LocalQueue": self.world.local_queues,
-            "PlacementPolicy": self.world.placement_policies,
-            "ElasticQuota": self.world.elastic_quotas,
-            "CompositeElasticQuota": self.world.composite_elastic_quotas,
-        }
-        return stores.get(kind)
-
     def _job(self, raw: Json, key: Key, *, gone: bool) -> None:
         raw["spec"] = {**raw["spec"], "suspend": True}
         job = parse_job(raw)
@@ -270,7 +228,7 @@ class Simulator:
         if job.queue is None and not gone:
             self._unqueued[key] = raw
             self._arriving.add(key)
-            self._namespace(key[0])
+            self._objects.namespace(key[0], self.now)
         if gone:
             self.world.jobs.delete(key, job.uid)
             self._forget(job.uid)
@@ -291,9 +249,8 @@ class Simulator:
                 for manifest in found.manifests:
                     self._apply(Change(self.now, 0, manifest))
                     again = True
-                self._serial += 1
                 labels = {**(raw["metadata"].get("labels") or {}), QUEUE_LABEL: found.queue}
-                raw["metadata"] |= {"labels": labels, "resourceVersion": str(self._serial)}
+                raw["metadata"] |= {"labels": labels, "resourceVersion": self._objects.next_version()}
                 self._job(raw, key, gone=False)
         self._arriving.clear()
         if again:
@@ -316,7 +273,7 @@ class Simulator:
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
         view = parse_workload({"metadata": metadata, "spec": spec})
-        self._namespace(key[0])
+        self._objects.namespace(key[0], self.now)
         item = self._put(view, job, lasts)
         item.waiting = unplaced or item.waiting
 
@@ -330,7 +287,7 @@ class Simulator:
         except InvalidDurationError as error:
             self.errors.append(Invalid(title(raw, ""), str(error)))
             return
-        self._namespace(key[0])
+        self._objects.namespace(key[0], self.now)
         item = self._put(view, None, lasts)
         if view.is_true("Finished"):
             item.state = "Finished"
@@ -338,19 +295,6 @@ class Simulator:
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
             self.engine.reserve(view.uid, view.admission, self._known(item), view.since, view.namespace)
-
-    def _namespace(self, name: str) -> None:
-        """A namespace that is used exists."""
-        if self.world.namespaces.get(("", name)) is None:
-            self._serial += 1
-            labels = {NAME_LABEL: name}
-            metadata = {
-                "name": name,
-                "uid": f"Namespace//{name}",
-                "resourceVersion": str(self._serial),
-                "creationTimestamp": timestamp(self.now),
-            }
-            self.world.namespaces.apply(parse_namespace({"metadata": metadata | {"labels": labels}}))
 
     def _put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
         known = self.items.get(view.uid)
@@ -391,7 +335,7 @@ class Simulator:
         if spec != item.view.spec:
             metadata = {"namespace": item.view.namespace, "name": item.view.name, "uid": item.view.uid}
             version = {
-                "resourceVersion": str(self._serial),
+                "resourceVersion": self._objects.version,
                 "creationTimestamp": timestamp(item.view.created),
             }
             item.view = parse_workload({"metadata": metadata | version, "spec": spec})
@@ -503,13 +447,3 @@ class Simulator:
     def _event(self, kind: str, item: Item, reason: str, preemptor: Key | None = None) -> Event:
         queue = item.admission.queue if item.admission is not None else ""
         return Event(self.now, kind, item.view.key, queue, reason, preemptor)
-
-
-def timestamp(time: float) -> str:
-    """A time as the API writes it, with fractions of a second if it has any; years end with 9999."""
-    if time > _LAST:
-        return "9999-12-31T23:59:59Z"
-    moment = datetime.fromtimestamp(time, UTC)
-    return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds").replace(
-        "+00:00", "Z"
-    )
