@@ -103,7 +103,6 @@ class Catalog:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
         shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
-        stale: whether there is anything to refresh.
     """
 
     def __init__(self, world: World, engine: Engine, gpus: GpuSettings, told: Told | None = None) -> None:
