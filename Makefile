@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-kind bench-engine bench-elastic check format crds lock clean
+.PHONY: demo test test-thorough test-kind bench-engine bench-elastic bench-namespaces check format crds lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -25,6 +25,9 @@ bench-engine: $(VENV)/.ready  ## speed and memory of the engine; saved in benchm
 
 bench-elastic: $(VENV)/.ready ## elastic quotas at scale, engine and API server; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.elastic
+
+bench-namespaces: $(VENV)/.ready ## 5,000 namespaces that bring their quota; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.namespaces
 
 test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)
 	bash tests/kind.sh

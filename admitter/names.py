@@ -86,6 +86,9 @@ PARENT_QUEUE_ANNOTATIONS = (f"{GROUP}/parent-queue", "yunikorn.apache.org/parent
 GENERATED_LABEL = f"{GROUP}/generated-for"
 """On a ClusterQueue or LocalQueue that the controller has made: the namespace that it is for."""
 
+GENERATED_BY_LABEL = f"{GROUP}/generated-by"
+"""On the same: what asked for it, `annotations` of the namespace or `placement` of a Job."""
+
 NAMESPACE_WEIGHT_RESOURCES = (f"{GROUP}/namespace.weight", "volcano.sh/namespace.weight")
 """In a ResourceQuota's `hard`: the weight of its namespace where namespaces share a queue."""
 

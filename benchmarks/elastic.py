@@ -312,7 +312,7 @@ async def labels(cluster: ControlPlane, count: int, rounds: int, folder: Path) -
                 await bench.set_minimum(number, GUARANTEED - 50)
             await asyncio.sleep(10)
             result["labels_written_for_a_minimum_less_by_five_pods"] = (await bench.quiet() - after) / rounds
-            result["peak_mb"] = _peak_mb(process.pid)
+            result["peak_mb"] = peak_mb(process.pid)
     return result
 
 
@@ -325,7 +325,8 @@ async def _new_pod(bench: Bench, number: int) -> float:
     return time.monotonic() - began
 
 
-def _peak_mb(pid: int) -> int:
+def peak_mb(pid: int) -> int:
+    """The most memory that a process has had, in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     match = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert match is not None, "Linux tells the peak of every process"

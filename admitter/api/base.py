@@ -33,22 +33,29 @@ def _a_quantity(value: str | int) -> str | int:
     return value
 
 
+_QUANTITY: Final = (
+    r"^\+?([0-9]{1,19}(\.[0-9]{0,9})?|\.[0-9]{1,9})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+)
+_LONGEST_QUANTITY: Final = 40
+
 Quantity = Annotated[
     str | int,
     AfterValidator(_a_quantity),
     WithJsonSchema(
         {
             "x-kubernetes-int-or-string": True,
-            "pattern": (
-                r"^\+?([0-9]{1,19}(\.[0-9]{0,9})?|\.[0-9]{1,9})"
-                r"([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
-            ),
-            "maxLength": 40,
+            "pattern": _QUANTITY,
+            "maxLength": _LONGEST_QUANTITY,
             "minimum": 0,
         }
     ),
 ]
 """A Kubernetes quantity that is not negative, such as 2, 500m or 36Gi."""
+
+
+def writable(quantity: str) -> bool:
+    """Whether the API server takes a quantity in a spec: there it may have fewer digits than elsewhere."""
+    return len(quantity) <= _LONGEST_QUANTITY and re.match(_QUANTITY, quantity) is not None
 
 
 def _a_duration(value: str | int) -> str | int:

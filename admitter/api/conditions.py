@@ -137,7 +137,8 @@ class ActiveReason(StrEnum):
     NAMESPACE_NOT_FOUND = "NamespaceNotFound"
     """It works, but names a namespace that does not exist."""
     QUEUE_NAME_TAKEN = "QueueNameTaken"
-    """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts."""
+    """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts. As an
+    event on a Namespace that brings its quota: somebody else's queue has its name."""
     EXCEEDS_PARENT = "ExceedsParent"
     """A min or max is more than the max of a Cohort above, both are named; it works by the lesser one."""
     INVALID_ANNOTATION = "InvalidAnnotation"

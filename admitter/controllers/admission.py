@@ -33,7 +33,10 @@ from admitter.engine.model import Admission
 WRITES_AT_A_TIME: Final = 32
 PAUSE_SECONDS: Final = 1.0
 GATHER_SECONDS: Final = 0.05
-"""For how long changes of definitions are gathered."""
+"""For how long changes of definitions are gathered at least."""
+GATHER_TIMES: Final = 3.0
+"""So many times as long as it took last to put them in force: most of the time is left for other work."""
+LONGEST_GATHER_SECONDS: Final = 1.0
 REFUSED_SECONDS: Final = 10.0
 """For how long a Workload does not compete after the API server refused its admission or its evictions."""
 
@@ -72,6 +75,7 @@ class Admissions:
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        self._gather = GATHER_SECONDS
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """A Workload came, changed or went."""
@@ -177,7 +181,7 @@ class Admissions:
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
         # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
         known = self._competitor(workload, job, admission.queue)
-        self._engine.reserve(workload.uid, admission, known, workload.since)
+        self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
         if workload.evicting:
             self._engine.goes(workload.uid)
         self._set_pods(workload)
@@ -231,9 +235,7 @@ class Admissions:
             group.create_task(self._remainders.queue.run(), name="remainders")
             while True:
                 await self._wake.wait()
-                if self._gate.stale:
-                    await asyncio.sleep(GATHER_SECONDS)
-                    self._gate.refresh()
+                await self._refresh()
                 self._wake.clear()
                 self._take_pods_in()
                 plan = self._engine.cycle(int(self._grace.now().timestamp()))
@@ -251,6 +253,16 @@ class Admissions:
                     self._writing[told.uid] = group.create_task(self._spare(told))
                 self._wake_at(self._engine.due)
                 self.decided()
+
+    async def _refresh(self) -> None:
+        """Put changed definitions in force, those of a while together."""
+        if self._gate.stale:
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(self._gather)
+            began = loop.time()
+            self._gate.refresh()
+            taken = GATHER_TIMES * (loop.time() - began)
+            self._gather = min(max(GATHER_SECONDS, taken), LONGEST_GATHER_SECONDS)
 
     def _wake_at(self, due: float | None) -> None:
         """Run a cycle when somebody may be preempted who may not yet."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from admitter.api.conditions import ActiveReason, WaitingReason
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.messages import queue_title, waiting_message
+from admitter.controllers.namespace_plan import defect_of
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert import workloads
@@ -52,7 +53,8 @@ class Gate:
             InvalidQuantityError: its requests can't be counted.
         """
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
-        return workloads.workload(workload.uid, queue, workload.spec, age, self._catalog.gpus)
+        gpus = self._catalog.gpus
+        return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
 
     def waits(self, refusal: Refusal) -> Waiting:
         """Why a Workload waits that the engine has refused."""
@@ -152,7 +154,9 @@ class Gate:
         if entry.problem is not None:
             return Waiting(WaitingReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
         if entry.stopped:
-            return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped")
+            defect = defect_of(self._world, cluster_queue)
+            words = f"ClusterQueue {name} is stopped" + (f": {defect[1]}" if defect is not None else "")
+            return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, words)
         going = self._going(namespace)
         if going is not None:
             return going

@@ -22,6 +22,9 @@ from admitter.controllers.gate import Gate
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
+from admitter.controllers.namespace_queues import NamespaceQueues
+from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
+from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.queues import Queues
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.status import Clock
@@ -63,6 +66,10 @@ class Manager:
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine, transport, clock)
+        self._weights = NamespaceWeights(self._world, engine)
+        self._namespaces = NamespaceQueues(
+            self._world, self._events, transport, self._cluster_queue_rules_changed
+        )
         self._admissions.usage_changed = self._queues.usage_changed
         self._admissions.decided = self._end_shortages
         self._clock = clock
@@ -91,6 +98,7 @@ class Manager:
             group.create_task(self._events.run(), name="events")
             group.create_task(self._queues.run(), name="queues")
             group.create_task(self._marks.run(), name="marks")
+            group.create_task(self._namespaces.queue.run(), name="namespaces")
             self.ready.set()
             log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
 
@@ -105,12 +113,17 @@ class Manager:
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
         world.composite_elastic_quotas.listen(self._composite_quota_changed)
+        _follow(world.resource_quotas, self._resource_quota_changed)
         _follow(world.workloads, self._workload_changed)
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
         _follow(world.jobs, self._job_changed)
         self._admissions.restore()
         world.namespaces.listen(self._namespace_changed)
+        _follow(world.namespaces, self._namespaces.namespace_changed)
+        _follow(world.cluster_queues, self._namespaces.cluster_queue_changed)
+        _follow(world.local_queues, self._namespaces.local_queue_changed)
+        world.cohorts.listen(self._namespaces.cohort_changed)
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
         world.runtime_classes.listen(self._class_changed)
@@ -234,11 +247,15 @@ class Manager:
         if new is None or not new.live:
             self._jobs.queue.add((pod.namespace, pod.workload))
 
-    def _namespace_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+    def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
+
+    def _resource_quota_changed(self, old: ResourceQuotaView | None, new: ResourceQuotaView | None) -> None:
+        self._weights.quota_changed(old, new)
+        self._admissions.wake()
 
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):

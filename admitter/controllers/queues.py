@@ -15,6 +15,7 @@ from admitter.controllers import status
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.defects import Defect
 from admitter.controllers.elastic_quotas import PLURALS
+from admitter.controllers.namespace_plan import defect_of
 from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
@@ -24,6 +25,7 @@ from admitter.quotas.elastic import POOL, Declared
 from admitter.quotas.hierarchy import cohort_use
 
 PAUSE_SECONDS: Final = 1.0
+WRITES_AT_A_TIME: Final = 16
 
 log = structlog.get_logger(__name__)
 
@@ -105,9 +107,13 @@ class Queues:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             self._ready.clear()
-            changed, self._changed = sorted(self._changed), set()
-            for plural, key in changed:
-                await self._write(plural, key)
+            self._catalog.refresh()  # a queue that has just come would seem to be missing
+            changed, self._changed = sorted(self._changed, reverse=True), set()
+            await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
+
+    async def _work(self, changed: list[Target]) -> None:
+        while changed:
+            await self._write(*changed.pop())
 
     async def _write(self, plural: str, key: Key) -> None:
         store = self._stores[plural]
@@ -144,7 +150,7 @@ class Queues:
 
     def _cluster_queue(self, view: ObjectView) -> Json:
         entry = self._catalog.queue(view.name)
-        problem = entry.problem
+        problem = entry.problem or defect_of(self._world, view)
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
         problem = problem or entry.flaw

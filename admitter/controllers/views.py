@@ -62,7 +62,8 @@ class Meta:
         return (self.namespace, self.name)
 
 
-def _meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
+def meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
+    """The same of an object's metadata, in this order."""
     return (
         metadata.get("namespace", ""),
         metadata["name"],
@@ -94,7 +95,7 @@ def parse_object(raw: Json) -> ObjectView:
     """A view of any object."""
     metadata = raw["metadata"]
     return ObjectView(
-        *_meta(metadata),
+        *meta(metadata),
         labels=metadata.get("labels") or {},
         generation=metadata.get("generation", 0),
         created=seconds(metadata["creationTimestamp"]),
@@ -123,7 +124,7 @@ def parse_node(raw: Json) -> NodeView:
         not spec.get("unschedulable") and ready in ([], ["True"]),
         amounts(status.get("allocatable") or status.get("capacity") or {}),
     )
-    return NodeView(*_meta(raw["metadata"]), node)
+    return NodeView(*meta(raw["metadata"]), node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,7 @@ def parse_job(raw: Json) -> JobView:
     template = spec["template"]
     template_metadata = template.get("metadata") or {}
     return JobView(
-        *_meta(metadata),
+        *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
@@ -371,7 +372,7 @@ def parse_workload(raw: Json) -> WorkloadView:
     finished = any(c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions") or ())
     admission = None if finished else status.get("admission")
     return WorkloadView(
-        *_meta(metadata),
+        *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
         job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
         spec=raw["spec"],
@@ -415,7 +416,7 @@ def parse_pod(raw: Json) -> PodView:
     name, phase = metadata["name"], (raw.get("status") or {}).get("phase")
     labels = metadata["labels"]
     return PodView(
-        *_meta(metadata),
+        *meta(metadata),
         workload=labels[WORKLOAD_LABEL],
         created=seconds(metadata["creationTimestamp"]),
         live=phase not in {"Succeeded", "Failed"},

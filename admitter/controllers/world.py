@@ -7,6 +7,12 @@ from typing import Any, Final
 from admitter.cluster.informer import Source
 from admitter.cluster.store import Index, Key, Store, V
 from admitter.cluster.transport import Json
+from admitter.controllers.namespace_views import (
+    NamespaceView,
+    ResourceQuotaView,
+    parse_namespace,
+    parse_resource_quota,
+)
 from admitter.controllers.views import (
     JobView,
     NodeView,
@@ -45,8 +51,11 @@ class World:
         self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
+        self.namespaces: Store[NamespaceView] = self._keep("/api/v1/namespaces", parse_namespace)
+        self.resource_quotas: Store[ResourceQuotaView] = self._keep(
+            "/api/v1/resourcequotas", parse_resource_quota
+        )
         self.nodes: Store[NodeView] = self._keep("/api/v1/nodes", parse_node)
-        self.namespaces = self._keep("/api/v1/namespaces", parse_object)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
@@ -60,6 +69,8 @@ class World:
         )
         self.local_queues_by_cluster_queue = Index(self.local_queues, lambda q: q.spec.get("clusterQueue"))
         self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
+        self.namespaces_by_cohort = Index(self.namespaces, lambda n: n.cohort)
+        self.resource_quotas_by_namespace = Index(self.resource_quotas, lambda q: q.namespace)
         self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
 
     def _keep(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:

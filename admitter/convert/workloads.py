@@ -41,11 +41,12 @@ class RequeueBy(StrEnum):
         return preempted if self is RequeueBy.EVICTION and preempted is not None else created
 
 
-def workload(uid: str, queue: str, spec: Json, created: float, gpus: GpuSettings) -> Workload:
+def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, gpus: GpuSettings) -> Workload:
     """What competes for quota.
 
     Args:
         uid: of the Workload.
+        namespace: its namespace, whose share of the queue it counts for.
         queue: the ClusterQueue it competes in.
         spec: of the Workload.
         created: what its age counts from, in seconds since the epoch.
@@ -55,7 +56,7 @@ def workload(uid: str, queue: str, spec: Json, created: float, gpus: GpuSettings
         InvalidQuantityError: a request can't be counted.
     """
     pod_sets = tuple(pod_set(raw, gpus) for raw in spec["podSets"])
-    return Workload(uid, queue, spec.get("priority", 0), created, pod_sets)
+    return Workload(uid, queue, spec.get("priority", 0), created, pod_sets, namespace)
 
 
 def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:

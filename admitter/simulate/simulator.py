@@ -17,6 +17,8 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.namespace_views import parse_namespace, parse_resource_quota
+from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
     JobView,
@@ -31,21 +33,21 @@ from admitter.controllers.world import World, workload_name
 from admitter.convert import workloads
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
+from admitter.documents import title
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
+from admitter.quotas.namespaces import NAME_LABEL
+from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
-from admitter.simulate.manifests import Change, Invalid, Timeline, title
+from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
 
-
-NAME_LABEL: Final = "kubernetes.io/metadata.name"
-"""Every namespace has its name as a label."""
-
+_PARSERS: Final = {"Namespace": parse_namespace, "ResourceQuota": parse_resource_quota}
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
@@ -67,6 +69,8 @@ class Simulator:
         self.cycles = 0
         self._catalog = Catalog(self.world, self.engine, gpus)
         self._gate = Gate(self.world, self._catalog)
+        self._generator = Generator(self.world)
+        self.world.resource_quotas.listen(NamespaceWeights(self.world, self.engine).quota_changed)
         self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
         self._ends: list[End] = []
@@ -155,6 +159,8 @@ class Simulator:
         while self._changes and self._changes[-1].time <= self.now:
             change = self._changes.pop()
             defined |= self._apply(change)
+        if defined:
+            self._generate()
         self._catalog.refresh()
         if defined:
             yield from self._define()
@@ -180,7 +186,7 @@ class Simulator:
             before = store.get(key)
             if before is not None and kind in PLURALS:
                 raw["status"] = self._managing(kind, before, raw["spec"])
-            store.apply(parse_object(raw))
+            store.apply(_PARSERS.get(kind, parse_object)(raw))
         match kind:
             case "ResourceFlavor":
                 self._catalog.flavor_changed(key[1])
@@ -191,6 +197,12 @@ class Simulator:
             case "ElasticQuota" | "CompositeElasticQuota" | "Namespace":
                 self._catalog.elastic.refresh()
         return True
+
+    def _generate(self) -> None:
+        """Give namespaces the queues that they ask for, once all is known that changes at this moment."""
+        for manifest, gone in self._generator.due():
+            self._apply(Change(self.now, 0, manifest, gone))
+        self.errors += self._generator.defects()
 
     def _node(self, raw: Json, key: Key, *, gone: bool) -> None:
         if gone:
@@ -220,9 +232,10 @@ class Simulator:
             completed["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
         return {**metadata, **completed}
 
-    def _store(self, kind: str) -> Store[ObjectView] | None:
-        stores = {
+    def _store(self, kind: str) -> Store[Any] | None:
+        stores: dict[str, Store[Any]] = {
             "Namespace": self.world.namespaces,
+            "ResourceQuota": self.world.resource_quotas,
             "LimitRange": self.world.limit_ranges,
             "PriorityClass": self.world.priority_classes,
             "RuntimeClass": self.world.runtime_classes,
@@ -261,7 +274,7 @@ class Simulator:
             lasts = runtime(raw)
             spec = workload_spec(job, self.world)
         except (InvalidDurationError, InvalidQuantityError) as error:
-            self.errors.append(Invalid(title(raw), str(error)))
+            self.errors.append(Invalid(title(raw, ""), str(error)))
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
         view = parse_workload({"metadata": metadata, "spec": spec})
@@ -276,7 +289,7 @@ class Simulator:
         try:
             lasts = runtime(raw)
         except InvalidDurationError as error:
-            self.errors.append(Invalid(title(raw), str(error)))
+            self.errors.append(Invalid(title(raw, ""), str(error)))
             return
         self._namespace(key[0])
         item = self._put(view, None, lasts)
@@ -285,7 +298,7 @@ class Simulator:
             self.engine.withdraw(view.uid)
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
-            self.engine.reserve(view.uid, view.admission, self._known(item), view.since)
+            self.engine.reserve(view.uid, view.admission, self._known(item), view.since, view.namespace)
 
     def _namespace(self, name: str) -> None:
         """A namespace that is used exists."""
@@ -298,7 +311,7 @@ class Simulator:
                 "resourceVersion": str(self._serial),
                 "creationTimestamp": timestamp(self.now),
             }
-            self.world.namespaces.apply(parse_object({"metadata": metadata | {"labels": labels}}))
+            self.world.namespaces.apply(parse_namespace({"metadata": metadata | {"labels": labels}}))
 
     def _put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
         known = self.items.get(view.uid)
@@ -377,7 +390,8 @@ class Simulator:
 
     def _competitor(self, item: Item, queue: str) -> Workload:
         gpus = self._catalog.gpus
-        return workloads.workload(item.view.uid, queue, item.view.spec, self.age(item), gpus)
+        view = item.view
+        return workloads.workload(view.uid, view.namespace, queue, view.spec, self.age(item), gpus)
 
     def _let_go(self) -> None:
         """Evicted workloads end, and wait again in their old place."""

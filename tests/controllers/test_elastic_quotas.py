@@ -9,6 +9,7 @@ import pytest
 from admitter.api.conditions import ActiveReason
 from admitter.controllers.defects import Defect
 from admitter.controllers.elastic_quotas import ElasticQuotas, Place
+from admitter.controllers.namespace_views import parse_namespace
 from admitter.controllers.views import at, parse_job, parse_object, timestamp
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
@@ -54,7 +55,7 @@ class Cluster:
 
     def namespaces(self, *names: str) -> None:
         for name in names:
-            self.world.namespaces.apply(parse_object(self._raw("", name, 0, {}, f"namespace {name}")))
+            self.world.namespaces.apply(parse_namespace(self._raw("", name, 0, {}, f"namespace {name}")))
 
     def write(self, place: str, created: float = 0, *, uid: str = "", **spec: Any) -> None:
         """Write `namespace/name`, a composite one if its spec names namespaces, and let it be read."""

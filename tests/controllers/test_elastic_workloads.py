@@ -9,6 +9,7 @@ from admitter.controllers.eviction import Eviction
 from admitter.controllers.gate import Gate
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.marks import Marks
+from admitter.controllers.namespace_views import parse_namespace
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import parse_job, parse_object, parse_workload
 from admitter.controllers.world import World
@@ -71,7 +72,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     world = World()
     engine = Engine()
     catalog = Catalog(world, engine, DEFAULT_GPUS)
-    world.namespaces.apply(parse_object({"metadata": meta("", "a")}))
+    world.namespaces.apply(parse_namespace({"metadata": meta("", "a")}))
     stopped = {"clusterQueue": "total", "stopPolicy": "HoldAndDrain"}
     world.local_queues.apply(parse_object({"metadata": meta("a", "elastic-quota"), "spec": stopped}))
     world.elastic_quotas.apply(parse_object({"metadata": meta("a", "quota"), "spec": {"min": {"cpu": 1}}}))

@@ -116,6 +116,10 @@ class _Limits(_Shape):
     limits: list[_Limit] = []
 
 
+class _Hard(_Shape):
+    hard: dict[str, str | int | float] = {}
+
+
 class _Overhead(_Shape):
     pod_fixed: dict[str, _Quantity] = {}
 
@@ -130,6 +134,10 @@ class _Job(_Named):
 
 class _LimitRange(_Named):
     spec: _Limits = _Limits()
+
+
+class _ResourceQuota(_Named):
+    spec: _Hard = _Hard()
 
 
 class _PriorityClass(_Named):
@@ -179,18 +187,12 @@ class _Workload(_Named):
 _SHAPES: Final[dict[str, type[_Named]]] = {
     "Job": _Job,
     "LimitRange": _LimitRange,
+    "ResourceQuota": _ResourceQuota,
     "Node": _Node,
     "PriorityClass": _PriorityClass,
     "RuntimeClass": _RuntimeClass,
     "Workload": _Workload,
 }
-
-
-def without_nulls(value: Any) -> Any:  # noqa: ANN401  # whatever YAML gives
-    """A manifest as an API server takes it: a field that is null is absent."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def shape_problem(manifest: Json) -> str | None:

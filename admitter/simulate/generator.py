@@ -1,0 +1,44 @@
+"""The queues of namespaces that bring their own quota, in a simulation."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from admitter.controllers.defects import Defect
+from admitter.controllers.generated import KINDS
+from admitter.controllers.namespace_plan import Plan, plan
+from admitter.controllers.world import World
+from admitter.names import GENERATED_LABEL
+from admitter.simulate.manifests import Invalid
+
+Json = dict[str, Any]
+
+
+class Generator:
+    """Says what has to be made and deleted, from a world in which that is done at once."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._defects: dict[str, Defect] = {}
+
+    def due(self) -> Iterator[tuple[Json, bool]]:
+        """Manifests to apply, and whether their objects go."""
+        for _, made in self._plans():
+            for wanted in made.put:
+                yield wanted.manifest(), False
+            for plural, view in made.delete:
+                yield (
+                    {"kind": KINDS[plural], "metadata": {"namespace": view.namespace, "name": view.name}},
+                    True,
+                )
+
+    def defects(self) -> Iterator[Invalid]:
+        """Namespaces whose annotations can't be followed; what was said of one already is not repeated."""
+        before, self._defects = self._defects, {n: p.defect for n, p in self._plans() if p.defect is not None}
+        for namespace, defect in self._defects.items():
+            if before.get(namespace) != defect:
+                yield Invalid(f"Namespace {namespace}", defect[1])
+
+    def _plans(self) -> list[tuple[str, Plan]]:
+        asking = {view.name for view in self._world.namespaces if view.annotations}
+        made = {view.labels.get(GENERATED_LABEL) for view in self._world.cluster_queues}
+        return [(name, plan(self._world, name)) for name in sorted(asking.union(filter(None, made)))]
