@@ -105,7 +105,6 @@ class Catalog:
         elastic: the elastic quotas.
         shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
         placement: the rules for Jobs that name no queue.
-        stale: whether there is anything to refresh.
     """
 
     def __init__(self, world: World, engine: Engine, gpus: GpuSettings, told: Told | None = None) -> None:

@@ -157,9 +157,9 @@ class ElasticQuotas:
         made = {quota: self._queue(quota, declared[quota]) for quota in self._by_queue.values()}
         news = {quota: queue for quota, queue in made.items() if queues.get(queue.name) != queue}
         changed.update(namespace for quota in news for namespace in quota.namespaces)
-        self._engine.set_queues(news.values())
-        for name in {quota.queue for quota in before.values()} - self._by_queue.keys():
-            self._engine.remove_queue(name)
+        gone = {quota.queue for quota in before.values()} - self._by_queue.keys()
+        self._engine.define(news.values(), gone=gone)
+        for name in gone:
             del self._made[name]
         places = problems_before.keys() | self._problems.keys()
         different = {p for p in places if problems_before.get(p) != self._problems.get(p)}

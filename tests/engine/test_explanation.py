@@ -2,7 +2,7 @@
 
 import copy
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
@@ -85,6 +85,7 @@ def test_who_could_be_evicted_if_that_were_enough() -> None:
     assert found.enders == ("high", "low")
 
 
+@settings(deadline=None)  # on a busy machine an example may take longer than the default
 @given(
     running=st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5)), max_size=7),
     asked=st.integers(1, 12),
