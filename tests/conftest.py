@@ -7,12 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
+
+settings.register_profile("admitter", deadline=None)  # how long an example takes is not what is tested
+settings.load_profile("admitter")
 
 _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
 _CONTEXT = "ADMITTER_TEST_CONTEXT"

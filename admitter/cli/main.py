@@ -3,19 +3,19 @@
 import sys
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from admitter import __version__
 from admitter.cli import sandbox
+from admitter.cli.complaints import complain
 from admitter.cli.demo import DemoError, demo
+from admitter.cli.import_ import import_
 from admitter.cli.install import install
 from admitter.cli.run import run
 from admitter.cli.simulate import simulate
 from admitter.cli.uninstall import uninstall
 from admitter.cluster.errors import ClusterError
+from admitter.documents import ManifestError
 from admitter.sandbox.errors import SandboxError
-from admitter.simulate.manifests import ManifestError
 
 app = typer.Typer(
     name="admitter",
@@ -29,6 +29,7 @@ app.command()(install)
 app.command()(uninstall)
 app.command()(run)
 app.command()(simulate)
+app.command("import")(import_)
 app.add_typer(sandbox.app, name="sandbox")
 app.command()(demo)
 
@@ -44,7 +45,5 @@ def main() -> None:
     try:
         app()
     except (ClusterError, SandboxError, DemoError, ManifestError) as error:
-        Console(stderr=True).print(
-            f"[bold red]error:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True
-        )
+        complain(error)
         sys.exit(1)

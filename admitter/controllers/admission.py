@@ -181,7 +181,7 @@ class Admissions:
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
         # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
         known = self._competitor(workload, job, admission.queue)
-        self._engine.reserve(workload.uid, admission, known, workload.since)
+        self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
         if workload.evicting:
             self._engine.goes(workload.uid)
         self._set_pods(workload)

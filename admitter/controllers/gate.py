@@ -53,9 +53,8 @@ class Gate:
             InvalidQuantityError: its requests can't be counted.
         """
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
-        return workloads.workload(
-            workload.uid, workload.namespace, queue, workload.spec, age, self._catalog.gpus
-        )
+        gpus = self._catalog.gpus
+        return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
 
     def waits(self, refusal: Refusal) -> Waiting:
         """Why a Workload waits that the engine has refused."""

@@ -38,14 +38,15 @@ class Remainders:
         if pod is not None and (pod.namespace, pod.workload) in self._unsettled:
             return  # it is counted with all that its Workload held
         if new is not None and new.live and not self._covered(new):
-            self._engine.reserve(new.uid, new.usage, since=new.created)
+            self._engine.reserve(new.uid, new.usage, since=new.created, namespace=new.namespace)
         elif old is not None:
             self._engine.release(old.uid)
 
     def workload_gone(self, workload: WorkloadView) -> None:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted."""
         assert workload.admission is not None
-        self._engine.reserve(workload.uid, workload.admission, since=workload.since)
+        since, namespace = workload.since, workload.namespace
+        self._engine.reserve(workload.uid, workload.admission, since=since, namespace=namespace)
         gone = (workload.namespace, workload.name, workload.uid)
         self._unsettled[workload.key] = gone
         self.queue.add(gone)

@@ -46,7 +46,7 @@ def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, g
 
     Args:
         uid: of the Workload.
-        namespace: of the Workload.
+        namespace: its namespace, whose share of the queue it counts for.
         queue: the ClusterQueue it competes in.
         spec: of the Workload.
         created: what its age counts from, in seconds since the epoch.
@@ -56,7 +56,7 @@ def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, g
         InvalidQuantityError: a request can't be counted.
     """
     pod_sets = tuple(pod_set(raw, gpus) for raw in spec["podSets"])
-    return Workload(uid, queue, spec.get("priority", 0), created, pod_sets, namespace=namespace)
+    return Workload(uid, queue, spec.get("priority", 0), created, pod_sets, namespace)
 
 
 def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:

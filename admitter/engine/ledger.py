@@ -117,6 +117,7 @@ class Ledger:
         self.holds: dict[str, Hold] = {}
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
+        self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
         self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
         self._pods: dict[str, Pods] = {}
@@ -128,9 +129,12 @@ class Ledger:
     def share_out(self, queue: str, *, shared: bool) -> None:
         """Count what each namespace uses of a queue, or do so no longer."""
         self.sharing.pop(queue, None)
+        for place in [place for place in self._in_namespace if place[0] == queue]:
+            del self._in_namespace[place]
         if shared:
             sharing = self.sharing[queue] = Sharing(queue, self._tree, self.planned, self.weights)
             for reservation in self.reservations(queue):
+                self._keep(reservation)
                 if reservation.holder not in self._evicting:
                     sharing.add(reservation.namespace, reservation.usage, 1)
             for hold in self.holds_in(queue):
@@ -173,9 +177,10 @@ class Ledger:
         """For whom a holder has to go."""
         return self._evicting.get(holder)
 
-    def candidates(self, queue: str) -> Iterable[Reservation]:
-        """What could be evicted from a queue."""
-        for reservation in self._in_queue.get(queue, {}).values():
+    def candidates(self, queue: str, namespace: str | None = None) -> Iterable[Reservation]:
+        """What could be evicted from a queue; if namespaces share it, only what one of them has in it."""
+        among = self._in_queue.get(queue) if namespace is None else self._in_namespace.get((queue, namespace))
+        for reservation in (among or {}).values():
             if reservation.workload is not None and reservation.holder not in self._evicting:
                 yield reservation
 
@@ -196,25 +201,33 @@ class Ledger:
         self.release(reservation.holder)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
-        self._in_queue[reservation.queue][reservation.holder] = reservation
+        self._keep(reservation)
         self.real.add(reservation.queue, reservation.usage)
         return self._plan(reservation)
 
     def amend(self, reservation: Reservation) -> None:
         """Set what is known of a holder whose use stays the same."""
         before, sharing = self._reservations[reservation.holder], self.sharing.get(reservation.queue)
+        self._in_namespace.get((before.queue, before.namespace), {}).pop(reservation.holder, None)
         if sharing is not None and reservation.holder not in self._evicting:
             sharing.add(before.namespace, before.usage, -1)
             sharing.add(reservation.namespace, reservation.usage, 1)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
+        self._keep(reservation)
+
+    def _keep(self, reservation: Reservation) -> None:
+        """Let a reservation be found by its queue, and where namespaces share that, by its namespace."""
         self._in_queue[reservation.queue][reservation.holder] = reservation
+        if reservation.queue in self.sharing:
+            self._in_namespace[reservation.queue, reservation.namespace][reservation.holder] = reservation
 
     def release(self, holder: str) -> Reservation | None:
         """Free what a holder has reserved; returns it."""
         reservation = self._reservations.pop(holder, None)
         if reservation is not None:
             self.revisions[reservation.queue] += 1
+            self._in_namespace.get((reservation.queue, reservation.namespace), {}).pop(holder, None)
             in_queue = self._in_queue[reservation.queue]
             del in_queue[holder]
             if not in_queue:

@@ -36,6 +36,7 @@ class Sharing:
     Attributes:
         changed: namespaces whose use has changed; whoever orders by shares takes them out.
         grown: namespaces that use more than before; whoever is told of that takes them out.
+        shrunk: those that use less, likewise.
     """
 
     def __init__(self, queue: str, tree: Tree, book: Book, weights: Mapping[str, int]) -> None:
@@ -49,6 +50,7 @@ class Sharing:
         """
         self.changed: set[str] = set()
         self.grown: set[str] = set()
+        self.shrunk: set[str] = set()
         self._queue = queue
         self._tree = tree
         self._book = book
@@ -68,12 +70,11 @@ class Sharing:
             del self._used[namespace]
         self._known.pop(namespace, None)
         self.changed.add(namespace)
-        if sign > 0:
-            self.grown.add(namespace)
+        (self.grown if sign > 0 else self.shrunk).add(namespace)
 
-    def users(self) -> list[str]:
-        """The namespaces that use anything of it, by name."""
-        return sorted(self._used)
+    def larger(self, share: NamespaceShare) -> set[str]:
+        """The namespaces whose share is at least so large."""
+        return {namespace for namespace in self._used if self.of(namespace) >= share}
 
     def reweigh(self, namespace: str) -> None:
         """The weight of a namespace has changed; with it the scale may, so all have to be compared anew."""

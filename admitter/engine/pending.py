@@ -212,10 +212,14 @@ class Pending:
         for members in self._classes.values():
             members.wake()
 
-    def disturb(self) -> None:
-        """The queue uses more than before: of that something might be evicted."""
+    def disturb(self) -> bool:
+        """The queue uses more than before: of that something might be evicted; whether anybody was woken.
+
+        Rank decides in the queue: what came later makes no room for who was refused before.
+        """
         for members in self._classes.values():
             members.needs = []
+        return False
 
     @property
     def unsure(self) -> bool:

@@ -223,8 +223,7 @@ class State:
                 members.retry()
                 names.add(members.queue)
         pending = self.pending.get(queue)
-        if pending is not None and self._preempts(queue):
-            pending.wake()
+        if pending is not None and self._preempts(queue) and self._wake_who_gained(queue, pending):
             names.add(queue)
         if self.tree.fair(root):
             names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
@@ -233,6 +232,16 @@ class State:
         self.changed |= names
         self.changed.add(queue)
         return names
+
+    def _wake_who_gained(self, queue: str, pending: Pending) -> bool:
+        """Wake those of a queue that uses less who may be entitled to more by that; whether there are any."""
+        policy = self.tree.queues[queue].preemption
+        if policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER:
+            pending.wake()
+            return True
+        if not isinstance(pending, ByNamespace):
+            return False  # in their own queue rank decides, whatever it uses
+        return pending.wake_shrunk()
 
     def _felt(
         self, queue: str, usage: Iterable[tuple[FlavorResource, int]]
@@ -255,8 +264,8 @@ class State:
         Returns:
             The queues in which somebody was woken.
         """
-        if queue in self.pending and self._preempts(queue):
-            self.pending[queue].disturb()
+        pending = self.pending.get(queue)
+        disturbed = pending is not None and self._preempts(queue) and pending.disturb()
         root = self.tree.root(queue)
         if self.tree.fair(root):
             names = self._larger_shares(queue) | self._within(queue)
@@ -267,21 +276,9 @@ class State:
                     members.wake()
                     names.add(members.queue)
             names |= self._spared(queue, root) | self._guaranteed(root, more=False)
-        names |= self._larger_namespaces(queue)
+        names |= {queue} if disturbed else set()
         self.changed |= names
         return names
-
-    def _larger_namespaces(self, queue: str) -> set[str]:
-        """Wake those of a queue to whom a namespace may have to give that uses more than before."""
-        sharing, pending = self.ledger.sharing.get(queue), self.pending.get(queue)
-        if sharing is None:
-            return set()
-        largest = max(map(sharing.of, sharing.grown), default=(False, 0))
-        sharing.grown.clear()
-        preempts = self.tree.queues[queue].preemption.within is not WithinQueue.NEVER
-        if not preempts or not isinstance(pending, ByNamespace):
-            return set()
-        return {queue} if pending.wake_up_to(largest) else set()
 
     def _within(self, queue: str) -> set[str]:
         """Wake those of a queue who may preempt in it."""

@@ -7,10 +7,11 @@ may be too good: one that is not true any more is replaced by what is when it co
 
 import heapq
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 
 from admitter.engine.model import Workload
-from admitter.engine.namespaces import NamespaceShare, Sharing
+from admitter.engine.namespaces import NO_SHARE, NamespaceShare, Sharing
 from admitter.engine.pending import Class, Pending, Rank, Shape
 from admitter.engine.policy import Queue, Strategy
 
@@ -59,17 +60,40 @@ class ByNamespace(Pending):
             return None if first is None or self.class_of(first).parked is not None else first
         return self._head(strict=False)
 
-    def wake_up_to(self, share: NamespaceShare) -> bool:
-        """Wake those whose namespace has no larger share than this; returns whether there are any."""
-        found = [
+    def disturb(self) -> bool:
+        """Some namespaces use more than before: wake whom these might have to give to; whether there are any.
+
+        Whoever may preempt only within his own namespace goes by rank, and is not woken by what comes later.
+        """
+        grown, self._sharing.grown = self._sharing.grown, set()
+        for name in grown & self._of_namespace.keys():
+            for members in self._of_namespace[name].values():
+                members.needs = []
+        largest = max(map(self._sharing.of, grown), default=NO_SHARE)
+        return self._wake(
             members
-            for namespace, classes in self._of_namespace.items()
-            if self._sharing.of(namespace) <= share
+            for name, classes in self._of_namespace.items()
+            if self._sharing.of(name) <= largest
             for members in classes.values()
-        ]
-        for members in found:
-            members.wake()
-        return bool(found)
+            if (members.parked is not None or members.needs)
+            and self._sharing.with_(name, _least(members)) <= largest
+        )
+
+    def wake_shrunk(self) -> bool:
+        """Wake those whose namespace uses less than before; returns whether there are any."""
+        shrunk = sorted(self._sharing.shrunk & self._of_namespace.keys())
+        self._sharing.shrunk.clear()
+        return self._wake(members for name in shrunk for members in self._of_namespace[name].values())
+
+    @staticmethod
+    def _wake(classes: Iterable[Class]) -> bool:
+        found = False
+        for members in classes:
+            members.needs = []
+            if members.parked is not None:
+                members.wake()
+                found = True
+        return found
 
     def ahead(self, workload: Workload) -> int:
         """How many go before a workload if all fit, each in its turn; takes as long as the queue is."""
@@ -134,3 +158,13 @@ class ByNamespace(Pending):
         classes = self._of_namespace.get(namespace, {}).values()
         heads = [head for c in classes if (parked or c.parked is None) and (head := c.head()) is not None]
         return min(heads, key=lambda head: head.rank, default=None)
+
+
+def _least(members: Class) -> Counter[str]:
+    """What the workloads of a class use at least, whatever their flavors are."""
+    asked: Counter[str] = Counter()
+    head = members.head()
+    for pod_set in head.pod_sets if head is not None else ():
+        count = pod_set.count if pod_set.min_count is None else pod_set.min_count
+        asked.update({resource: amount * count for resource, amount in pod_set.requests})
+    return asked

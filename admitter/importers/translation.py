@@ -1,11 +1,38 @@
 """What comes of translating another system's manifests: ours, and an account of every field of theirs."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final, TypeVar
+
+from admitter.api.base import problems
+from admitter.api.kinds import KINDS
+from admitter.api.shapes import shape_problem
+from admitter.documents import title
+from admitter.names import API_VERSION
 
 Json = dict[str, Any]
+T = TypeVar("T")
+
+OWN: Final = {kind.__name__: kind for kind in KINDS}
+APPLY_ORDER: Final = (
+    "Namespace",
+    "PriorityClass",
+    "RuntimeClass",
+    "ResourceFlavor",
+    "Cohort",
+    "ClusterQueue",
+    "LocalQueue",
+    "ElasticQuota",
+    "CompositeElasticQuota",
+    "LimitRange",
+    "ResourceQuota",
+    "",
+    "CronJob",
+    "Job",
+)
+"""What has to be there before what; other kinds stand where the empty name is."""
 
 
 class Outcome(StrEnum):
@@ -47,65 +74,180 @@ class Translation:
 
     manifests: list[Json] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    _made: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
     def worst(self) -> Outcome:
         """The worst that happened to a field."""
         return max((f.outcome for f in self.findings), key=lambda o: o.severity, default=Outcome.TRANSLATED)
 
+    def find(self, name: str, path: str, outcome: Outcome, words: str) -> None:
+        """Note what became of a field of an object."""
+        self.findings.append(Finding(name, path, outcome, words))
+
+    def add(self, manifest: Json, origin: str) -> bool:
+        """Take in a manifest that is complete; one that Admitter would not take is refused instead.
+
+        Args:
+            manifest: what was made.
+            origin: the title of the object that it was made of.
+
+        Returns:
+            whether it was taken.
+        """
+        made = title(manifest, "")
+        if _key(manifest) in self._made:
+            self.find(origin, "", Outcome.REFUSED, f"there is a {made} already: the first one counts")
+        elif words := _problem(manifest):
+            self.find(origin, "", Outcome.REFUSED, f"would become an invalid {made}: {words}")
+        else:
+            self.manifests.append(manifest)
+            self._made.add(_key(manifest))
+            return True
+        return False
+
+    def in_order(self) -> list[Json]:
+        """The manifests, those first that others need, otherwise as they came."""
+        ranks = {kind: rank for rank, kind in enumerate(APPLY_ORDER)}
+        return sorted(self.manifests, key=lambda m: ranks.get(m["kind"], ranks[""]))
+
+
+def _problem(manifest: Json) -> str | None:
+    """Why nobody would take a manifest; None if it is good."""
+    if manifest["apiVersion"] == API_VERSION:
+        return "; ".join(map(str, problems(OWN[manifest["kind"]], manifest))) or None
+    return shape_problem(manifest)
+
+
+def _key(manifest: Json) -> tuple[str, ...]:
+    metadata = manifest["metadata"]
+    return manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"]
+
 
 class Source:
     """An object of another system; it knows which of its fields nobody has accounted for yet.
 
     An importer takes each field that it understands by `translated`, `approximated` or `refused`;
-    `close` refuses the rest by name, so that nothing is dropped in silence.
+    `close` refuses the rest by name, so that nothing is dropped in silence. Paths look like
+    `spec.resources[0].name`; a key with a dot in it is written `metadata.labels[example.com/key]`. The
+    empty path is the object as a whole.
     """
 
-    def __init__(self, raw: Json, title: str, into: Translation) -> None:
+    def __init__(self, raw: Json, name: str, into: Translation) -> None:
         """Prepare.
 
         Args:
             raw: the object.
-            title: how the report names it.
+            name: how the report names it.
             into: what is being made.
         """
         self.raw = raw
-        self.title = title
-        self._into = into
-        self._taken: set[str] = set()
+        self.title = name
+        self.into = into
+        self._taken: set[tuple[str, ...]] = set()
+
+    def value(self, path: str) -> Any:  # noqa: ANN401  # whatever the manifest has there
+        """What is at a path; None if nothing is."""
+        found: Any = self.raw
+        for part in _parts(path):
+            if isinstance(found, dict):
+                found = found.get(part)
+            elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
+                found = found[int(part)]
+            else:
+                return None
+        return found
+
+    def mapping(self, path: str) -> Json:
+        """The map at a path, empty if there is none; anything else is refused."""
+        return self._typed(path, {}, "a map")
+
+    def sequence(self, path: str) -> list[Any]:
+        """The list at a path, empty if there is none; anything else is refused."""
+        return self._typed(path, [], "a list")
+
+    def text(self, path: str) -> str:
+        """The text at a path, empty if there is none; anything else is refused."""
+        return self._typed(path, "", "a text")
+
+    def number(self, path: str, default: int) -> int:
+        """The whole number at a path, or a default if there is none; anything else is refused."""
+        return self._typed(path, default, "a whole number")
+
+    def items(self, path: str) -> list[str]:
+        """The paths of the maps in the list at a path; anything else in it is refused."""
+        places = [f"{path}[{index}]" for index in range(len(self.sequence(path)))]
+        return [place for place in places if self.mapping(place)]
+
+    def find(self, path: str, outcome: Outcome, words: str) -> None:
+        """Account for a field, and all below it."""
+        self._taken.add(_parts(path))
+        self.into.find(self.title, path, outcome, words)
 
     def translated(self, path: str, words: str) -> None:
         """A field, and all below it, means the same here; the words say into what."""
-        self._find(path, Outcome.TRANSLATED, words)
+        self.find(path, Outcome.TRANSLATED, words)
 
     def approximated(self, path: str, words: str) -> None:
         """A field comes close; the words say how it differs."""
-        self._find(path, Outcome.APPROXIMATED, words)
+        self.find(path, Outcome.APPROXIMATED, words)
 
     def refused(self, path: str, words: str) -> None:
         """Nothing here means a field; the words say why."""
-        self._find(path, Outcome.REFUSED, words)
+        self.find(path, Outcome.REFUSED, words)
 
     def ignored(self, path: str) -> None:
         """A field says nothing about quota or queues: what an API server wrote, such as `metadata.uid`."""
-        self._taken.add(path)
+        self._taken.add(_parts(path))
+
+    def known(self, path: str) -> bool:
+        """Whether a field, or what it is part of, has been accounted for."""
+        parts = _parts(path)
+        return any(parts[:length] in self._taken for length in range(len(parts) + 1))
 
     def close(self) -> None:
         """Refuse every field that nobody has accounted for."""
         for path in _leaves(self.raw):
-            if not any(path == t or path.startswith((f"{t}.", f"{t}[")) for t in self._taken):
+            if not self.known(path):
                 self.refused(path, "not known to the importer")
 
-    def _find(self, path: str, outcome: Outcome, words: str) -> None:
-        self._taken.add(path)
-        self._into.findings.append(Finding(self.title, path, outcome, words))
+    def _typed(self, path: str, default: T, words: str) -> T:
+        found = self.value(path)
+        if type(found) is type(default):
+            if isinstance(found, dict | list | str) and not found:
+                self.ignored(path)  # who reads it knows it, and it says nothing
+            return found
+        if found is not None and not self.known(path):
+            self.refused(path, f"must be {words}")
+        return default
+
+
+def exact(quantity: object) -> Any:  # noqa: ANN401  # of any type, as it was given
+    """A quantity as Admitter takes it: a fraction is a text, though API servers take it as a number too."""
+    return str(quantity) if isinstance(quantity, float) else quantity
+
+
+def own(kind: str, metadata: Json, spec: Json) -> Json:
+    """A manifest of one of Admitter's kinds."""
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def below(path: str, key: str) -> str:
+    """The path of a key of the map at a path."""
+    if "." in key:
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(key or place for key, place in re.findall(r"([^.\[\]]+)|\[([^\]]*)\]", path))
 
 
 def _leaves(value: object, path: str = "") -> Iterator[str]:
     """The paths of all values that are neither maps nor lists, and of empty ones."""
     if isinstance(value, dict) and value:
         for key, each in value.items():
-            yield from _leaves(each, f"{path}.{key}" if path else str(key))
+            yield from _leaves(each, below(path, str(key)))
     elif isinstance(value, list) and value:
         for index, each in enumerate(value):
             yield from _leaves(each, f"{path}[{index}]")

@@ -205,8 +205,8 @@ def _with(group: Group, more: Iterable[str]) -> Group:
 def _limited(
     written: Queue, flavors: tuple[str, ...], groups: tuple[Group, ...], limits: Mapping[str, int]
 ) -> Queue:
-    """A queue whose limits say how much there is of what nobody else counts."""
+    """A queue whose limits say how much there is of what nobody else counts; none of it is for others."""
     first, *others = groups or (Group((), flavors),)
-    quotas = {(flavor, name): Quota(most, most) for name, most in limits.items() for flavor in flavors}
+    quotas = {(flavor, name): Quota(most, most, 0) for name, most in limits.items() for flavor in flavors}
     counted = (_with(first, limits), *others) if limits else groups
     return replace(written, groups=counted, quotas=quotas)

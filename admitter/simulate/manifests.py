@@ -1,19 +1,16 @@
 """Reads manifests as a user would apply them, and orders them on a timeline."""
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
-
-import yaml
 
 from admitter.api.base import Resource, problems
 from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.api.kinds import KINDS
+from admitter.api.shapes import shape_problem
 from admitter.controllers.views import seconds
+from admitter.documents import documents, title
 from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
-from admitter.simulate.shapes import shape_problem, without_nulls
 
 Json = dict[str, Any]
 
@@ -34,20 +31,6 @@ NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job"} | {
     kind.__name__ for kind in KINDS if kind.namespaced
 }
 DEFAULT_START: Final = "2000-01-01T00:00:00Z"
-
-
-class _Loader(yaml.SafeLoader):
-    """As Kubernetes reads YAML: a timestamp is a text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-class ManifestError(Exception):
-    """A file that can't be read as manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,67 +81,16 @@ def read(paths: Iterable[str]) -> Timeline:
     """
     objects: list[Json] = []
     errors: list[Invalid] = []
-    for place, document in _documents(paths):
-        for manifest in _flat(document):
-            found = _problem(manifest)
-            if found is None:
-                assert isinstance(manifest, dict)
-                objects.append(manifest)
-            elif found:
-                errors.append(Invalid(_title(manifest, place), found))
+    for place, manifest in documents(paths):
+        found = _problem(manifest)
+        if found is None:
+            assert isinstance(manifest, dict)
+            objects.append(manifest)
+        elif found:
+            errors.append(Invalid(title(manifest, place), found))
     given = [o["metadata"]["creationTimestamp"] for o in objects if o["metadata"].get("creationTimestamp")]
     start = seconds(min(given, key=seconds, default=DEFAULT_START))
     return Timeline(start, sorted(_changes(objects, start)), errors)
-
-
-def title(manifest: Json) -> str:
-    """An object as messages name it."""
-    return _title(manifest, "")
-
-
-def _title(manifest: object, place: str) -> str:
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
-        return place
-    metadata = manifest["metadata"]
-    name = "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
-    return f"{manifest.get('kind')} {name}"
-
-
-def _documents(paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    for given in paths:
-        if given == "-":
-            yield from _parsed("standard input", sys.stdin.read())
-            continue
-        path = Path(given)
-        files = sorted(p for p in path.rglob("*") if p.suffix in {".yaml", ".yml", ".json"})
-        if path.is_dir() and not files:
-            raise ManifestError(f"{path}: has no manifests in it (*.yaml, *.yml, *.json)")
-        for file in files if path.is_dir() else [path]:
-            try:
-                text = file.read_text()
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else error
-                raise ManifestError(f"{file}: can't be read: {reason}") from error
-            yield from _parsed(str(file), text)
-
-
-def _parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
-    try:
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except yaml.YAMLError as error:
-        raise ManifestError(f"{place}: is no YAML: {error}") from error
-    for number, document in enumerate(documents, start=1):
-        if document is not None:
-            yield f"{place}: document {number}", without_nulls(document)
-
-
-def _flat(document: object) -> Iterator[object]:
-    if isinstance(document, dict) and str(document.get("kind", "")).endswith("List"):
-        items = document.get("items")
-        for item in items if isinstance(items, list) else ():
-            yield from _flat(item)
-    else:
-        yield document
 
 
 def _problem(manifest: object) -> str | None:

@@ -33,6 +33,7 @@ from admitter.controllers.world import World, workload_name
 from admitter.convert import workloads
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
+from admitter.documents import title
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
@@ -41,7 +42,7 @@ from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
 from admitter.quotas.namespaces import NAME_LABEL
 from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
-from admitter.simulate.manifests import Change, Invalid, Timeline, title
+from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
@@ -273,7 +274,7 @@ class Simulator:
             lasts = runtime(raw)
             spec = workload_spec(job, self.world)
         except (InvalidDurationError, InvalidQuantityError) as error:
-            self.errors.append(Invalid(title(raw), str(error)))
+            self.errors.append(Invalid(title(raw, ""), str(error)))
             return
         metadata = {**raw["metadata"], "name": workload_name(job)}
         view = parse_workload({"metadata": metadata, "spec": spec})
@@ -288,7 +289,7 @@ class Simulator:
         try:
             lasts = runtime(raw)
         except InvalidDurationError as error:
-            self.errors.append(Invalid(title(raw), str(error)))
+            self.errors.append(Invalid(title(raw, ""), str(error)))
             return
         self._namespace(key[0])
         item = self._put(view, None, lasts)
@@ -297,7 +298,7 @@ class Simulator:
             self.engine.withdraw(view.uid)
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
-            self.engine.reserve(view.uid, view.admission, self._known(item), view.since)
+            self.engine.reserve(view.uid, view.admission, self._known(item), view.since, view.namespace)
 
     def _namespace(self, name: str) -> None:
         """A namespace that is used exists."""

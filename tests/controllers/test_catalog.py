@@ -1,19 +1,23 @@
 """What administrators write, put in force together: who is told, and what each one shows."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, cast
 
 import pytest
 
 from admitter.api.conditions import ActiveReason
 from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog, Told
-from admitter.controllers.views import ObjectView, parse_object
+from admitter.controllers.manager import Manager
+from admitter.controllers.views import NodeView, ObjectView, parse_object
 from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import Group
 from admitter.names import ANY_NODE, GENERATED_LABEL
+from admitter.quotas.nodes import Node
 from tests.quotas.test_hierarchy import resources
 
 Json = dict[str, Any]
@@ -215,3 +219,76 @@ def test_a_ring_of_cohorts_is_named_and_ends_nothing(cluster: Cluster) -> None:
     problem = cluster.catalog.cohort_problem("bottom")
     words = "spec.parent makes it its own ancestor: bottom > top > bottom"
     assert problem == (ActiveReason.COHORT_CYCLE, words)
+
+
+@pytest.fixture
+def following() -> Cluster:
+    """A root that follows the nodes, with a queue that inherits from it, and one node of 4 CPUs."""
+    made = Cluster()
+    made.write("cohort", "root", {"capacityFrom": "Nodes"})
+    made.write("queue", "x", {"cohort": "root"})
+    made.write("queue", "elsewhere", {"limits": {"cpu": 1}})
+    join(made, "one", cpu=4000)
+    made.refresh()
+    return made
+
+
+def join(cluster: Cluster, name: str, **allocatable: int) -> None:
+    cluster.serial += 1
+    known = cluster.world.nodes.get(("", name))
+    uid = known.uid if known is not None else name
+    node = Node({"kind": "b"}, (), True, allocatable)
+    cluster.world.nodes.apply(NodeView("", name, uid, cluster.serial, node))
+    cluster.catalog.nodes_changed()
+
+
+def root_has(cluster: Cluster) -> dict[tuple[str, str], int]:
+    quotas = cluster.engine.tree.cohorts["root"].quotas
+    return {key: quota.minimum for key, quota in quotas.items() if quota.minimum}
+
+
+def test_more_of_the_same_on_nodes_is_told_to_cohorts_only(following: Cluster) -> None:
+    assert root_has(following) == {(ANY_NODE, "cpu"): 4000}
+    told = following.cohorts_told
+    join(following, "two", cpu=3000)
+    assert following.catalog.stale
+    assert following.refresh() == []
+    assert (following.cohorts_told, root_has(following)) == (told + 1, {(ANY_NODE, "cpu"): 7000})
+
+
+def test_a_new_resource_on_nodes_is_counted_by_those_that_inherit(following: Cluster) -> None:
+    join(following, "two", cpu=1000, gpu=2)
+    following.refresh()
+    assert following.groups("x") == (Group(("cpu", "memory", "gpu"), (ANY_NODE,)),)
+    assert following.groups("elsewhere") == (Group(("cpu",), (ANY_NODE,)),)
+
+
+def test_a_flavor_that_is_named_below_takes_its_nodes(following: Cluster) -> None:
+    following.write("flavor", "b", {"nodeLabels": {"kind": "b"}})
+    following.write("queue", "y", {"cohort": "root", "resources": resources(cpu={"b": {"min": 1}})})
+    assert following.refresh() == ["x", "y"]
+    assert following.groups("x") == (Group(("cpu", "memory"), ("b", ANY_NODE)),)
+    assert root_has(following) == {("b", "cpu"): 3000}, "4 that there are, 1 of which is y's"
+    following.delete("queue", "y")
+    following.refresh()
+    assert root_has(following) == {(ANY_NODE, "cpu"): 4000}
+
+
+def test_a_root_that_no_longer_follows_the_nodes_has_what_it_says(following: Cluster) -> None:
+    following.write("flavor", "a")
+    following.write("cohort", "root", {"resources": CPU})
+    assert following.refresh() == ["x"]
+    assert root_has(following) == {("a", "cpu"): 4000}
+    following.write("cohort", "root", {"capacityFrom": "Nodes"})
+    following.refresh()
+    assert root_has(following) == {(ANY_NODE, "cpu"): 4000}
+
+
+def test_what_a_node_says_again_changes_nothing() -> None:
+    manager = Manager(cast("Any", None), lambda: datetime(2026, 1, 1, tzinfo=UTC), Random(0))
+    node = Node({"a": "b"}, (), True, {"cpu": 4000})
+    old, new = (NodeView("", "one", "u", version, node) for version in (1, 2))
+    manager._node_changed(old, new)
+    assert not manager._catalog.stale
+    manager._node_changed(old, NodeView("", "one", "u", 3, Node({"a": "b"}, (), False, {"cpu": 4000})))
+    assert manager._catalog.stale

@@ -11,7 +11,8 @@ from admitter.engine.amounts import to_amount
 from admitter.engine.policy import Group, Quota
 from admitter.names import ANY_NODE
 from admitter.quotas import hierarchy
-from admitter.quotas.hierarchy import Hierarchy, Leaf
+from admitter.quotas.hierarchy import Hierarchy, Leaf, Use, cohort_use
+from tests.engine.builders import cohort, engine, flavor, queue, use
 
 Json = dict[str, Any]
 
@@ -30,8 +31,7 @@ def tree(**cohorts: Json) -> Hierarchy:
 
 
 def leaf(made: Hierarchy, *, lenient: bool = False, **spec: Any) -> Leaf:
-    queue = definitions.queue("q", ClusterQueueSpec.model_validate(spec), lenient=lenient)
-    return made.leaf(queue)
+    return made.leaf(definitions.queue("q", ClusterQueueSpec.model_validate(spec), lenient=lenient))
 
 
 TWO: Json = {
@@ -79,8 +79,8 @@ def test_with_nothing_above_a_limit_is_quota_of_its_own(cohort: str | None) -> N
     found = leaf(tree(empty={}), cohort=cohort, limits={"cpu": "2", "nvidia.com/gpu": 1}, lenient=True)
     assert found.queue.groups == (Group(("cpu", "nvidia.com/gpu"), (ANY_NODE,)),)
     assert found.queue.quotas == {
-        (ANY_NODE, "cpu"): Quota(2000, 2000),
-        (ANY_NODE, "nvidia.com/gpu"): Quota(1, 1),
+        (ANY_NODE, "cpu"): Quota(2000, 2000, 0),
+        (ANY_NODE, "nvidia.com/gpu"): Quota(1, 1, 0),
     }
     assert found.queue.limits == {"cpu": 2000, "nvidia.com/gpu": 1}
     assert found.queue.lenient
@@ -99,7 +99,7 @@ def test_a_limit_on_what_the_cohort_lists_is_only_a_limit() -> None:
 def test_a_limit_on_something_else_says_how_much_there_is() -> None:
     found = leaf(tree(top=TWO), cohort="top", limits={"cpu": 3, "pods": 7})
     assert found.queue.groups == (Group(("cpu", "memory", "pods"), ("a", "b")), TWO_GROUPS[1])
-    assert found.queue.quotas == {("a", "pods"): Quota(7, 7), ("b", "pods"): Quota(7, 7)}
+    assert found.queue.quotas == {("a", "pods"): Quota(7, 7, 0), ("b", "pods"): Quota(7, 7, 0)}
 
 
 def test_where_nodes_say_how_much_there_is_a_limit_on_something_else_is_only_a_limit() -> None:
@@ -152,8 +152,10 @@ PARENT: Json = {"resources": resources(cpu={"a": {"max": 900}})}
 @pytest.mark.parametrize("between", [False, True])
 def test_what_is_more_than_the_max_above_is_named(own: Json, said: str | None, *, between: bool) -> None:
     made = tree(parent=PARENT, between={"parent": "parent"})
-    queue = definitions.queue("q", ClusterQueueSpec.model_validate({"resources": resources(cpu={"a": own})}))
-    found = made.excess("ClusterQueue q", queue.quotas, "between" if between else "parent")
+    spec = ClusterQueueSpec.model_validate({"resources": resources(cpu={"a": own})})
+    found = made.excess(
+        "ClusterQueue q", definitions.queue("q", spec).quotas, "between" if between else "parent"
+    )
     end = ", more than the max 900 of Cohort parent, which counts"
     assert found == (None if said is None else said + end)
 
@@ -161,8 +163,8 @@ def test_what_is_more_than_the_max_above_is_named(own: Json, said: str | None, *
 def test_only_the_same_flavor_and_resource_compare() -> None:
     made = tree(parent=PARENT)
     for other in (resources(cpu={"b": {"max": 1000}}), resources(memory={"a": {"max": 1000}})):
-        queue = definitions.queue("q", ClusterQueueSpec.model_validate({"resources": other}))
-        assert made.excess("ClusterQueue q", queue.quotas, "parent") is None
+        spec = ClusterQueueSpec.model_validate({"resources": other})
+        assert made.excess("ClusterQueue q", definitions.queue("q", spec).quotas, "parent") is None
 
 
 def test_amounts_are_compared_and_not_words() -> None:
@@ -171,3 +173,19 @@ def test_amounts_are_compared_and_not_words() -> None:
     assert made.excess("Cohort c", quotas, "parent") == (
         "the max of Cohort c for memory of a is 1025Mi, more than the max 1Gi of Cohort parent, which counts"
     )
+
+
+def test_what_a_cohort_shows_is_of_its_whole_subtree() -> None:
+    made = engine(
+        flavor("a"),
+        cohort("top", limits={"cpu": {"a": "5"}}),
+        cohort("left", "top", {"cpu": {"a": "1..3"}}),
+        queue("q", {"cpu": {"a": "4/1"}}, cohort="left"),
+        queue("r", {"cpu": {"a": "0"}}, cohort="top"),
+    )
+    made.reserve("w", use("q", "a", cpu="6"))
+    made.reserve("v", use("r", "a", cpu="1"))
+    tree, book = made.tree, made.ledger.real
+    assert cohort_use(tree, book, "top") == {("a", "cpu"): Use(10_000, 7000, 0)}
+    assert cohort_use(tree, book, "left") == {("a", "cpu"): Use(3000, 6000, 1000)}, "capped, and 5 its own"
+    assert cohort_use(tree, book, "only-named") == {}

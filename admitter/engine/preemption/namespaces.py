@@ -17,6 +17,21 @@ from admitter.engine.preemption.candidates import Candidate, Pool, Rule, place
 _Turn = tuple[bool, bool, NamespaceShare, str]
 
 
+def givers(sharing: Sharing, preemptor: Workload, usage: Usage, own: Pool) -> set[str]:
+    """Other namespaces that might have to give: their share is at least what the preemptor's could become.
+
+    Args:
+        sharing: what namespaces use of the queue.
+        preemptor: who wants to be admitted.
+        usage: what it would use.
+        own: those of its own namespace who might have to go.
+    """
+    more = by_resource(usage)
+    for (_, resource), amount in own.held.items():
+        more[resource] -= amount
+    return sharing.larger(sharing.with_(preemptor.namespace, more)) - {preemptor.namespace}
+
+
 class AmongNamespaces:
     """Another rule, with shares of namespaces in the preemptor's own queue."""
 

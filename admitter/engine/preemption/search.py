@@ -17,9 +17,8 @@ from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
-from admitter.engine.preemption import borrow, fair, guaranteed, reclaim, within_queue
+from admitter.engine.preemption import borrow, fair, guaranteed, namespaces, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
-from admitter.engine.preemption.namespaces import AmongNamespaces
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Node, Together, Tree
 
@@ -193,17 +192,17 @@ class Search:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
-        preemptor, shared = self._preemptor, self._queue.by_namespace
-
-        def allows(victim: Workload) -> bool:
-            other = shared and victim.namespace != preemptor.namespace  # between namespaces shares decide
-            return other or within_queue.allows(policy, preemptor, victim)
-
         pool = Pool(self._ground, self._queue.name, ("queue", self._queue.name))
-        eligible = self._eligible(allows)
-        for reservation in self._ledger.candidates(self._queue.name):
-            if eligible(reservation):
-                pool.add(reservation)
+        allows = self._eligible(lambda victim: within_queue.allows(policy, self._preemptor, victim))
+        sharing = self._ledger.sharing.get(self._queue.name)
+        mine = self._preemptor.namespace if sharing is not None else None
+        for reservation in filter(allows, self._ledger.candidates(self._queue.name, mine)):
+            pool.add(reservation)
+        if sharing is not None:  # between namespaces shares decide
+            anybody = self._eligible(_anybody)
+            for name in namespaces.givers(sharing, self._preemptor, self._usage, pool):
+                for reservation in filter(anybody, self._ledger.candidates(self._queue.name, name)):
+                    pool.add(reservation)
         return [pool] if pool.held else []
 
     def _eligible(self, allows: Callable[[Workload], bool]) -> Callable[[Reservation], bool]:
@@ -296,7 +295,7 @@ class Search:
             return []
         sharing = self._ledger.sharing.get(self._queue.name)
         if sharing is not None and any(pool.own for pool in pools):
-            rule = AmongNamespaces(rule, sharing, self._preemptor, self._usage)
+            rule = namespaces.AmongNamespaces(rule, sharing, self._preemptor, self._usage)
         found = self._attempt(pools, rule, frozenset())
         steps = MOST_STEPS
         if not found.victims and found.refused:

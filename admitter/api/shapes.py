@@ -195,13 +195,6 @@ _SHAPES: Final[dict[str, type[_Named]]] = {
 }
 
 
-def without_nulls(value: Any) -> Any:  # noqa: ANN401  # whatever YAML gives
-    """A manifest as an API server takes it: a field that is null is absent."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
-
-
 def shape_problem(manifest: Json) -> str | None:
     """What is wrong with the fields of an object that a simulation reads; None if nothing is."""
     try:

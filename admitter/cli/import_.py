@@ -1,0 +1,182 @@
+"""`admitter import`: manifests of another queueing system in, Admitter's out, and a report of every field."""
+
+import asyncio
+import re
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Final, TextIO
+
+import orjson
+import typer
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from admitter.cli.complaints import complain
+from admitter.cli.options import Context, Kubeconfig
+from admitter.cluster.errors import ClusterError
+from admitter.cluster.transport import Transport
+from admitter.documents import ManifestError
+from admitter.importers.reading import Document, from_cluster, from_paths
+from admitter.importers.systems import SYSTEMS, SystemName
+from admitter.importers.translation import Finding, Json, Outcome, Translation
+
+_COLORS: Final = {Outcome.TRANSLATED: "green", Outcome.APPROXIMATED: "yellow", Outcome.REFUSED: "red"}
+
+
+class Report(StrEnum):
+    """Forms of the report."""
+
+    TABLE = "table"
+    JSON = "json"
+    NONE = "none"
+
+
+def import_(  # noqa: PLR0913  # each is an option of the command
+    system: Annotated[
+        SystemName, typer.Argument(help=f"Whose manifests: {', '.join(SystemName)}.", metavar="SYSTEM")
+    ],
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
+    ] = None,
+    *,
+    live: Annotated[
+        bool, typer.Option("--from-cluster", help="Read what is in a cluster, instead of or after files.")
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the manifests go: a file, or a folder that is there, which gets a file a kind. By "
+            "default standard output.",
+            metavar="FILE|DIR",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        Report, typer.Option(help="How the report looks that goes to standard error.")
+    ] = Report.TABLE,
+) -> None:
+    """Translate the queues, quotas and Jobs of another system.
+
+    Reads manifests of that system, and writes Admitter's in the order in which to apply them. The report
+    names every field that was read: it is translated, approximated (and how it differs), or refused (and
+    why). Nothing is changed in any cluster.
+
+    Exits with 0 if all is translated, 1 if the worst is approximated, 2 if anything is refused or can't be
+    read.
+    """
+    if not paths and not live:
+        raise typer.BadParameter("give files or folders, - for standard input, or --from-cluster")
+    if (kubeconfig or context) and not live:
+        raise typer.BadParameter("a cluster is only read with --from-cluster")
+    into = Translation()
+    try:
+        documents = from_paths(paths or [], into)
+        if live:
+            documents += asyncio.run(_read(system, kubeconfig, context))
+        SYSTEMS[system].translate(documents, into)
+        _write(into.in_order(), output)
+    except (ClusterError, ManifestError) as error:
+        complain(error)
+        raise typer.Exit(2) from error
+    _tell(into, report)
+    raise typer.Exit(into.worst.severity)
+
+
+async def _read(system: SystemName, kubeconfig: Path | None, context: str | None) -> list[Document]:
+    async with await Transport.connect(kubeconfig, context) as transport:
+        return await from_cluster(transport, SYSTEMS[system].collections)
+
+
+def _write(manifests: list[Json], output: Path | None) -> None:
+    if output is None:
+        _dump(manifests, sys.stdout)
+        sys.stdout.flush()  # before the report, where both go to one place
+        return
+    files = {output: manifests}
+    if output.is_dir():
+        kinds = groupby(manifests, key=lambda manifest: str(manifest["kind"]))
+        files = {
+            output / f"{number:02}-{kind.lower()}.yaml": list(each)
+            for number, (kind, each) in enumerate(kinds, start=1)
+        }
+    for path, each in files.items():
+        try:
+            with path.open("w") as file:
+                _dump(each, file)
+        except OSError as error:
+            raise ManifestError(f"{path}: can't be written: {error.strerror}") from error
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes each value where it stands, instead of referring to an equal one."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # the library calls it so
+        return True
+
+
+def _dump(manifests: list[Json], file: TextIO) -> None:
+    yaml.dump_all(manifests, file, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _tell(into: Translation, report: Report) -> None:
+    if report is Report.JSON:
+        findings = [
+            {"object": f.object, "field": f.field, "outcome": f.outcome, "words": f.words}
+            for f in into.findings
+        ]
+        result = {"worst": into.worst, "manifests": len(into.manifests), "findings": findings}
+        sys.stderr.buffer.write(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
+    elif report is Report.TABLE:
+        console = Console(stderr=True, width=None if sys.stderr.isatty() else 160, highlight=False)
+        if into.findings:
+            console.print(_table(into.findings))
+        console.print(_summary(into))
+
+
+def _table(findings: Iterable[Finding]) -> Table:
+    """One block an object: each field that is not the same, and in one row those that are."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Object", overflow="fold")
+    table.add_column("Outcome")
+    table.add_column("Field", overflow="fold")
+    table.add_column("How it differs, or why not", overflow="fold")
+    blocks: dict[str, list[Finding]] = {}
+    for finding in findings:
+        blocks.setdefault(finding.object, []).append(finding)
+    for name, block in blocks.items():
+        rows: list[tuple[Outcome, str, str]] = [
+            (f.outcome, f.field, f.words)
+            for f in sorted(block, key=lambda f: -f.outcome.severity)
+            if f.outcome is not Outcome.TRANSLATED
+        ]
+        same = [f for f in block if f.outcome is Outcome.TRANSLATED]
+        whole = "; ".join(f.words for f in same if not f.field)
+        if same:
+            rows.append((Outcome.TRANSLATED, ", ".join(dict.fromkeys(_head(f.field) for f in same)), whole))
+        for number, (outcome, field, words) in enumerate(rows):
+            color = _COLORS[outcome]
+            shown = "" if number else escape(name)
+            table.add_row(shown, f"[{color}]{outcome}[/{color}]", escape(field), escape(words))
+        table.add_row()
+    return table
+
+
+def _head(path: str) -> str:
+    """The field at the top of which a path is a part, and the one below."""
+    return re.sub(r"^([^.\[]+(?:\.[^.\[]+)?).*", r"\1", path)
+
+
+def _summary(into: Translation) -> str:
+    counts = [f"{sum(f.outcome is each for f in into.findings)} {each}" for each in Outcome]
+    manifests = f"{len(into.manifests)} manifest{'' if len(into.manifests) == 1 else 's'}"
+    return f"{manifests}; fields: {', '.join(counts)}"

@@ -1,0 +1,131 @@
+"""What importers share: objects to who understands their kind, metadata, and kinds that stay as they are."""
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Final
+
+from admitter.importers.reading import Document
+from admitter.importers.translation import Json, Source, Translation, below
+
+Handler = Callable[[Source], None]
+
+PLAIN: Final = {
+    ("", "Namespace"),
+    ("", "LimitRange"),
+    ("", "ResourceQuota"),
+    ("scheduling.k8s.io", "PriorityClass"),
+    ("node.k8s.io", "RuntimeClass"),
+}
+"""Kinds of Kubernetes itself that count here as they do anywhere."""
+
+WRITTEN_BY_SERVERS: Final = (
+    "apiVersion",
+    "kind",
+    "status",
+    "metadata.uid",
+    "metadata.resourceVersion",
+    "metadata.generation",
+    "metadata.creationTimestamp",
+    "metadata.deletionTimestamp",
+    "metadata.deletionGracePeriodSeconds",
+    "metadata.managedFields",
+    "metadata.selfLink",
+    "metadata.finalizers",
+    "metadata.ownerReferences",
+    "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]",
+)
+
+
+def dispatch(
+    documents: Iterable[Document],
+    into: Translation,
+    handlers: Mapping[tuple[str, str], Handler],
+    finish: Callable[[], None] = lambda: None,
+) -> None:
+    """Let each object be translated by who understands its kind, and account for what is left of it.
+
+    Args:
+        documents: the objects. Older ones come first, as they do in queues; those without an age come last.
+        into: what is being made.
+        handlers: by group and kind, such as `("batch", "Job")`; both are empty for a document that is no
+            Kubernetes object. Kinds in `PLAIN` need none; all others without one are refused.
+        finish: what is left to do when all objects are known.
+    """
+    sources = [Source(document.raw, document.name, into) for document in sorted(documents, key=_age)]
+    for source in sources:
+        version, kind = source.text("apiVersion"), source.text("kind")
+        for path in WRITTEN_BY_SERVERS:
+            source.ignored(path)
+        key = (version.rpartition("/")[0], kind)
+        handler = handlers.get(key, copied if key in PLAIN else None)
+        if kind and not version:
+            source.refused("", "apiVersion: is missing")
+        elif handler is not None:
+            handler(source)
+        elif kind:
+            source.refused("", f"{version} {kind} is not known to the importer")
+        else:
+            source.refused("", "is no Kubernetes object: it has no kind")
+    finish()
+    for source in sources:
+        source.close()
+
+
+def _age(document: Document) -> tuple[bool, str]:
+    meta = document.raw.get("metadata")
+    created = meta.get("creationTimestamp") if isinstance(meta, dict) else None
+    return (False, created) if isinstance(created, str) else (True, "")
+
+
+def copied(source: Source) -> None:
+    """Take an object over as it is, without what an API server wrote into it."""
+    manifest = deepcopy(source.raw)
+    manifest.pop("status", None)
+    namespace = source.value("metadata.namespace")
+    if not isinstance(manifest.get("metadata"), dict) or not source.text("metadata.name"):
+        source.refused("", "metadata.name: is missing")
+        return
+    if namespace is not None and not isinstance(namespace, str):
+        source.refused("metadata.namespace", "must be a text")
+        return
+    manifest["metadata"] = {
+        key: each for key, each in manifest["metadata"].items() if not source.known(below("metadata", key))
+    }
+    if "annotations" in manifest["metadata"]:
+        manifest["metadata"]["annotations"] = _kept(source, "metadata.annotations", ())
+    source.translated("", "taken over as it is")
+    source.into.add(manifest, source.title)
+
+
+def metadata(source: Source, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:
+    """The metadata of what an object becomes: with its labels and annotations.
+
+    Args:
+        source: the object; its name and namespace must have been accounted for.
+        name: the new name.
+        foreign: the other system's domains; its own labels and annotations mean nothing here and stay behind.
+        namespace: the namespace; empty for a kind without.
+    """
+    made: Json = {"name": name} | ({"namespace": namespace} if namespace else {})
+    for part in ("labels", "annotations"):
+        path = f"metadata.{part}"
+        if kept := _kept(source, path, foreign):
+            made[part] = kept
+            for key in kept:
+                source.translated(below(path, key), "taken over as it is")
+    return made
+
+
+def belongs(key: str, domains: tuple[str, ...]) -> bool:
+    """Whether a label, an annotation or a resource is of one of some domains, or of a domain below."""
+    owner = key.partition("/")[0]
+    return "/" in key and any(owner == domain or owner.endswith(f".{domain}") for domain in domains)
+
+
+def _kept(source: Source, path: str, foreign: tuple[str, ...]) -> Json:
+    """Labels or annotations that nobody has accounted for, without those of the other system."""
+    return {
+        key: each
+        for key, each in source.mapping(path).items()
+        if not source.known(below(path, key)) and not belongs(key, foreign)
+    }

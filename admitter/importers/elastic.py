@@ -1,0 +1,135 @@
+"""Elastic quotas of other systems: nos and scheduler-plugins have the same kinds with the same meaning."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from admitter.api.base import own_name
+from admitter.importers.dispatch import metadata
+from admitter.importers.jobs import DEFAULT_SCHEDULER, JobImporter
+from admitter.importers.naming import Names
+from admitter.importers.reading import Document
+from admitter.importers.translation import Json, Source, below, exact, own
+from admitter.names import CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
+
+QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
+
+
+_POD_GROUPS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+_SCHEDULING: Final = "concerns where pods run, which the scheduler goes on to decide"
+
+
+class ElasticImporter:
+    """Translates quotas, and what runs in their namespaces."""
+
+    def __init__(self, documents: Sequence[Document], groups: tuple[str, ...]) -> None:
+        """Prepare.
+
+        Args:
+            documents: all that is translated: what runs is queued if a quota governs its namespace.
+            groups: of the system's API.
+        """
+        self._groups = groups
+        self._governed = set(_governed(documents, groups))
+        self._names = Names()
+        self.jobs = JobImporter(self._names, groups, self._queue)
+
+    def quota(self, source: Source) -> None:
+        """An elastic quota stays one."""
+        kind = source.text("kind")
+        namespace = source.text("metadata.namespace")
+        name = self._names.take(source, "metadata.name", f"{kind}/{namespace}")
+        if not name:
+            return
+        if namespace:
+            source.translated("metadata.namespace", namespace)
+        spec: Json = {part: self._limits(source, f"spec.{part}") for part in ("min", "max")}
+        if kind == "CompositeElasticQuota":
+            spec["namespaces"] = source.sequence("spec.namespaces")
+            source.translated("spec.namespaces", "the same")
+        limits = {part: each for part, each in spec.items() if each}
+        meta = metadata(source, name, self._groups, namespace)
+        source.into.add(own(kind, meta, limits), source.title)
+
+    def _limits(self, source: Source, path: str) -> Json:
+        limits = {}
+        for resource, quantity in source.mapping(path).items():
+            own = own_name(resource)
+            limits[own] = exact(quantity)
+            source.translated(below(path, resource), "the same" if own == resource else f"as {own}")
+        return limits
+
+    def _queue(self, source: Source, template: str) -> str | None:
+        """What other schedulers than the default one hold back, waits for the quota of its namespace."""
+        for place in ("metadata.labels", f"{template}.metadata.labels") if template else ("metadata.labels",):
+            self._marks(source, place)
+        at = f"{template}.spec.schedulerName".lstrip(".")
+        scheduler = source.text(at) or DEFAULT_SCHEDULER
+        namespace = source.text("metadata.namespace") or "default"
+        if namespace in self._governed and scheduler != DEFAULT_SCHEDULER:
+            return ELASTIC_QUOTA_QUEUE
+        if namespace in self._governed:
+            words = "counts in the quota there, but is not held back; here it does neither"
+            source.approximated("metadata.namespace", words)
+        elif scheduler != DEFAULT_SCHEDULER:
+            words = f"no quota of namespace {namespace} is imported with it: it stays as it is, not queued"
+            source.approximated(at, words)
+        return None
+
+    @staticmethod
+    def _marks(source: Source, labels: str) -> None:
+        """Labels of pods that the system reads, or writes."""
+        for key in source.mapping(labels):
+            path = below(labels, key)
+            if key == CAPACITY_ALIAS_LABEL:
+                source.translated(path, "written anew, since it is a result")
+            elif key.startswith(_POD_GROUPS) and source.text("kind") == "Pod":
+                source.refused(path, "each Pod becomes a Job of its own: make one of the group's")
+            elif key.startswith(_POD_GROUPS):
+                source.approximated(path, "the pods of a Job are admitted together")
+
+
+def scheduler(source: Source) -> None:
+    """A scheduler's configuration: what holds pods back is not needed, all else stays the scheduler's."""
+    for profile in source.items("profiles"):
+        source.translated(f"{profile}.schedulerName", "not needed: any scheduler places what is admitted")
+        for point in source.mapping(f"{profile}.plugins"):
+            for part in ("enabled", "disabled"):
+                for at in source.items(f"{profile}.plugins.{point}.{part}"):
+                    _plugin(source, at)
+        for at in source.items(f"{profile}.pluginConfig"):
+            if source.text(f"{at}.name") == "CapacityScheduling":
+                gpu_memory(source, f"{at}.args.nvidiaGpuResourceMemoryGB")
+            _plugin(source, at)
+    for key in source.raw:
+        if key != "profiles" and not source.known(key):
+            source.translated(key, _SCHEDULING)
+
+
+def gpu_memory(source: Source, path: str) -> None:
+    """What a whole GPU has, where the system is told so."""
+    memory = source.number(path, 0)
+    if memory:
+        source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")
+
+
+def _plugin(source: Source, at: str) -> None:
+    name = source.text(f"{at}.name")
+    if name == "Coscheduling":
+        words = "the pods of a Job are admitted together, but may be placed one after another"
+        source.approximated(at, f"{name}: {words}")
+    elif name == "CapacityScheduling":
+        source.translated(at, f"{name}: not needed, since quotas hold Jobs back before they have pods")
+    else:
+        source.translated(at, f"{name}: {_SCHEDULING}")
+
+
+def _governed(documents: Iterable[Document], groups: tuple[str, ...]) -> Iterable[str]:
+    for document in documents:
+        if document.group not in groups or document.kind not in QUOTAS:
+            continue
+        spec = document.raw.get("spec")
+        listed = spec.get("namespaces") if isinstance(spec, dict) else None
+        if document.kind == "ElasticQuota":
+            yield document.namespace
+        elif isinstance(listed, list):
+            yield from (each for each in listed if isinstance(each, str))

@@ -1,0 +1,231 @@
+"""Jobs, and what runs pods without being one: Deployments, ReplicaSets, StatefulSets and Pods become Jobs.
+
+Admitter decides about Jobs alone. What another system holds back pod by pod becomes a Job of as many pods,
+which is admitted as a whole.
+"""
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Final
+
+from admitter.importers.dispatch import Handler, belongs, copied, metadata
+from admitter.importers.naming import Names
+from admitter.importers.translation import Json, Outcome, Source, Translation, below
+from admitter.names import QUEUE_LABEL
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+_ROLLOUT: Final = (
+    "strategy",
+    "updateStrategy",
+    "minReadySeconds",
+    "revisionHistoryLimit",
+    "progressDeadlineSeconds",
+    "paused",
+    "serviceName",
+    "podManagementPolicy",
+    "persistentVolumeClaimRetentionPolicy",
+    "ordinals",
+)
+_WRITTEN: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+    "job-name",
+    "batch.kubernetes.io/job-name",
+)
+
+
+def _unchanged(_source: Source, _spec: Json) -> None:
+    """Change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobImporter:
+    """Makes Jobs.
+
+    Attributes:
+        names: names used so far.
+        foreign: the other system's domains; its own labels and annotations stay behind.
+        queue: the LocalQueue that an object's Job waits in; empty if the Job is to have no label, since a
+            policy says where it waits; None if it is not held back, and so stays what it is. It is called
+            with the object and the path of its pod template (empty for a Pod, which is one itself), and
+            accounts for the labels, annotations and fields that it reads.
+        change: changes the spec of the Job that an object becomes, and accounts for what it reads.
+    """
+
+    names: Names
+    foreign: tuple[str, ...]
+    queue: Callable[[Source, str], str | None]
+    change: Callable[[Source, Json], None] = _unchanged
+
+    def handlers(self) -> Mapping[tuple[str, str], Handler]:
+        """Who understands which kind."""
+        return {
+            ("batch", "Job"): self.job,
+            ("batch", "CronJob"): self.cron_job,
+            ("", "Pod"): self.pod,
+            ("apps", "Deployment"): self.replicated,
+            ("apps", "ReplicaSet"): self.replicated,
+            ("apps", "StatefulSet"): self.replicated,
+        }
+
+    def job(self, source: Source) -> None:
+        """A Job stays one and waits in its queue; one that has finished, or runs already, is left alone."""
+        if _finished(source):
+            source.translated("", "has finished: nothing is left to queue")
+        elif source.value("status.active"):
+            source.refused("", "runs already: what another system has admitted can't be taken over")
+        elif (queue := self.queue(source, "spec.template")) is None:
+            copied(source)
+        else:
+            self._disown(source, "spec.template")
+            skipped = {"suspend"} if source.value("spec.manualSelector") else {"suspend", "selector"}
+            spec = {key: deepcopy(each) for key, each in source.mapping("spec").items() if key not in skipped}
+            source.translated("spec", "taken over as it is")
+            self._add(source, queue, spec)
+
+    def cron_job(self, source: Source) -> None:
+        """A CronJob stays one, and the Jobs that it makes wait in their queue."""
+        at = "spec.jobTemplate"
+        own = {key: source.text(f"metadata.{key}") for key in ("name", "namespace")}
+        raw = {
+            "apiVersion": "batch/v1",
+            "kind": "CronJob",
+            "metadata": {**source.mapping(f"{at}.metadata"), **own},
+            "spec": source.mapping(f"{at}.spec"),
+        }
+        inner = Source(raw, source.title, Translation())
+        for key in ("apiVersion", "kind"):
+            inner.ignored(key)
+        replace(self, names=Names()).job(inner)
+        inner.close()
+        stays = bool(inner.into.manifests) and inner.known("")
+        for found in inner.into.findings:
+            if not stays or found.outcome is not Outcome.TRANSLATED:
+                outer = found.field in {"metadata.name", "metadata.namespace"}
+                path = found.field if outer else f"{at}.{found.field}".rstrip(".")
+                source.find(path, found.outcome, found.words)
+        if stays:
+            copied(source)
+        for job in [] if stays else inner.into.manifests:
+            marks = {key: each for key, each in job["metadata"].items() if key in {"labels", "annotations"}}
+            spec = {
+                **deepcopy(source.mapping("spec")),
+                "jobTemplate": {"metadata": marks, "spec": job["spec"]},
+            }
+            for key in sorted(spec.keys() - {"jobTemplate"}):
+                source.translated(f"spec.{key}", "taken over as it is")
+            meta = metadata(source, own["name"], self.foreign, own["namespace"])
+            cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
+            source.into.add(cron, source.title)
+
+    def pod(self, source: Source) -> None:
+        """A Pod becomes a Job of one pod; one that another object has made is left to that."""
+        if source.value("metadata.ownerReferences"):
+            source.translated("", "belongs to another object, which makes it again")
+        elif source.value("status.phase") in {"Succeeded", "Failed"}:
+            source.translated("", "has finished: nothing is left to queue")
+        elif source.value("status.phase") == "Running":
+            source.refused("", "runs already: what another system has admitted can't be taken over")
+        elif (queue := self.queue(source, "")) is None:
+            copied(source)
+        else:
+            own = {part: dict(source.mapping(f"metadata.{part}")) for part in ("labels", "annotations")}
+            template = {"metadata": own, "spec": deepcopy(source.mapping("spec"))}
+            template["spec"].pop("nodeName", None)
+            source.approximated("spec", "becomes a Job of one pod, which is made once the Job is admitted")
+            self._add(source, queue, {"parallelism": 1, "completions": 1, "template": template})
+
+    def replicated(self, source: Source) -> None:
+        """What keeps some pods running becomes a Job of as many."""
+        if source.value("metadata.ownerReferences"):
+            source.translated("", "belongs to another object, which makes it again")
+            return
+        queue = self.queue(source, "spec.template")
+        if queue is None:
+            copied(source)
+            return
+        for key in _ROLLOUT:
+            if source.value(f"spec.{key}") is not None:
+                source.refused(f"spec.{key}", "a Job has nothing like it")
+        if source.value("spec.volumeClaimTemplates"):
+            source.refused("spec.volumeClaimTemplates", "the pods of a Job have no claims of their own")
+        replicas = source.number("spec.replicas", 1)
+        if replicas < 1:
+            source.approximated("spec", "runs no pods: no Job is made of it")
+            return
+        self._disown(source, "spec.template")
+        words = f"becomes a Job of {replicas} {'pod' if replicas == 1 else 'pods'}, admitted together"
+        source.approximated("spec.replicas", f"{words}; a Job ends when its pods do")
+        if source.value("spec.selector") is not None:
+            source.translated("spec.selector", "not needed: a Job knows its pods")
+        source.translated("spec.template", "taken over as it is, but for what follows")
+        template = deepcopy(source.mapping("spec.template"))
+        self._add(source, queue, {"parallelism": replicas, "completions": replicas, "template": template})
+
+    def _add(self, source: Source, queue: str, spec: Json) -> None:
+        old, namespace = source.text("metadata.name"), source.text("metadata.namespace")
+        template = spec.get("template")
+        if not old or not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
+            missing = "spec: has no pods" if old else "metadata.name: is missing"
+            source.refused("", f"can't become a Job: {missing}")
+            return
+        name = self.names.of(f"Job/{namespace}", f"{source.text('kind')} {old}", old)
+        if name == old:
+            source.translated("metadata.name", name)
+        else:
+            source.approximated("metadata.name", f"renamed: {old} becomes {name}")
+        if namespace:
+            source.translated("metadata.namespace", namespace)
+        self._tidy(source, template)
+        self.change(source, spec)
+        meta = metadata(source, name, self.foreign, namespace)
+        if queue:
+            meta.setdefault("labels", {})[QUEUE_LABEL] = queue
+            spec = {"suspend": True, **spec}
+        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+        source.into.add(job, source.title)
+
+    def _disown(self, source: Source, template: str) -> None:
+        """Account for labels and annotations of the other system on a pod template."""
+        for part in ("labels", "annotations"):
+            path = f"{template}.metadata.{part}"
+            for key in source.mapping(path):
+                if belongs(key, self.foreign) and not source.known(below(path, key)):
+                    source.refused(below(path, key), "not known to the importer")
+
+    def _tidy(self, source: Source, template: Json) -> None:
+        """Make a pod template one that a Job may have, and that names no other system."""
+        pod = template["spec"]
+        at = "spec" if source.text("kind") == "Pod" else "spec.template.spec"
+        if pod.get("restartPolicy", "Always") == "Always":
+            pod["restartPolicy"] = "OnFailure"
+            words = "Always, which is the default, becomes OnFailure: the pods of a Job end"
+            source.approximated(f"{at}.restartPolicy", words)
+        scheduler = pod.pop("schedulerName", DEFAULT_SCHEDULER)
+        if scheduler != DEFAULT_SCHEDULER:
+            words = f"{scheduler} is not needed: the cluster's own scheduler places what is admitted"
+            source.translated(f"{at}.schedulerName", words)
+        meta = template.get("metadata")
+        for part in ("labels", "annotations"):
+            kept = meta.get(part) if isinstance(meta, dict) else None
+            if isinstance(meta, dict) and isinstance(kept, dict):
+                meta[part] = {
+                    key: each
+                    for key, each in kept.items()
+                    if key not in _WRITTEN and not belongs(key, self.foreign)
+                }
+                if not meta[part]:
+                    del meta[part]
+        if meta == {}:
+            del template["metadata"]
+
+
+def _finished(source: Source) -> bool:
+    conditions = source.value("status.conditions")
+    return isinstance(conditions, list) and any(
+        isinstance(c, dict) and c.get("type") in {"Complete", "Failed"} and c.get("status") == "True"
+        for c in conditions
+    )

@@ -1,0 +1,161 @@
+"""Kueue's own configuration: what of it is policy, and what becomes of that."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from admitter.documents import ManifestError, parsed
+from admitter.importers.reading import Document, document
+from admitter.importers.translation import Json, Outcome, Source, Translation, below
+
+GROUP: Final = "config.kueue.x-k8s.io"
+KIND: Final = "Configuration"
+
+_PROCESS: Final = (
+    "namespace",
+    "webhook",
+    "leaderElection",
+    "metrics",
+    "health",
+    "pprofBindAddress",
+    "controller",
+    "tls",
+    "clientConnection",
+    "internalCertManagement",
+    "queueVisibility",
+)
+_REFUSED: Final = {
+    "multiKueue": "one cluster is looked after, not several",
+    "admissionFairSharing": "what was used in the past plays no part; namespaceOrdering: WeightedShare of a "
+    "ClusterQueue looks at what is used now",
+    "resources.excludeResourcePrefixes": "what requests a resource that its queue does not list is not "
+    "admitted: list it, or take it out of the requests",
+    "resources.transformations": "requests count as they are written",
+    "resources.deviceClassMappings": "devices that are claimed by class are not counted",
+}
+_FRAMEWORKS: Final = {
+    "batch/job": (Outcome.TRANSLATED, "Jobs with a queue's label are held back"),
+    "pod": (Outcome.APPROXIMATED, "only Jobs are held back: the importer makes one of each Pod"),
+    "deployment": (
+        Outcome.APPROXIMATED,
+        "only Jobs are held back: the importer makes one of each Deployment",
+    ),
+    "statefulset": (
+        Outcome.APPROXIMATED,
+        "only Jobs are held back: the importer makes one of each StatefulSet",
+    ),
+}
+
+
+def unpacked(documents: Iterable[Document], into: Translation) -> list[Document]:
+    """The same documents, where a ConfigMap with Kueue's configuration in it gives way to that."""
+    found: list[Document] = []
+    for each in documents:
+        is_map = (each.group, each.kind) == ("", "ConfigMap")
+        inner = list(_inside(each, into)) if is_map else []
+        found += inner or [each]
+    return found
+
+
+def _inside(config_map: Document, into: Translation) -> Iterator[Document]:
+    """The configuration in a ConfigMap; what else is in it is refused."""
+    data = config_map.raw.get("data")
+    for key, text in data.items() if isinstance(data, dict) else ():
+        place = f"{config_map.name}: {key}"
+        words = "not known to the importer"
+        try:
+            raws = [raw for _, raw in parsed(place, str(text)) if _is_configuration(raw)]
+        except ManifestError as error:
+            raws, words = [], str(error)
+        if not raws:
+            into.find(config_map.name, below("data", key), Outcome.REFUSED, words)
+        yield from (document(place, raw) for raw in raws)
+
+
+def enables_fair_sharing(documents: Iterable[Document]) -> bool:
+    """Whether a configuration among them enables fair sharing."""
+    return any(each.group == GROUP and _shares(each.raw) for each in documents)
+
+
+def _shares(raw: Json) -> bool:
+    """By a field of the section; since v1beta2 by the section itself."""
+    section = raw.get("fairSharing")
+    if not isinstance(section, dict):
+        return False
+    return section.get("enable") is True or raw.get("apiVersion") != f"{GROUP}/v1beta1"
+
+
+def configuration(source: Source) -> None:
+    """Account for Kueue's configuration."""
+    for key in _PROCESS:
+        if source.value(key) is not None:
+            source.translated(key, "concerns Kueue's own program")
+    for path, words in _REFUSED.items():
+        if source.value(path):
+            source.refused(path, words)
+        elif source.value(path) is not None:
+            source.ignored(path)
+    _fair_sharing(source)
+    _jobs_without_queue(source)
+    _pods_ready(source)
+    _integrations(source)
+    if source.value("featureGates"):
+        source.approximated("featureGates", "switch parts of Kueue: what they switch has its own lines here")
+    if source.value("objectRetentionPolicies"):
+        words = "a Workload goes with its Job: give Jobs ttlSecondsAfterFinished"
+        source.approximated("objectRetentionPolicies", words)
+
+
+def _fair_sharing(source: Source) -> None:
+    if not _shares(source.raw):
+        if source.mapping("fairSharing"):
+            source.translated("fairSharing", "is not enabled")
+        return
+    path = "fairSharing.enable" if source.mapping("fairSharing") else "fairSharing"
+    if source.value(path) is not None:
+        source.translated(path, "fairSharing.enabled of each Cohort at the top of a tree")
+    if source.value("fairSharing.preemptionStrategies") is not None:
+        strategy = "there is one strategy, which compares shares as they are after the eviction"
+        source.approximated("fairSharing.preemptionStrategies", strategy)
+
+
+def _jobs_without_queue(source: Source) -> None:
+    path = "manageJobsWithoutQueueName"
+    if source.value(path) is True:
+        words = "a PlacementPolicy says which queue Jobs without a label wait in"
+        source.approximated(path, words)
+    elif source.value(path) is not None:
+        source.translated(path, "Jobs without a label are left alone")
+    if source.value("managedJobsNamespaceSelector") is not None:
+        words = "write it as the namespaceSelector of a PlacementPolicy"
+        source.approximated("managedJobsNamespaceSelector", words)
+
+
+def _pods_ready(source: Source) -> None:
+    if source.value("waitForPodsReady.enable") is False:
+        source.translated("waitForPodsReady", "is not enabled")
+    elif source.value("waitForPodsReady") is not None:
+        words = "nobody waits for pods to become ready, or is evicted because they do not"
+        source.refused("waitForPodsReady", words)
+
+
+def _integrations(source: Source) -> None:
+    frameworks = source.sequence("integrations.frameworks")
+    for index, name in enumerate(frameworks):
+        path = f"integrations.frameworks[{index}]"
+        outcome, words = _FRAMEWORKS.get(str(name), (Outcome.REFUSED, "only Jobs are held back"))
+        record = {
+            Outcome.TRANSLATED: source.translated,
+            Outcome.APPROXIMATED: source.approximated,
+            Outcome.REFUSED: source.refused,
+        }[outcome]
+        record(path, f"{name}: {words}")
+    if source.value("integrations.labelKeysToCopy"):
+        source.refused("integrations.labelKeysToCopy", "a Workload has no labels of its Job")
+
+
+def _is_configuration(raw: object) -> bool:
+    return (
+        isinstance(raw, dict)
+        and raw.get("kind") == KIND
+        and str(raw.get("apiVersion")).startswith(f"{GROUP}/")
+    )

@@ -1,0 +1,67 @@
+"""Names that Kubernetes and Admitter take, for those that other systems allow."""
+
+import re
+from hashlib import sha256
+from typing import Final
+
+from admitter.api.base import LONGEST_NAME
+from admitter.importers.translation import Source
+
+_HASH: Final = 8
+_GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+class Names:
+    """New names for old ones: the same for the same, and for each its own.
+
+    A good name stays as it is, unless another object has become it before.
+    """
+
+    def __init__(self) -> None:
+        self._new: dict[tuple[str, str], str] = {}
+        self._used: dict[tuple[str, str], str] = {}
+
+    def of(self, scope: str, old: str, wish: str | None = None) -> str:
+        """The name for an old one.
+
+        Args:
+            scope: of which names must differ: a kind, and of a kind in namespaces the namespace too.
+            old: what identifies the object in the other system.
+            wish: what it would be called if it could; by default the old name.
+        """
+        if (scope, old) not in self._new:
+            new = valid(old if wish is None else wish)
+            if (scope, new) in self._used:
+                new = _marked(new, old)
+            self._new[scope, old] = new
+            self._used[scope, new] = old
+        return self._new[scope, old]
+
+    def take(self, source: Source, path: str, scope: str) -> str:
+        """The name for what is written at a path of an object; the report says if it differs."""
+        old = source.text(path)
+        if not old:
+            if not source.known(path):
+                source.refused(path, "is missing")
+            return ""
+        new = self.of(scope, old)
+        if new == old:
+            source.translated(path, new)
+        else:
+            source.approximated(path, f"renamed: {old} becomes {new}")
+        return new
+
+
+def valid(name: str) -> str:
+    """A name as it is if it is good, or what is nearest to it: small letters, digits, hyphens; 63 at most."""
+    if len(name) <= LONGEST_NAME and _GOOD.fullmatch(name):
+        return name
+    tidy = re.sub(r"[^-a-z0-9.]+", "-", name.lower()).strip("-.")
+    tidy = re.sub(r"-*\.[-.]*", ".", tidy)
+    return tidy if tidy and len(tidy) <= LONGEST_NAME else _marked(tidy, name)
+
+
+def _marked(name: str, identity: str) -> str:
+    """A name of its own for who has a name that is taken, too long or empty."""
+    mark = sha256(identity.encode()).hexdigest()[:_HASH]
+    return "-".join(part for part in (name[: LONGEST_NAME - _HASH - 1].rstrip("-."), mark) if part)

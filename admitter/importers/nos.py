@@ -1,0 +1,41 @@
+"""From nos: elastic quotas, and pods of its scheduler (000)."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from admitter.importers.dispatch import dispatch
+from admitter.importers.elastic import QUOTAS, ElasticImporter, gpu_memory, scheduler
+from admitter.importers.reading import Collection, Document
+from admitter.importers.translation import Source, Translation
+
+GROUP: Final = "nos.nebuly.com"
+CONFIGURATION: Final = "config.nos.nebuly.com"
+
+COLLECTIONS: Final = (
+    Collection((f"/apis/{GROUP}/v1alpha1/elasticquotas",)),
+    Collection((f"/apis/{GROUP}/v1alpha1/compositeelasticquotas",)),
+)
+
+
+def translate(documents: Sequence[Document], into: Translation) -> None:
+    """Make Admitter's manifests of those of nos."""
+    elastic = ElasticImporter(documents, (GROUP,))
+    handlers = {
+        **elastic.jobs.handlers(),
+        **{(GROUP, kind): elastic.quota for kind in QUOTAS},
+        (CONFIGURATION, "OperatorConfig"): _configuration,
+        ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler,
+        ("", ""): _values,
+    }
+    dispatch(documents, into, handlers)
+
+
+def _configuration(source: Source) -> None:
+    """The configuration of one of its programs."""
+    gpu_memory(source, "nvidiaGpuResourceMemoryGB")
+
+
+def _values(source: Source) -> None:
+    """What its chart is installed with; older charts have no global section."""
+    for path in ("global.nvidiaGpuResourceMemoryGB", "nvidiaGpuResourceMemoryGB"):
+        gpu_memory(source, path)

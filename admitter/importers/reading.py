@@ -1,0 +1,113 @@
+"""Where manifests of other systems come from: files, standard input, or a cluster."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from admitter.cluster.errors import NotFoundError
+from admitter.cluster.transport import Transport
+from admitter.documents import documents, flat, title, without_nulls
+from admitter.importers.translation import Json, Outcome, Translation
+
+PAGE: Final = "500"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """An object to translate.
+
+    Attributes:
+        name: how the report names it: its kind and name, or where it was found if it has none.
+        raw: the object.
+    """
+
+    name: str
+    raw: Json
+
+    @property
+    def group(self) -> str:
+        """The group of its API; empty for the core, and for what is no Kubernetes object."""
+        version = str(self.raw.get("apiVersion", ""))
+        return version.rpartition("/")[0]
+
+    @property
+    def kind(self) -> str:
+        """Its kind; empty for what is no Kubernetes object."""
+        return str(self.raw.get("kind", ""))
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; `default` if it names none, as for an object that is applied so."""
+        metadata = self.raw.get("metadata")
+        given = metadata.get("namespace") if isinstance(metadata, dict) else None
+        return given if isinstance(given, str) and given else "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Objects of a kind in a cluster.
+
+    Attributes:
+        paths: of the API, such as `/apis/batch/v1/jobs`; the first that the server knows is read.
+        labels: a selector; empty for all.
+    """
+
+    paths: tuple[str, ...]
+    labels: str = ""
+
+
+def from_paths(paths: Iterable[str], into: Translation) -> list[Document]:
+    """All documents in files and folders; `-` is standard input. What is no map is refused.
+
+    Raises:
+        ManifestError: with the file and the reason.
+    """
+    found: list[Document] = []
+    for place, raw in documents(paths):
+        if isinstance(raw, dict):
+            found.append(document(place, raw))
+        else:
+            into.find(place, "", Outcome.REFUSED, "must be a map of fields")
+    return found
+
+
+async def from_cluster(transport: Transport, collections: Iterable[Collection]) -> list[Document]:
+    """All objects of some collections; what the server does not know is absent.
+
+    Raises:
+        ClusterError: the server does not answer, or refuses.
+    """
+    found: list[Document] = []
+    for collection in collections:
+        for path in collection.paths:
+            try:
+                found += await _read(transport, path, collection.labels)
+            except NotFoundError:
+                continue
+            break
+    return found
+
+
+def document(place: str, raw: Json) -> Document:
+    """An object that was found somewhere; keys are texts from here on."""
+    texts = _with_text_keys(raw)
+    name = title(texts, place)
+    kind = texts.get("kind")
+    return Document(f"{kind} of {place}" if kind and name == place else name, texts)
+
+
+async def _read(transport: Transport, path: str, labels: str) -> list[Document]:
+    query = {"limit": PAGE} | ({"labelSelector": labels} if labels else {})
+    found: list[Document] = []
+    while True:
+        page = await transport.get(path, query)
+        found += [document(path, raw) for raw in flat(without_nulls(page)) if isinstance(raw, dict)]
+        if not page.get("metadata", {}).get("continue"):
+            return found
+        query["continue"] = page["metadata"]["continue"]
+
+
+def _with_text_keys(value: Any) -> Any:  # noqa: ANN401  # whatever YAML gives
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(each) for key, each in value.items()}
+    return [_with_text_keys(each) for each in value] if isinstance(value, list) else value

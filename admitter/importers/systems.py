@@ -1,0 +1,38 @@
+"""The systems that manifests can be imported from."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from admitter.importers import kueue, nos, scheduler_plugins
+from admitter.importers.reading import Collection, Document
+from admitter.importers.translation import Translation
+
+
+class SystemName(StrEnum):
+    """What the systems are called in commands."""
+
+    KUEUE = "kueue"
+    NOS = "nos"
+    SCHEDULER_PLUGINS = "scheduler-plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """How manifests of one system are read and translated.
+
+    Attributes:
+        collections: what is read from a cluster.
+        translate: makes Admitter's manifests of documents, and accounts for each of their fields.
+    """
+
+    collections: Sequence[Collection]
+    translate: Callable[[Sequence[Document], Translation], None]
+
+
+SYSTEMS: Final[Mapping[SystemName, System]] = {
+    SystemName.KUEUE: System(kueue.COLLECTIONS, kueue.translate),
+    SystemName.NOS: System(nos.COLLECTIONS, nos.translate),
+    SystemName.SCHEDULER_PLUGINS: System(scheduler_plugins.COLLECTIONS, scheduler_plugins.translate),
+}
