@@ -159,14 +159,7 @@ class Bench:
         kubeconfig = self._cluster.service_account_kubeconfig(
             NAMESPACE, SERVICE_ACCOUNT, self._folder / "kubeconfig"
         )
-        command = [
-            sys.executable,
-            "-m",
-            "admitter",
-            "run",
-            "--bind",
-            "127.0.0.1:0",
-        ]
+        command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
         with (self._folder / "controller.log").open("ab") as log:
             process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stdout=log, stderr=log)
         try:
