@@ -159,15 +159,7 @@ class Bench:
         kubeconfig = self._cluster.service_account_kubeconfig(
             NAMESPACE, SERVICE_ACCOUNT, self._folder / "kubeconfig"
         )
-        command = [
-            sys.executable,
-            *os.environ.get("PROF", "").split(),
-            "-m",
-            "admitter",
-            "run",
-            "--bind",
-            "127.0.0.1:0",
-        ]
+        command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
         with (self._folder / "controller.log").open("ab") as log:
             process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stdout=log, stderr=log)
         try:
@@ -211,7 +203,11 @@ async def measure(cluster: ControlPlane, count: int, rounds: int, folder: Path) 
         await bench.quiet()
         await bench.define()
         await bench.quiet()
-        result: Json = {"namespaces": count, "cohorts": COHORTS + 1, "load_before": os.getloadavg()[0]}
+        result: Json = {
+            "namespaces": count,
+            "cohorts": COHORTS + 1,
+            "load_before": round(os.getloadavg()[0], 1),
+        }
         async with bench.watching():
             began = time.monotonic()
             with bench.controller() as pid:
@@ -230,7 +226,7 @@ async def measure(cluster: ControlPlane, count: int, rounds: int, folder: Path) 
                 written = sum(after.values()) - sum(before.values())
                 result["writes_of_a_restart_and_one_change"] = written
                 result["peak_mb_after_a_restart"] = peak_mb(pid)
-    result["load_after"] = os.getloadavg()[0]
+    result["load_after"] = round(os.getloadavg()[0], 1)
     return result
 
 
@@ -241,6 +237,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     count, rounds = (500, 10) if quick else (5000, 40)
     result: Json = {"command": "python -m benchmarks.namespaces", "python": platform.python_version()}
+    result["cpus"] = os.cpu_count()
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with ControlPlane.start(folder / "sandbox", nodes=None, owner=os.getpid()) as cluster:
