@@ -10,10 +10,12 @@ from admitter.api.base import (
     Column,
     Conditions,
     Duration,
+    GeneratedName,
     Model,
     Name,
     Quantity,
     Resource,
+    ResourceName,
     map_list,
     named_twice,
     refuse,
@@ -117,10 +119,36 @@ class CohortSpec(Model):
         return self
 
 
+class CohortResource(Model):
+    """A resource, in all that is below a Cohort."""
+
+    name: ResourceName = Field(description="The resource.")
+    total: Quantity = Field(
+        description="What its min and all those below come to; with capacityFrom Nodes what nodes have. At "
+        "most its max."
+    )
+    used: Quantity = Field(description="What is in use below.")
+    borrowed: Quantity = Field(default=0, description="How much of that comes from the Cohort above.")
+
+
+class CohortFlavor(Model):
+    """A flavor, in all that is below a Cohort."""
+
+    name: GeneratedName = Field(description="The flavor.")
+    resources: list[CohortResource] = Field(
+        default=[], description="By resource.", json_schema_extra=map_list("name", most=64)
+    )
+
+
 class CohortStatus(Model):
-    """Whether it works."""
+    """Whether it works, and what there is and is used in its tree."""
 
     conditions: Conditions
+    flavors: list[CohortFlavor] = Field(
+        default=[],
+        description="What there is and is used, by flavor.",
+        json_schema_extra=map_list("name", most=64),
+    )
 
 
 class Cohort(Resource):

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -57,8 +58,11 @@ class Transport:
     def __init__(self, api: client.ApiClient, refresher: asyncio.Task[None] | None = None) -> None:
         self._configuration = api.configuration
         self._api = api
-        self._session: aiohttp.ClientSession = api.rest_client.pool_manager
         self._host = str(self._configuration.host).rstrip("/")
+        self._proxy = self._configuration.proxy or _proxy(self._host)
+        # The own session of the library looks for a proxy and for a file of passwords at each request.
+        pool: aiohttp.ClientSession = api.rest_client.pool_manager
+        self._session = aiohttp.ClientSession(connector=pool.connector, connector_owner=False)
         self._timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_SECONDS)
         self._refresher = refresher
 
@@ -115,6 +119,7 @@ class Transport:
             self._refresher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._refresher
+        await self._session.close()
         await self._api.close()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
@@ -212,11 +217,19 @@ class Transport:
     def _connection(self) -> dict[str, Any]:
         """What a proxy or another name in the server's certificate asks of each request."""
         options: dict[str, Any] = {}
-        if self._configuration.proxy:
-            options["proxy"] = self._configuration.proxy
+        if self._proxy:
+            options["proxy"] = self._proxy
         if self._configuration.tls_server_name:
             options["server_hostname"] = self._configuration.tls_server_name
         return options
+
+
+def _proxy(host: str) -> str | None:
+    """The proxy that the environment names for the way to a host; None: there is none."""
+    address = urlsplit(host)
+    if proxy_bypass(address.netloc):
+        return None
+    return getproxies().get(address.scheme)
 
 
 def _decoded(response: aiohttp.ClientResponse, raw: bytes) -> Json:

@@ -6,7 +6,7 @@ is started (`admitter.controllers.jobs`).
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import ceil
 from typing import Final
 
@@ -67,6 +67,7 @@ class Admissions:
         self._transport = transport
         self._remainders = Remainders(world, engine, transport, self._freed)
         self.usage_changed: Callable[[str], None] = lambda _: None
+        self.decided: Callable[[], None] = lambda: None
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
@@ -132,6 +133,10 @@ class Admissions:
         if workload is not None:
             self._evaluate(workload)
             self.wake()
+
+    def keys_of(self, uids: Iterable[str]) -> list[Key]:
+        """The keys of Workloads."""
+        return [self._keys[uid] for uid in uids if uid in self._keys]
 
     def wake(self) -> None:
         """Run a cycle if there is anything to decide."""
@@ -247,6 +252,7 @@ class Admissions:
                 for told in list(self._spared()):
                     self._writing[told.uid] = group.create_task(self._spare(told))
                 self._wake_at(self._engine.due)
+                self.decided()
 
     async def _refresh(self) -> None:
         """Put changed definitions in force, those of a while together."""

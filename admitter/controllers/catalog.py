@@ -15,6 +15,7 @@ from admitter.api.resource_flavor import ResourceFlavor
 from admitter.controllers.defects import Defect, raw, sentence
 from admitter.controllers.elastic_quotas import ElasticQuotas, QuotasChanged
 from admitter.controllers.placement_policies import PlacementPolicies
+from admitter.controllers.roots import Roots
 from admitter.controllers.world import World
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
@@ -103,6 +104,7 @@ class Catalog:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
         placement: the rules for Jobs that name no queue.
+        shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
         stale: whether there is anything to refresh.
     """
 
@@ -124,18 +126,22 @@ class Catalog:
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
         self._flavor_problems: dict[str, Defect] = {}
         self._cohort_problems: dict[str, Defect] = {}
+        self.shrinking: dict[str, Branch] = {}
+        self._roots = Roots(world, gpus)
         self._branches: dict[str, Branch] = {}
         self._hierarchy = Hierarchy()
         self._read: dict[str, _Read] = {}
         self._queues: dict[str, QueueEntry] = {}
         self._changed_queues: set[str] = set()
         self._changed_cohorts: set[str] = set()
+        self._made: dict[str, Queue] = {}
         self._gone_flavors: set[str] = set()
+        self._unseen = False
 
     @property
     def stale(self) -> bool:
         """Whether something has changed that the engine has not been told of."""
-        return bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
+        return self._unseen or bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
 
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
@@ -179,6 +185,7 @@ class Catalog:
             self._gone_flavors.add(name)
         if (flavor, self._flavor_problems.get(name)) == (before, problem):
             return
+        self._unseen = True  # nodes may count for it, or do so no more
         self._changed_queues.update(queue for queue, entry in self._queues.items() if name in entry.flavors)
         if self.elastic.uses(name):
             self.elastic.refresh()
@@ -217,35 +224,46 @@ class Catalog:
             made = hierarchy.branch(name, Cohort.model_validate(raw(view)).spec)
             self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
 
+    def nodes_changed(self) -> None:
+        """Nodes came or went, or have more or less."""
+        self._unseen = True
+        self._roots.nodes_changed()
+
     def refresh(self) -> None:
         """Put all that has changed in force."""
         if not self.stale:
             return
+        self._unseen = False
         queues, self._changed_queues = self._changed_queues, set()
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
-        before = self._hierarchy
-        if cohorts:
-            self._hierarchy = Hierarchy(dict(self._branches))
-        entries, made = {}, []
-        for name in sorted(self._read.keys() & (queues | self._below(cohorts, before))):
-            entry, queue = self._derived(self._read[name])
+        self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
+        before, self._hierarchy = self._hierarchy, self._above()
+        branches = self._hierarchy.branches
+        changed = cohorts | {name for name, b in branches.items() if before.branches.get(name) != b}
+        entries: dict[str, QueueEntry] = {}
+        made: dict[str, Queue] = {}
+        for name in sorted(self._read.keys() & (queues | self._below(changed, before))):
+            entries[name], queue = self._derived(self._read[name])
             if queue is not None:
-                made.append(queue)
-            if name in queues or entry != self._queues.get(name):
-                entries[name] = entry
+                made[name] = queue
         gone = queues - self._read.keys()
-        kept = cohorts & self._branches.keys()
-        rules = [self._branches[name].rules for name in sorted(kept)]
-        self._engine.define(made, rules, gone, cohorts - kept)
+        self._made = {name: queue for name, queue in (self._made | made).items() if name not in gone}
+        rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
+        rules += self._roots.changed(self._hierarchy, self._made.values())
+        self._engine.define(made.values(), rules, gone, cohorts - branches.keys())
         for name in gone_flavors:
             self._engine.remove_flavor(name)
-        for name in gone:
+        self._tell(queues, entries)
+
+    def _tell(self, queues: set[str], entries: dict[str, QueueEntry]) -> None:
+        """Keep what has come of it, and tell those whom it concerns."""
+        news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
+        for name in queues - self._read.keys():
             self._queues.pop(name, None)
         self._queues.update(entries)
-        if cohorts:
-            self._told.cohorts()
-        for name in sorted(entries.keys() | gone):
+        self._told.cohorts()
+        for name in sorted(news):
             self._told.queue(name)
 
     def cohort_problem(self, name: str) -> Defect | None:
@@ -267,6 +285,12 @@ class Catalog:
             words = "this is the cohort of elastic quotas: of its spec only preemption counts"
             self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
         return plain
+
+    def _above(self) -> Hierarchy:
+        """The Cohorts as they are now, with what nodes give them."""
+        reads = self._read.values()
+        named = [(read.written.cohort, [f for _, f in read.named]) for read in reads if read.written]
+        return Hierarchy(self._roots.branches(self._branches, named, self._flavors))
 
     def _below(self, cohorts: set[str], before: Hierarchy) -> set[str]:
         """The queues below some cohorts, or that were before these changed."""

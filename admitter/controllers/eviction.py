@@ -6,6 +6,8 @@ so an old answer could say the same: that is why a Job is not suspended before t
 has acted on its start (design §3, *Eviction on the cluster*).
 """
 
+from datetime import datetime
+
 import structlog
 
 from admitter.api.conditions import EvictedReason
@@ -13,6 +15,7 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.grace import GracePeriods
+from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_pod, parse_workload
 from admitter.controllers.world import World, job_path, pods_path, workload_path
 from admitter.names import WORKLOAD_LABEL
@@ -23,11 +26,23 @@ log = structlog.get_logger(__name__)
 class Eviction:
     """Evicts Workloads, one step a call."""
 
-    def __init__(self, world: World, catalog: Catalog, grace: GracePeriods, transport: Transport) -> None:
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        grace: GracePeriods,
+        shortages: Shortages,
+        transport: Transport,
+    ) -> None:
         self._world = world
         self._catalog = catalog
         self._grace = grace
+        self._shortages = shortages
         self._transport = transport
+
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        return self._grace.now()
 
     def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
         """Why an admitted Workload must stop; None if it may go on."""
@@ -43,7 +58,8 @@ class Eviction:
         name = workload.admission.queue
         if self._catalog.queue(name).drains:
             return EvictedReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped and drained"
-        return None
+        short = self._shortages.victim(workload.uid)
+        return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
 
     async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
         """Write down that a Workload must stop; it keeps its quota."""

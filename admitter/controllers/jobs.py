@@ -19,7 +19,6 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import covers, workload_spec
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.eviction import Eviction
-from admitter.controllers.grace import GracePeriods
 from admitter.controllers.injection import start_patch
 from admitter.controllers.marks import Marks
 from admitter.controllers.views import JobView, WorkloadView, at, parse_job, parse_workload, timestamp
@@ -48,7 +47,7 @@ class Jobs:
         catalog: Catalog,
         events: Events,
         marks: Marks,
-        grace: GracePeriods,
+        eviction: Eviction,
         transport: Transport,
     ) -> None:
         self._world = world
@@ -56,8 +55,7 @@ class Jobs:
         self._events = events
         self._marks = marks
         self._transport = transport
-        self._grace = grace
-        self._eviction = Eviction(world, catalog, grace, transport)
+        self._eviction = eviction
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
 
     async def converge(self, key: Key) -> None:
@@ -199,7 +197,7 @@ class Jobs:
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         succeeded = job.finished == "Complete"
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
-        body = status.finished(workload, reason, job.finish_message, self._grace.now())
+        body = status.finished(workload, reason, job.finish_message, self._eviction.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
         log.info("finished", namespace=job.namespace, job=job.name, reason=str(reason))

@@ -17,6 +17,7 @@ from admitter.controllers.admission import Admissions
 from admitter.controllers.catalog import Catalog, Told
 from admitter.controllers.elastic_quotas import PLURALS, Place
 from admitter.controllers.events import Events
+from admitter.controllers.eviction import Eviction
 from admitter.controllers.gate import Gate
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
@@ -26,8 +27,9 @@ from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaVie
 from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.placement import Placement
 from admitter.controllers.queues import Queues
+from admitter.controllers.shortage import Shortages
 from admitter.controllers.status import Clock
-from admitter.controllers.views import JobView, Json, ObjectView, PodView, WorkloadView
+from admitter.controllers.views import JobView, Json, NodeView, ObjectView, PodView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_name
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
@@ -60,7 +62,9 @@ class Manager:
         gate = Gate(self._world, self._catalog, requeue_by)
         self._marks = Marks(self._world, engine.capacity, transport)
         grace = GracePeriods(engine.ledger, clock, self._time_is_up)
-        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, grace, transport)
+        self._shortages = Shortages(engine, self._catalog)
+        eviction = Eviction(self._world, self._catalog, grace, self._shortages, transport)
+        self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine, transport, clock)
         self._weights = NamespaceWeights(self._world, engine)
@@ -69,6 +73,9 @@ class Manager:
         )
         self._placement = Placement(self._world, self._catalog, self._events, transport, clock)
         self._admissions.usage_changed = self._queues.usage_changed
+        self._admissions.decided = self._end_shortages
+        self._clock = clock
+        self._timer: asyncio.TimerHandle | None = None
         self.ready = asyncio.Event()
 
     async def run(self) -> None:
@@ -105,6 +112,7 @@ class Manager:
         _follow(world.cohorts, self._cohort_changed)
         _follow(world.cluster_queues, self._cluster_queue_changed)
         _follow(world.placement_policies, self._policy_changed)
+        world.nodes.listen(self._node_changed)
         self._catalog.refresh()
         self._catalog.elastic.refresh()
         world.elastic_quotas.listen(self._elastic_quota_changed)
@@ -144,6 +152,24 @@ class Manager:
             self._placement.policies_changed()
         elif old.status.get("since") != new.status.get("since"):
             self._placement.policies_changed()
+
+    def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
+        if old is None or new is None or old.node != new.node:  # and not only a sign of life
+            self._catalog.nodes_changed()
+            self._admissions.wake()
+
+    def _end_shortages(self) -> None:
+        """Evict where there has been too little for too long, and look again when that will be."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = self._clock().timestamp()
+        evicted = self._shortages.look(now, lambda: {w.uid for w in self._world.workloads if w.evicting})
+        for key in self._admissions.keys_of(evicted):
+            self._jobs.queue.add(key)
+        if self._shortages.due is not None:
+            left = self._shortages.due - now
+            self._timer = asyncio.get_running_loop().call_later(left, self._end_shortages)
 
     def _hierarchy_changed(self) -> None:
         for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in

@@ -22,6 +22,7 @@ from admitter.engine.amounts import to_quantity
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import POOL, Declared
+from admitter.quotas.hierarchy import cohort_use
 
 PAUSE_SECONDS: Final = 1.0
 WRITES_AT_A_TIME: Final = 16
@@ -86,6 +87,8 @@ class Queues:
             self.touch(PLURALS[quota.kind], (quota.namespace, quota.name))
         else:
             self.touch("clusterqueues", ("", cluster_queue))
+            for _, cohort in self._tree.path(("queue", cluster_queue))[1:]:
+                self.touch("cohorts", ("", cohort))
 
     def _touch_queues_of(self, workload: WorkloadView) -> None:
         queue = (workload.namespace, workload.queue)
@@ -138,15 +141,14 @@ class Queues:
                 return self._cluster_queue(view)
             case "localqueues":
                 return self._local_queue(view)
-            case "elasticquotas":
-                return self._elastic_quota("ElasticQuota", view)
-            case "compositeelasticquotas":
-                return self._elastic_quota("CompositeElasticQuota", view)
+            case "elasticquotas" | "compositeelasticquotas":
+                kind = next(kind for kind, name in PLURALS.items() if name == plural)
+                return self._elastic_quota(kind, view)
             case "placementpolicies":
                 return self._placement_policy(view)
-        cohort = plural == "cohorts"
-        problem = self._catalog.cohort_problem if cohort else self._catalog.flavor_problem
-        return {"conditions": self._active(view, problem(view.name))}
+            case "cohorts":
+                return self._cohort(view)
+        return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
 
     def _cluster_queue(self, view: ObjectView) -> Json:
         entry = self._catalog.queue(view.name)
@@ -160,6 +162,16 @@ class Queues:
             "pendingWorkloads": pending,
             "admittedWorkloads": self._admitted_by[view.name],
             "flavors": self._usage(view),
+        }
+
+    def _cohort(self, view: ObjectView) -> Json:
+        flavors: dict[str, list[Json]] = {}
+        for (flavor, resource), use in sorted(cohort_use(self._tree, self._ledger.real, view.name).items()):
+            quantities = {field: to_quantity(resource, amount) for field, amount in use._asdict().items()}
+            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+        return {
+            "conditions": self._active(view, self._catalog.cohort_problem(view.name)),
+            "flavors": [{"name": name, "resources": resources} for name, resources in flavors.items()],
         }
 
     def _elastic_quota(self, kind: str, view: ObjectView) -> Json:

@@ -13,7 +13,7 @@ import orjson
 from admitter.cluster.store import Key
 from admitter.convert import workloads
 from admitter.convert.pod_requests import pod_requests
-from admitter.engine.model import Admission, Assignment
+from admitter.engine.model import Admission, Assignment, Taint
 from admitter.names import (
     CAPACITY_ALIAS_LABEL,
     CAPACITY_LABEL,
@@ -28,6 +28,7 @@ from admitter.names import (
     WORKLOAD_LABEL,
 )
 from admitter.quotas import placement
+from admitter.quotas.nodes import Node, amounts
 from admitter.quotas.placement import Submission
 
 Json = dict[str, Any]
@@ -105,6 +106,27 @@ def parse_object(raw: Json) -> ObjectView:
         status=raw.get("status") or {},
         body={k: v for k, v in raw.items() if k in {"value", "globalDefault", "overhead"}},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView(Meta):
+    """A node: what quota sees of it."""
+
+    node: Node
+
+
+def parse_node(raw: Json) -> NodeView:
+    """A view of a node; one that says nothing of its condition is ready."""
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    ready = [c["status"] for c in status.get("conditions") or () if c["type"] == "Ready"]
+    taints = (Taint(t["key"], t.get("value") or "", t["effect"]) for t in spec.get("taints") or ())
+    node = Node(
+        raw["metadata"].get("labels") or {},
+        tuple(taint for taint in taints if taint.repels),
+        not spec.get("unschedulable") and ready in ([], ["True"]),
+        amounts(status.get("allocatable") or status.get("capacity") or {}),
+    )
+    return NodeView(*meta(raw["metadata"]), node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,11 @@ from admitter.controllers.namespace_views import (
 )
 from admitter.controllers.views import (
     JobView,
+    NodeView,
     PodView,
     WorkloadView,
     parse_job,
+    parse_node,
     parse_object,
     parse_pod,
     parse_workload,
@@ -54,6 +56,7 @@ class World:
         self.resource_quotas: Store[ResourceQuotaView] = self._keep(
             "/api/v1/resourcequotas", parse_resource_quota
         )
+        self.nodes: Store[NodeView] = self._keep("/api/v1/nodes", parse_node)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)

@@ -7,6 +7,7 @@ no largest value, so sums never overflow and "unlimited" is written `None`, neve
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 Amounts = dict[str, int]
 """Resource name to amount, in the resource's unit."""
@@ -30,6 +31,7 @@ class InvalidQuantityError(ValueError):
     """A text that is no quantity, or one that no resource can have."""
 
 
+@lru_cache(maxsize=4096, typed=True)
 def parse_quantity(text: str | int) -> Fraction:
     """The exact value of a Kubernetes quantity.
 

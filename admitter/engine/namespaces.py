@@ -2,18 +2,23 @@
 
 The share of a namespace: for each resource, what it uses of the queue in all flavors together, over the
 most that the queue could ever have of it; of these ratios the largest, divided by the namespace's weight.
-All of it as planned, like every decision; exact fractions, so two equal shares are equal.
+All of it as planned, like every decision. Shares are whole numbers on one scale a queue, the least on which
+they all are whole: so two equal shares are equal, and to compare them costs next to nothing.
 """
 
 from collections import Counter
 from collections.abc import Mapping
-from fractions import Fraction
+from math import lcm
 from typing import Final
 
-from admitter.engine.fairness import ENDLESS, NO_SHARE, Share
 from admitter.engine.model import Usage
 from admitter.engine.quota import Book, Tree
 
+NamespaceShare = tuple[bool, int]
+"""Whether it is endless (use of what the queue has nothing of), and how large it is else. Ordered."""
+
+NO_SHARE: Final[NamespaceShare] = (False, 0)
+ENDLESS: Final[NamespaceShare] = (True, 0)
 NOTHING: Final[Mapping[str, int]] = {}
 
 
@@ -49,8 +54,9 @@ class Sharing:
         self._book = book
         self._weights = weights
         self._used: dict[str, Counter[str]] = {}
-        self._known: dict[str, Share] = {}
-        self._most: dict[str, int] = {}
+        self._known: dict[str, NamespaceShare] = {}
+        self._units: dict[str, int] = {}
+        self._scale = 1
         self._version = -1
 
     def add(self, namespace: str, usage: Usage, sign: int) -> None:
@@ -70,11 +76,18 @@ class Sharing:
         return sorted(self._used)
 
     def reweigh(self, namespace: str) -> None:
-        """The weight of a namespace has changed."""
-        self._known.pop(namespace, None)
+        """The weight of a namespace has changed; with it the scale may, so all have to be compared anew."""
+        self._version = -1
         self.changed.add(namespace)
+        self.changed.update(self._used)
 
-    def of(self, namespace: str) -> Share:
+    @property
+    def scale(self) -> int:
+        """The share of a namespace of weight 1 that uses all there is of something."""
+        self._refresh()
+        return self._scale
+
+    def of(self, namespace: str) -> NamespaceShare:
         """The share of a namespace now."""
         self._refresh()
         found = self._known.get(namespace)
@@ -82,35 +95,33 @@ class Sharing:
             found = self._known[namespace] = self.with_(namespace, NOTHING)
         return found
 
-    def with_(self, namespace: str, more: Mapping[str, int]) -> Share:
+    def with_(self, namespace: str, more: Mapping[str, int]) -> NamespaceShare:
         """The share of a namespace if it used so much more, or with negative amounts less."""
         self._refresh()
         used = self._used.get(namespace, NOTHING)
-        share = NO_SHARE
+        largest = 0
         for resource in used.keys() | more.keys():
             amount = used.get(resource, 0) + more.get(resource, 0)
             if amount > 0:
-                most = self._most_of(resource)
-                if most <= 0:
+                unit = self._units.get(resource)
+                if unit is None:
                     return ENDLESS
-                share = max(share, (False, Fraction(amount, most * self._weights.get(namespace, 1))))
-        return share
+                largest = max(largest, amount * unit)
+        return (False, largest // self._weights.get(namespace, 1))
 
     def _refresh(self) -> None:
-        """Forget what was worked out before a definition changed."""
-        if self._version != self._tree.version:
-            self._version = self._tree.version
-            self._known.clear()
-            self._most.clear()
-
-    def _most_of(self, resource: str) -> int:
-        """The most of a resource that the queue could have, in all flavors together."""
-        found = self._most.get(resource)
-        if found is None:
-            queue = self._tree.queues[self._queue]
-            keys = {
-                queue.key(f, r) for g in queue.groups for f in g.flavors for r in g.resources if r == resource
-            }
-            found = sum(self._book.cell(self._queue, key).ceiling() for key in keys)
-            found = self._most[resource] = min(found, queue.limits.get(resource, found))
-        return found
+        """Find the scale again if a definition or a weight has changed."""
+        if self._version == self._tree.version:
+            return
+        self._version = self._tree.version
+        self._known.clear()
+        queue = self._tree.queues[self._queue]
+        most: Counter[str] = Counter()
+        for key in {queue.key(f, r) for g in queue.groups for f in g.flavors for r in g.resources}:
+            most[key[1]] += self._book.cell(self._queue, key).ceiling()
+        for resource, limit in queue.limits.items():
+            most[resource] = min(most[resource], limit)
+        self._scale = lcm(*(amount for amount in most.values() if amount > 0), 1) * lcm(
+            *set(self._weights.values()), 1
+        )
+        self._units = {resource: self._scale // amount for resource, amount in most.items() if amount > 0}

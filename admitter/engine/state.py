@@ -255,7 +255,7 @@ class State:
         Returns:
             The queues in which somebody was woken.
         """
-        if queue in self.pending:
+        if queue in self.pending and self._preempts(queue):
             self.pending[queue].disturb()
         root = self.tree.root(queue)
         if self.tree.fair(root):
@@ -276,7 +276,7 @@ class State:
         sharing, pending = self.ledger.sharing.get(queue), self.pending.get(queue)
         if sharing is None:
             return set()
-        largest = max(map(sharing.of, sharing.grown), default=NO_SHARE)
+        largest = max(map(sharing.of, sharing.grown), default=(False, 0))
         sharing.grown.clear()
         preempts = self.tree.queues[queue].preemption.within is not WithinQueue.NEVER
         if not preempts or not isinstance(pending, ByNamespace):

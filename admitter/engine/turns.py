@@ -9,13 +9,12 @@ import heapq
 from collections import Counter
 from functools import partial
 
-from admitter.engine.fairness import Share
 from admitter.engine.model import Workload
-from admitter.engine.namespaces import Sharing
+from admitter.engine.namespaces import NamespaceShare, Sharing
 from admitter.engine.pending import Class, Pending, Rank, Shape
 from admitter.engine.policy import Queue, Strategy
 
-Turn = tuple[Share, Rank]
+Turn = tuple[NamespaceShare, Rank]
 
 
 class ByNamespace(Pending):
@@ -60,7 +59,7 @@ class ByNamespace(Pending):
             return None if first is None or self.class_of(first).parked is not None else first
         return self._head(strict=False)
 
-    def wake_up_to(self, share: Share) -> bool:
+    def wake_up_to(self, share: NamespaceShare) -> bool:
         """Wake those whose namespace has no larger share than this; returns whether there are any."""
         found = [
             members

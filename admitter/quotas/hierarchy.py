@@ -4,16 +4,19 @@ Whatever is declared is counted as it is: the tightest `max` on the way up rules
 what a ClusterQueue without `resources` has instead, and whose numbers contradict those above.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from admitter.api.cluster_queue import ResourceQuota
-from admitter.api.cohort import CapacityFrom, CohortSpec
+from admitter.api.cohort import CapacityFrom, CohortSpec, OnShrink
+from admitter.api.durations import parse_duration
 from admitter.convert import definitions
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Cohort, Group, Queue, Quota
+from admitter.engine.quota import Book, Tree
 from admitter.names import ANY_NODE
 
 Named = tuple[tuple[str, str], ...]
@@ -30,6 +33,7 @@ class Branch:
         named: the flavors in them.
         overlap: why these resources can't be had by a queue; empty if they can.
         from_nodes: whether nodes say how much there is in its tree.
+        evict_after: for how many seconds more may be in use in it than there is; None: for ever.
     """
 
     rules: Cohort
@@ -37,6 +41,7 @@ class Branch:
     named: Named = ()
     overlap: str = ""
     from_nodes: bool = False
+    evict_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,15 @@ class Leaf:
 
 def branch(name: str, spec: CohortSpec) -> Branch:
     """A Cohort by its spec."""
+    from_nodes = spec.capacity_from is CapacityFrom.NODES
+    evicts = from_nodes and spec.on_shrink is OnShrink.EVICT
     return Branch(
         definitions.cohort(name, spec),
         definitions.groups(spec.resources),
         named(spec.resources, f"Cohort {name}: "),
         _overlap(spec.resources),
-        spec.capacity_from is CapacityFrom.NODES,
+        from_nodes,
+        parse_duration(str(spec.evict_after)) if evicts else None,
     )
 
 
@@ -157,6 +165,37 @@ class Hierarchy:
 
     def _branch(self, name: str) -> Branch:
         return self.branches.get(name, _NOTHING)
+
+
+class Use(NamedTuple):
+    """One resource of one flavor in a whole subtree; amounts in the resource's unit.
+
+    Attributes:
+        total: what all `min` in it come to, at most its `max`.
+        used: what is in use in it.
+        borrowed: how much of that comes from above.
+    """
+
+    total: int
+    used: int
+    borrowed: int
+
+
+def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, Use]:
+    """What there is below a Cohort, and what is used of it; what is neither there nor used is left out."""
+    node = ("cohort", cohort)
+    minimums: Counter[FlavorResource] = Counter()
+    queues = [("queue", name) for name in tree.below(node)]
+    cohorts = [each for each in tree.parents() if each[0] == "cohort" and node in tree.path(each)]
+    for below in (*queues, *cohorts):
+        for key, quota in tree.quotas(below).items():
+            minimums[key] += quota.minimum
+    found = {}
+    for key, cell in book.cells(node).items():
+        total = minimums[key] if cell.limit is None else min(minimums[key], cell.limit)
+        if total or cell.total:
+            found[key] = Use(total, cell.total, max(0, cell.used - cell.own))
+    return found
 
 
 def _with(group: Group, more: Iterable[str]) -> Group:

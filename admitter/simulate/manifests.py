@@ -20,6 +20,7 @@ Json = dict[str, Any]
 OWN: Final[dict[str, type[Resource]]] = {kind.__name__: kind for kind in KINDS}
 READ: Final = {
     ("v1", "Namespace"),
+    ("v1", "Node"),
     ("v1", "LimitRange"),
     ("v1", "ResourceQuota"),
     ("scheduling.k8s.io/v1", "PriorityClass"),

@@ -149,6 +149,33 @@ class _RuntimeClass(_Named):
     overhead: _Overhead = _Overhead()
 
 
+class _Taint(_Shape):
+    key: str
+    value: str = ""
+    effect: str
+
+
+class _NodeSpec(_Shape):
+    unschedulable: bool = False
+    taints: list[_Taint] = []
+
+
+class _NodeCondition(_Shape):
+    type: str
+    status: str
+
+
+class _NodeStatus(_Shape):
+    allocatable: dict[str, _Quantity] = {}
+    capacity: dict[str, _Quantity] = {}
+    conditions: list[_NodeCondition] = []
+
+
+class _Node(_Named):
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+
 class _AdmissionStatus(_Shape):
     admission: Admission | None = None
 
@@ -161,6 +188,7 @@ _SHAPES: Final[dict[str, type[_Named]]] = {
     "Job": _Job,
     "LimitRange": _LimitRange,
     "ResourceQuota": _ResourceQuota,
+    "Node": _Node,
     "PriorityClass": _PriorityClass,
     "RuntimeClass": _RuntimeClass,
     "Workload": _Workload,

@@ -11,20 +11,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from admitter.api.conditions import EvictedReason
 from admitter.api.durations import InvalidDurationError
-from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Gate, Waiting
-from admitter.controllers.namespace_views import parse_namespace, parse_resource_quota
+from admitter.controllers.namespace_views import parse_namespace
 from admitter.controllers.namespace_weights import NamespaceWeights
+from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
     JobView,
     ObjectView,
     WorkloadView,
     parse_job,
-    parse_object,
+    parse_node,
     parse_workload,
 )
 from admitter.controllers.world import World, workload_name
@@ -42,10 +43,10 @@ from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline, title
 from admitter.simulate.placing import Placing, since_now
 from admitter.simulate.runtime import runtime
+from admitter.simulate.stores import kept
 
 Json = dict[str, Any]
 
-_PARSERS: Final = {"Namespace": parse_namespace, "ResourceQuota": parse_resource_quota}
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
@@ -70,6 +71,7 @@ class Simulator:
         self._generator = Generator(self.world)
         self._placing = Placing(self.world, self._catalog)
         self.world.resource_quotas.listen(NamespaceWeights(self.world, self.engine).quota_changed)
+        self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
         self._ends: list[End] = []
         self._leaving: list[str] = []
@@ -109,6 +111,10 @@ class Simulator:
                     return
                 continue
             yield from self._spare()
+            shrunk = self._shrink()
+            if shrunk:
+                yield from shrunk
+                continue
             watch(self.now)
             following = self._next_time()
             if following is None or (until is not None and following > until):
@@ -136,6 +142,7 @@ class Simulator:
         times = [self._changes[-1].time] if self._changes else []
         times += [self._ends[0].time] if self._ends else []
         times += [told.until for told in self._told.values()]
+        times += [self._shortages.due] if self._shortages.due is not None else []
         times += [self.engine.due] if self.engine.due is not None else []
         return min(times, default=None)
 
@@ -167,22 +174,25 @@ class Simulator:
         manifest, metadata = change.object, change.object["metadata"]
         kind, key = manifest["kind"], (metadata.get("namespace", ""), metadata["name"])
         raw = {**manifest, "metadata": self._completed(metadata, kind, change.time, gone=change.gone)}
-        if kind == "Job":
-            self._job(raw, key, gone=change.gone)
-            return False
-        if kind == "Workload":
-            self._workload(raw, key, gone=change.gone)
-            return False
-        store = self._store(kind)
-        if store is not None and change.gone:
-            store.delete(key, raw["metadata"]["uid"])
-        elif store is not None:
+        alone: dict[str, Callable[..., None]] = {
+            "Job": self._job,
+            "Workload": self._workload,
+            "Node": self._node,
+        }
+        if kind in alone:
+            alone[kind](raw, key, gone=change.gone)
+            return bool(kind == "Node")
+        place = kept(self.world, kind)
+        if place is not None and change.gone:
+            place[0].delete(key, raw["metadata"]["uid"])
+        elif place is not None:
+            store, parse = place
             before = store.get(key)
             if before is not None and kind in PLURALS:
                 raw["status"] = self._managing(kind, before, raw["spec"])
             if before is not None and kind == "PlacementPolicy":
                 raw["status"] = since_now(before, raw.get("spec") or {}, timestamp(self.now))
-            store.apply(_PARSERS.get(kind, parse_object)(raw))
+            store.apply(parse(raw))
         self._note(kind, key[1])
         return True
 
@@ -206,6 +216,13 @@ class Simulator:
             self._apply(Change(self.now, 0, manifest, gone))
         self.errors += self._generator.defects()
 
+    def _node(self, raw: Json, key: Key, *, gone: bool) -> None:
+        if gone:
+            self.world.nodes.delete(key, raw["metadata"]["uid"])
+        else:
+            self.world.nodes.apply(parse_node(raw))
+        self._catalog.nodes_changed()
+
     def _managing(self, kind: str, before: ObjectView, spec: Json) -> Json:
         """The status of a quota that is changed: it tells since when all Jobs of a namespace are its own."""
         if not spec.get("manageAllJobs"):
@@ -226,23 +243,6 @@ class Simulator:
         if kind == "Namespace":
             completed["labels"] = {**metadata.get("labels", {}), NAME_LABEL: metadata["name"]}
         return {**metadata, **completed}
-
-    def _store(self, kind: str) -> Store[Any] | None:
-        stores: dict[str, Store[Any]] = {
-            "Namespace": self.world.namespaces,
-            "ResourceQuota": self.world.resource_quotas,
-            "LimitRange": self.world.limit_ranges,
-            "PriorityClass": self.world.priority_classes,
-            "RuntimeClass": self.world.runtime_classes,
-            "ResourceFlavor": self.world.flavors,
-            "Cohort": self.world.cohorts,
-            "ClusterQueue": self.world.cluster_queues,
-            "LocalQueue": self.world.local_queues,
-            "PlacementPolicy": self.world.placement_policies,
-            "ElasticQuota": self.world.elastic_quotas,
-            "CompositeElasticQuota": self.world.composite_elastic_quotas,
-        }
-        return stores.get(kind)
 
     def _job(self, raw: Json, key: Key, *, gone: bool) -> None:
         raw["spec"] = {**raw["spec"], "suspend": True}
@@ -438,6 +438,12 @@ class Simulator:
                 yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
             else:
                 yield self._preempt(item, eviction.preemptor)
+
+    def _shrink(self) -> list[Event]:
+        """Those who have to go because there has been less than they use for too long."""
+        victims = [self.items[uid] for uid in self._shortages.look(self.now, frozenset)]
+        self._leaving += [item.view.uid for item in victims]
+        return [self._event("Evicted", item, EvictedReason.CAPACITY_SHRUNK) for item in victims]
 
     def _preempt(self, item: Item, preemptor: Workload) -> Event:
         item.state, item.preempted = "Preempted", self.now

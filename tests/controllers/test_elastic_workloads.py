@@ -10,6 +10,7 @@ from admitter.controllers.gate import Gate
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_views import parse_namespace
+from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import parse_job, parse_object, parse_workload
 from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
@@ -82,7 +83,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     admission = {"clusterQueue": "eq_a_quota", "pool": "elastic_quota", "podSets": []}
     running = parse_workload(waiting | {"status": {"admission": admission}})
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
-    eviction = Eviction(world, catalog, grace, cast("Any", None))
+    eviction = Eviction(world, catalog, grace, Shortages(engine, catalog), cast("Any", None))
     assert eviction.wanted(running) is None
 
 

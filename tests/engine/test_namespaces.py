@@ -41,6 +41,13 @@ def weighted(made: Engine, weights: dict[str, int]) -> Engine:
     return made
 
 
+def share(made: Engine, namespace: str) -> Fraction:
+    sharing = made.ledger.sharing["q"]
+    endless, amount = sharing.of(namespace)
+    assert not endless
+    return Fraction(amount, sharing.scale)
+
+
 def ones(namespace: str, count: int, queue: str, prefix: str = "") -> Iterator[Workload]:
     for number in range(count):
         yield job(f"{prefix}{queue}-{namespace}-{number:02}", namespace, queue=queue)
@@ -134,8 +141,8 @@ def test_the_formula_rules_where_the_prose_slips() -> None:
     made.reserve("b", use("q", "default", cpu="2"), job("b", "ns2", "2"))
     made.submit(job("c", "ns1"))
     made.submit(job("d", "ns2"))
-    assert made.ledger.sharing["q"].of("ns1") == (False, Fraction(6, 9) / 2)
-    assert made.ledger.sharing["q"].of("ns2") == (False, Fraction(2, 9))
+    assert share(made, "ns1") == Fraction(6, 9) / 2
+    assert share(made, "ns2") == Fraction(2, 9)
     assert admitted(made.cycle()) == ["d"]
 
 
@@ -171,9 +178,8 @@ def test_the_dominant_resource_counts() -> None:
     )
     made.reserve("a", use("q", "default", cpu="1", memory="60Gi"), job("a", "ns1"))
     made.reserve("b", use("q", "default", cpu="5", memory="1Gi"), job("b", "ns2"))
-    sharing = made.ledger.sharing["q"]
-    assert sharing.of("ns1") == (False, Fraction(60, 100))
-    assert sharing.of("ns2") == (False, Fraction(5, 10))
+    assert share(made, "ns1") == Fraction(60, 100)
+    assert share(made, "ns2") == Fraction(5, 10)
 
 
 def test_in_a_strict_queue_the_head_of_the_smallest_share_holds_all_up() -> None:

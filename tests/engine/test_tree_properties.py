@@ -251,7 +251,9 @@ class Tree(RuleBasedStateMachine):
             for namespace in NAMESPACES:
                 weight = self.weights.get(namespace, 1)
                 expected = naive.namespace_share(name, use[name, namespace], weight)
-                assert sharing.of(namespace) == expected, f"the share of {namespace} in {name}"
+                endless, share = sharing.of(namespace)
+                found = (endless, Fraction(share, sharing.scale))
+                assert found == expected, f"the share of {namespace} in {name}"
 
     def may_pass(self, workload: Workload) -> None:
         if self.queues[workload.queue].strategy is Strategy.STRICT_FIFO and workload.uid in self.waiting:

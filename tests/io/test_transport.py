@@ -4,8 +4,10 @@ from collections import deque
 from typing import Any
 
 import pytest
+from kubernetes_asyncio import client
 
 from admitter.cluster.errors import ApiError, ConflictError, NotFoundError, UnreachableError
+from admitter.cluster.transport import Transport
 from tests.io.faulty_server import FaultyServer, connected
 
 OK: tuple[int, dict[str, str], Any] = (200, {}, {"kind": "Thing"})
@@ -67,3 +69,25 @@ async def test_a_server_that_never_answers_is_given_up_with_its_name() -> None:
         with pytest.raises(UnreachableError, match=transport.host):
             await transport.get("/thing")
     assert len(server.seen) >= 5
+
+
+async def test_the_proxy_that_the_environment_names_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = FaultyServer(calls=deque([OK]))
+    async with connected(proxy) as direct:
+        monkeypatch.setenv("http_proxy", direct.host)
+        monkeypatch.setenv("no_proxy", "other.invalid")
+        settings = client.Configuration()
+        settings.host = "http://cluster.invalid"
+        async with Transport(client.ApiClient(settings)) as transport:
+            assert await transport.get("/thing") == {"kind": "Thing"}
+    assert len(proxy.seen) == 1
+
+
+async def test_a_host_that_the_environment_excepts_is_reached_without_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.invalid:1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    server = FaultyServer(calls=deque([OK]))
+    async with connected(server) as transport:
+        assert await transport.get("/thing") == {"kind": "Thing"}

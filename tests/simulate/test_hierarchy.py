@@ -110,3 +110,54 @@ def test_an_ancestor_that_changes_lets_those_below_in(tmp_path: Path) -> None:
     assert used(result) == {"child1": 1200}
     admitted = Counter(event["time"] for event in result["events"])
     assert admitted == {at(1): 3, at(61): 1}
+
+
+def node(name: str, cpu: int, second: int = 0, until: int | None = None, **spec: Any) -> Json:
+    """A node that joins some seconds after the start, and may leave."""
+    annotations = {"admitter.dev/simulated-at": f"{second}s"}
+    if until is not None:
+        annotations["admitter.dev/simulated-until"] = f"{until}s"
+    metadata = {"name": name, "annotations": annotations, "labels": {"kubernetes.io/hostname": name}}
+    status = {"allocatable": {"cpu": str(cpu), "memory": "8Gi", "pods": "110"}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
+
+
+FOLLOWS = [*EXAMPLE[:1], cohort("root", capacityFrom="Nodes"), *EXAMPLE[2:]]
+
+
+def test_the_example_holds_where_the_root_follows_the_nodes(tmp_path: Path) -> None:
+    cluster = [node("one", 1000), node("two", 1000)]
+    jobs = [asks(child, f"{child}-{n}", 10, s) for s, child in enumerate(CHILDREN, 1) for n in range(101)]
+    assert used(simulate(tmp_path, *FOLLOWS, *cluster, *jobs)) == {"child1": 900}
+
+
+def test_nodes_that_join_let_more_in_and_those_that_leave_keep_others_out(tmp_path: Path) -> None:
+    cluster = [node("one", 4), node("two", 4, 60), node("one", 4, 120, unschedulable=True)]
+    follows = [cohort("root", capacityFrom="Nodes"), *queue("team", "root")]
+    jobs = [asks("team", f"job-{n}", 2, s) for n, s in enumerate((0, 0, 0, 0, 121))]
+    short = asks("team", "short", 2, 0)
+    short["metadata"]["annotations"] = {"admitter.dev/simulated-runtime": "130s"}
+    result = simulate(tmp_path, *follows, *cluster, short, *jobs)
+    admitted = [event["time"] for event in result["events"] if event["type"] == "Admitted"]
+    assert Counter(admitted) == {at(0): 2, at(60): 2}
+    pending = [row["job"] for row in result["workloads"] if row["state"] == "Pending"]
+    assert len(pending) == 2, "when the short one ends, more is still in use than there is"
+
+
+def test_a_queue_below_a_root_without_resources_runs_on_any_node(tmp_path: Path) -> None:
+    manifests = [cohort("root", capacityFrom="Nodes"), *queue("team", "root"), node("one", 4)]
+    result = simulate(tmp_path, *manifests, asks("team", "fits", 4), asks("team", "more", 1, 1))
+    (row, waiting) = result["workloads"]
+    assert row["podSets"][0]["flavors"] == {"cpu": "any_node"}
+    assert waiting["message"] == (
+        "asks for 1 cpu from ClusterQueue team: too much of the 4 cpu (of which none are its own) is in use"
+    )
+
+
+def test_a_node_that_is_written_wrongly_is_named(tmp_path: Path) -> None:
+    wrong = node("one", 4)
+    wrong["status"]["allocatable"]["cpu"] = "four"
+    result = simulate(tmp_path, *EXAMPLE, wrong, exit_code=1)
+    (error,) = result["errors"]
+    assert error["object"] == "Node one"
+    assert "status.allocatable" in error["message"]

@@ -10,12 +10,11 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
-from admitter.engine.fairness import Share
 from admitter.engine.model import Usage, Workload
-from admitter.engine.namespaces import Sharing, by_resource
+from admitter.engine.namespaces import NamespaceShare, Sharing, by_resource
 from admitter.engine.preemption.candidates import Candidate, Pool, Rule, place
 
-_Turn = tuple[bool, bool, Share, str]
+_Turn = tuple[bool, bool, NamespaceShare, str]
 
 
 class AmongNamespaces:
@@ -89,7 +88,7 @@ class AmongNamespaces:
         endless, share = self._share(name)
         return (name == self._namespace, not endless, (False, -share), name)
 
-    def _share(self, name: str) -> Share:
+    def _share(self, name: str) -> NamespaceShare:
         return self._sharing.with_(name, self._out.get(name, Counter()))
 
     def _fair_to(self, name: str) -> bool:

@@ -1,0 +1,132 @@
+"""What nodes give to a tree whose root follows them (docs/hierarchy.md, *The root follows the cluster*)."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from admitter.api.base import own_name
+from admitter.convert.gpus import GpuSettings
+from admitter.engine.amounts import CPU, Amounts, InvalidQuantityError, to_amount
+from admitter.engine.model import Flavor, FlavorResource, Taint
+from admitter.engine.policy import Cohort, Group, Queue, Quota
+from admitter.names import ANY_NODE, GPU_MEMORY
+from admitter.quotas.hierarchy import Branch
+
+EVERYWHERE: Final = (CPU, "memory")
+"""What every node has: queues count it even while there is no node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as quota sees it.
+
+    Attributes:
+        labels: all of them.
+        taints: those that repel.
+        schedulable: whether it is ready and not cordoned.
+        allocatable: amount by resource.
+    """
+
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...] = ()
+    schedulable: bool = True
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+
+
+def amounts(allocatable: Mapping[str, str | int]) -> Amounts:
+    """What a node can allocate; what is no quantity is left out."""
+    found = {}
+    for name, quantity in allocatable.items():
+        try:
+            found[own_name(name)] = to_amount(name, quantity)
+        except InvalidQuantityError:
+            continue
+    return found
+
+
+def totals(nodes: Iterable[Node], flavors: Iterable[Flavor], gpus: GpuSettings) -> dict[FlavorResource, int]:
+    """What the nodes that can be used give, by flavor and resource; each node counts for one flavor or none.
+
+    Of the flavors that are a node's, it counts for the one with the most labels, then for one that a
+    ResourceFlavor defines, then for the first by name.
+
+    Args:
+        nodes: all there are.
+        flavors: that a tree names.
+        gpus: what counts as a GPU.
+    """
+    ordered = sorted(flavors, key=lambda flavor: (-len(flavor.labels), flavor.name == ANY_NODE, flavor.name))
+    found: Counter[FlavorResource] = Counter()
+    for node in nodes:
+        flavor = next((flavor for flavor in ordered if _is_of(node, flavor)), None)
+        if flavor is not None:
+            for resource, amount in _counted(node, flavor, gpus).items():
+                found[flavor.name, resource] += amount
+    return dict(found)
+
+
+def _is_of(node: Node, flavor: Flavor) -> bool:
+    return (
+        node.schedulable
+        and all(node.labels.get(key) == value for key, value in flavor.labels)
+        and all(
+            taint in flavor.taints or any(toleration.tolerates(taint) for toleration in flavor.tolerations)
+            for taint in node.taints
+        )
+    )
+
+
+def _counted(node: Node, flavor: Flavor, gpus: GpuSettings) -> Amounts:
+    """What a node can allocate, memory of its GPUs included."""
+    found = dict(node.allocatable)
+    try:
+        devices = gpus.gpus(found)
+    except InvalidQuantityError:  # it says itself how much memory its devices have
+        return found
+    memory = devices.whole * flavor.gpu_memory + devices.sliced
+    return found | {GPU_MEMORY: memory} if memory else found
+
+
+def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorResource]) -> Branch:
+    """A root that lists no resources: it has all that nodes can allocate.
+
+    Args:
+        branch: the root.
+        flavors: that are named below it: what their nodes have counts as theirs, all else on any node.
+        found: what there is.
+    """
+    more = sorted({resource for _, resource in found} - {*EVERYWHERE})
+    return replace(branch, groups=(Group((*EVERYWHERE, *more), (*sorted(flavors), ANY_NODE)),))
+
+
+def root(
+    branch: Branch, found: Mapping[FlavorResource, int], queues: Iterable[Queue], cohorts: Iterable[Cohort]
+) -> Cohort:
+    """What a root has of its own: what nodes have beyond the `min` of those below; never more than they have.
+
+    Args:
+        branch: the root, with the groups that are in effect.
+        found: what the nodes have.
+        queues: all below it, as they are in effect.
+        cohorts: all below it.
+    """
+    minimums: Counter[FlavorResource] = Counter()
+    groups = set(branch.groups)
+    named = dict.fromkeys(branch.rules.quotas)
+    queues = list(queues)
+    for quotas in (*(queue.quotas for queue in queues), *(cohort.quotas for cohort in cohorts)):
+        for key, quota in quotas.items():
+            named[key] = None
+            minimums[key] += quota.minimum
+    groups.update(group for queue in queues for group in queue.groups)
+    named.update({(f, r): None for group in groups for r in group.resources for f in group.flavors})
+    own = {}
+    for key in sorted(named):
+        there, declared = found.get(key, 0), branch.rules.quotas.get(key, _NOTHING).maximum
+        most = there if declared is None else min(declared, there)
+        own[key] = Quota(max(0, there - minimums[key]), most)
+    return replace(branch.rules, quotas=own)
+
+
+_NOTHING: Final = Quota()
