@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
@@ -125,13 +128,12 @@ def settle(made: Engine, running: dict[str, Workload]) -> None:
 
 
 def check_balance(made: Engine, running: dict[str, Workload], everybody: list[Workload], queue: str) -> None:
-    """Shares of namespaces with unmet demand differ by less than one Job of the one that has less."""
+    """Shares of namespaces with unmet demand differ by less than a Job: one more here, or one less there."""
     sharing = made.ledger.sharing[queue]
     hungry = {w.namespace for w in everybody if w.queue == queue and w.uid not in running}
-    for namespace in hungry:
-        for other in hungry:
-            one_more = sharing.with_(namespace, {"cpu": 1000})
-            assert sharing.of(other) <= one_more
+    for namespace, other in permutations(sorted(hungry), 2):
+        one_less = sharing.with_(other, {"cpu": -1000})
+        assert one_less <= sharing.of(namespace) or one_less < sharing.with_(namespace, {"cpu": 1000})
 
 
 def test_the_formula_rules_where_the_prose_slips() -> None:
@@ -314,3 +316,27 @@ def test_a_pod_that_outlives_its_workload_counts_for_its_namespace() -> None:
     made.submit(job("a", "ns1", "2"))
     made.submit(job("b", "ns2", "2", created=5))
     assert admitted(made.cycle()) == ["b"]
+
+
+@settings(max_examples=150, derandomize=True)
+@given(
+    cpus=st.integers(1, 20),
+    demands=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 25)), min_size=1, max_size=5),
+    early=st.integers(0, 4),
+    preempts=st.booleans(),
+)
+def test_at_rest_shares_of_who_wants_more_differ_by_less_than_a_job(
+    cpus: int, demands: list[tuple[int, int]], early: int, preempts: bool
+) -> None:
+    """One namespace may come before the others; only with preemption does that make no difference."""
+    made = engine(flavor("default"), shared("q", str(cpus), preemption=LOWER if preempts else None))
+    weighted(made, {f"ns{n}": weight for n, (weight, _) in enumerate(demands)})
+    everybody = [w for n, (_, count) in enumerate(demands) for w in ones(f"ns{n}", count, "q")]
+    running: dict[str, Workload] = {}
+    for first in (True, False):
+        for each in everybody:
+            if (each.namespace == f"ns{early}" and preempts) is first:
+                made.submit(each)
+        settle(made, running)
+    assert len(running) == min(cpus, len(everybody)), "nothing is left free that somebody wants"
+    check_balance(made, running, everybody, "q")
