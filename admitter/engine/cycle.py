@@ -59,6 +59,12 @@ class Engine:
         pending = self._state.pending.get(queue)
         return len(self.ledger.holds_in(queue)) + (len(pending) if pending is not None else 0)
 
+    def line(self, queue: str) -> list[str]:
+        """UIDs of all who wait in a queue, as they are to go: first those for whom a place is being made."""
+        holds = sorted((hold.workload for hold in self.ledger.holds_in(queue)), key=lambda w: w.rank)
+        pending = self._state.pending.get(queue)
+        return [workload.uid for workload in (*holds, *(pending.in_order() if pending is not None else ()))]
+
     def set_flavor(self, flavor: Flavor) -> None:
         """Define a flavor, or change it."""
         if self._state.flavors.get(flavor.name) != flavor:

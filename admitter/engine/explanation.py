@@ -92,7 +92,7 @@ class Explainer:
             workload,
             refusal,
             *self._tried(workload, queue),
-            pending.ahead(workload),
+            pending.in_order().index(workload),
             tuple(sorted(self._evictable(workload, queue))),
             tuple(sorted(self._enders(workload, queue))),
         )

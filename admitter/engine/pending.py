@@ -244,9 +244,9 @@ class Pending:
         """The class of a waiting workload."""
         return self._class_of[workload.uid]
 
-    def ahead(self, workload: Workload) -> int:
-        """How many wait before a workload; takes as long as the queue is."""
-        return sum(other.rank < workload.rank for c in self._classes.values() for other in c.members.values())
+    def in_order(self) -> list[Workload]:
+        """All that wait, in the order in which they would go if all fitted."""
+        return sorted(self.workloads(), key=lambda workload: workload.rank)
 
     def _shape(self, workload: Workload) -> Shape:
         return (workload.priority, workload.pod_sets)

@@ -95,26 +95,26 @@ class ByNamespace(Pending):
                 found = True
         return found
 
-    def ahead(self, workload: Workload) -> int:
-        """How many go before a workload if all fit, each in its turn; takes as long as the queue is."""
+    def in_order(self) -> list[Workload]:
+        """All that wait, in the order in which they would go if all fitted."""
         waiting = {
             namespace: sorted((w for c in classes.values() for w in c.members.values()), key=lambda w: w.rank)
             for namespace, classes in self._of_namespace.items()
         }
         taken: dict[str, Counter[str]] = {namespace: Counter() for namespace in waiting}
-        heap = [((self._sharing.of(n), line[0].rank), n, 0) for n, line in waiting.items()]
+        heap = [((self._sharing.of(name), line[0].rank), name, 0) for name, line in waiting.items()]
         heapq.heapify(heap)
-        for count in range(len(self)):
+        found = []
+        while heap:
             _, namespace, place = heapq.heappop(heap)
             line = waiting[namespace]
-            if line[place].uid == workload.uid:
-                return count
+            found.append(line[place])
             for pod_set in line[place].pod_sets:
                 taken[namespace].update({r: amount * pod_set.count for r, amount in pod_set.requests})
             if place + 1 < len(line):
                 share = self._sharing.with_(namespace, taken[namespace])
                 heapq.heappush(heap, ((share, line[place + 1].rank), namespace, place + 1))
-        raise KeyError(workload.uid)
+        return found
 
     def _shape(self, workload: Workload) -> Shape:
         return (workload.namespace, workload.priority, workload.pod_sets)

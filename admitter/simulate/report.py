@@ -83,18 +83,8 @@ def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], o
 
 def _positions(simulator: Simulator) -> dict[str, int]:
     """The place of each waiting workload in its ClusterQueue, from 1."""
-    waiting = [
-        item
-        for item in simulator.items.values()
-        if item.state == "Pending" and simulator.engine.waits(item.view.uid)
-    ]
-    waiting.sort(key=lambda item: (-item.view.spec.get("priority", 0), simulator.age(item), item.view.uid))
-    places: Counter[str | None] = Counter()
-    found = {}
-    for item in waiting:
-        places[item.queue] += 1
-        found[item.view.uid] = places[item.queue]
-    return found
+    queues = {item.queue for item in simulator.items.values() if item.state == "Pending" and item.queue}
+    return {uid: n for queue in queues for n, uid in enumerate(simulator.engine.line(queue), start=1)}
 
 
 def _borrowing(simulator: Simulator) -> set[str]:
