@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -33,6 +34,7 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 ATTEMPTS: Final = 5
+FIRST_PAUSE_SECONDS: Final = 0.1
 CALL_TIMEOUT_SECONDS: Final = 30.0
 LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
 
@@ -45,11 +47,16 @@ def _worth_repeating(error: BaseException) -> bool:
     return isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
 
 
-def _pause(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
+def _wished(error: BaseException | None) -> float | None:
+    """How long the server asks to wait, in seconds; None if it does not say."""
     if isinstance(error, ApiError) and error.retry_after is not None:
         return min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS)
-    return _backoff(state)
+    return None
+
+
+def _pause(state: RetryCallState) -> float:
+    wished = _wished(state.outcome.exception() if state.outcome else None)
+    return _backoff(state) if wished is None else wished
 
 
 class Transport:
@@ -159,14 +166,21 @@ class Transport:
         query: Mapping[str, str] | None = None,
     ) -> Json:
         data = None if body is None else orjson.dumps(body)
-        url = self._url(path, query)
+        once = partial(self._once, method, self._url(path, query), data, content_type)
+        try:
+            return await once()  # as nearly always: to watch over attempts costs as much as the call
+        except (ApiError, UnreachableError) as error:
+            if not _worth_repeating(error):
+                raise
+            wished = _wished(error)
+        await asyncio.sleep(FIRST_PAUSE_SECONDS if wished is None else wished)
         retrying = AsyncRetrying(
             retry=retry_if_exception(_worth_repeating),
             wait=_pause,
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=stop_after_attempt(ATTEMPTS - 1),
             reraise=True,
         )
-        return await retrying(self._once, method, url, data, content_type)
+        return await retrying(once)
 
     async def _once(self, method: str, url: str, data: bytes | None, content_type: str | None) -> Json:
         headers = await self._headers(content_type)
