@@ -186,6 +186,8 @@ class Engine:
             if before.since != since:
                 self._state.reorder(admission.queue)
             self.ledger.amend(made)
+            if admission.queue in self.ledger.sharing:
+                self._state.changed.add(admission.queue)  # another namespace may be first now
             if workload != before.workload:
                 self._state.exposed(admission.queue, [key for key, _ in made.usage])
                 self._state.wake(admission.queue)  # it may be evicted now for somebody who waits there
@@ -198,6 +200,8 @@ class Engine:
         if before is not None:
             self._state.freed_by(before)
         self._doubt(admission.queue)
+        if admission.queue in self.ledger.sharing:
+            self._state.changed.add(admission.queue)  # another namespace may be first now
 
     def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
         """Set which pods of a holder there are, as they come and go: by their age some are over quota.

@@ -7,11 +7,11 @@ they all are whole: so two equal shares are equal, and to compare them costs nex
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import lcm
 from typing import Final
 
-from admitter.engine.model import Usage
+from admitter.engine.model import Usage, Workload
 from admitter.engine.quota import Book, Tree
 
 NamespaceShare = tuple[bool, int]
@@ -56,6 +56,8 @@ class Sharing:
         self._book = book
         self._weights = weights
         self._used: dict[str, Counter[str]] = {}
+        self._shapes: dict[str, Counter[Usage]] = {}
+        self._without_least: dict[str, NamespaceShare] = {}
         self._known: dict[str, NamespaceShare] = {}
         self._units: dict[str, int] = {}
         self._scale = 1
@@ -66,15 +68,41 @@ class Sharing:
         used = self._used.setdefault(namespace, Counter())
         for resource, amount in by_resource(usage).items():
             used[resource] += sign * amount
-        if not any(used.values()):
-            del self._used[namespace]
+        shapes = self._shapes.setdefault(namespace, Counter())
+        shapes[usage] += sign
+        if not shapes[usage]:
+            del shapes[usage]
+        if not shapes:
+            del self._used[namespace], self._shapes[namespace]
         self._known.pop(namespace, None)
+        self._without_least.pop(namespace, None)
         self.changed.add(namespace)
         (self.grown if sign > 0 else self.shrunk).add(namespace)
 
-    def larger(self, share: NamespaceShare) -> set[str]:
-        """The namespaces whose share is at least so large."""
-        return {namespace for namespace in self._used if self.of(namespace) >= share}
+    def could_give(self, namespace: str, share: NamespaceShare) -> bool:
+        """Whether a namespace would keep so large a share if it gave what changes it least."""
+        self._refresh()
+        kept = self._without_least.get(namespace)
+        if kept is None:
+            kept = self._without_least[namespace] = self.with_(namespace, self.least(namespace, -1))
+        return kept >= share
+
+    def least(self, namespace: str, sign: int) -> Counter[str]:
+        """No place of a namespace uses less of anything than this."""
+        shapes = [by_resource(usage) for usage in self._shapes.get(namespace, ())]
+        return Counter({r: sign * min(shape[r] for shape in shapes) for r in (shapes[0] if shapes else ())})
+
+    def users(self) -> Iterable[str]:
+        """The namespaces that use anything of it."""
+        return self._used
+
+    def asked(self, workload: Workload) -> Counter[str]:
+        """What a workload asks of what the queue counts; but for GPU memory, which depends on the flavor."""
+        self._refresh()
+        found: Counter[str] = Counter()
+        for pod_set in workload.pod_sets:
+            found.update({r: amount * pod_set.count for r, amount in pod_set.requests if r in self._units})
+        return found
 
     def reweigh(self, namespace: str) -> None:
         """The weight of a namespace has changed; with it the scale may, so all have to be compared anew."""
@@ -116,6 +144,7 @@ class Sharing:
             return
         self._version = self._tree.version
         self._known.clear()
+        self._without_least.clear()
         queue = self._tree.queues[self._queue]
         most: Counter[str] = Counter()
         for key in {queue.key(f, r) for g in queue.groups for f in g.flavors for r in g.resources}:

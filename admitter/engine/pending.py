@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import NO_SHARE, Share
 from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.namespaces import NO_SHARE as NOTHING_KEPT
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.quota import Node
 
@@ -37,6 +38,7 @@ class Class:
         needs: how much must be free of one flavor and resource at least; empty if other things may help too.
         refusal: why none of it fitted when it was parked last.
         share: with fair sharing, how large a share another queue must have to give anything.
+        giving: where namespaces share the queue, how large a share one must keep to give anything.
         awake: is called when it is to be tried again.
     """
 
@@ -47,6 +49,7 @@ class Class:
         self.needs: Needs = []
         self.refusal: Refusal | None = None
         self.share = NO_SHARE
+        self.giving = NOTHING_KEPT
         self.awake: Callable[[], None] = _nobody_cares
         self._heap: list[tuple[Rank, str]] = []
         # Who has not been told yet what stops the class.
@@ -98,6 +101,7 @@ class Class:
         """It has to be tried again, in every way."""
         self.needs = []
         self.share = NO_SHARE
+        self.giving = NOTHING_KEPT
         self.retry()
 
     def retry(self) -> None:

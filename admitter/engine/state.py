@@ -12,6 +12,8 @@ from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
+from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
+from admitter.engine.namespaces import NamespaceShare
 from admitter.engine.pending import Class, Needs, Pending, Waiters
 from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption import guaranteed
@@ -28,12 +30,14 @@ class Outlook:
         evictable: the most that they could have freed.
         barred: whether there were none, for no other reason than what its own queue uses.
         share: with fair sharing, how large a share another queue must have to give anything.
+        giving: where namespaces share its queue, how large a share one of them must keep to give anything.
         due: when somebody may be preempted who may not yet; inf if there is nobody.
     """
 
     evictable: Counter[FlavorResource] = field(default_factory=Counter)
     barred: bool = True
     share: Share = ENDLESS
+    giving: NamespaceShare = NOBODY_GIVES
     due: float = inf
 
     def note(self, search: Search) -> None:
@@ -41,6 +45,7 @@ class Outlook:
         self.evictable |= search.evictable
         self.barred &= search.barred
         self.share = min(self.share, search.share)
+        self.giving = min(self.giving, search.giving)
         self.due = min(self.due, search.due)
 
 
@@ -109,8 +114,10 @@ class State:
             return
         self.ledger.share_out(queue, shared=shared)
         before = self.pending.pop(queue, None)
-        for workload in before.workloads() if before is not None else ():
-            self._line(queue).add(workload)
+        if before is not None:
+            before.wake()  # so that its classes are found in no place any more
+            for workload in before.workloads():
+                self._line(queue).add(workload)
 
     def reweigh(self, namespace: str, weight: int) -> None:
         """A namespace has got another weight."""
@@ -143,7 +150,7 @@ class State:
         queue = self.tree.queues[workload.queue]
         members = self.pending[workload.queue].class_of(workload)
         keys = self.assigner.interests(workload, queue)
-        members.needs, members.share = [], NO_SHARE
+        members.needs, members.share, members.giving = [], NO_SHARE, outlook.giving
         if outlook.due < self.timers.get(queue.name, inf):
             self.timers[queue.name] = outlook.due
         if self._simple(workload):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from admitter.engine.model import Workload
-from admitter.engine.namespaces import NO_SHARE, NamespaceShare, Sharing
+from admitter.engine.namespaces import NamespaceShare, Sharing
 from admitter.engine.pending import Class, Pending, Rank, Shape
 from admitter.engine.policy import Queue, Strategy
 
@@ -32,6 +32,7 @@ class ByNamespace(Pending):
         self._sharing = sharing
         self._of_namespace: dict[str, dict[Shape, Class]] = {}
         self._heap: list[tuple[Turn, str]] = []
+        self._strict = False
         self._touched: set[str] = set()
 
     def add(self, workload: Workload) -> Class:
@@ -55,29 +56,22 @@ class ByNamespace(Pending):
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
-        if strategy is Strategy.STRICT_FIFO:
-            first = self._head(strict=True)
-            return None if first is None or self.class_of(first).parked is not None else first
-        return self._head(strict=False)
+        first = self._head(strict=strategy is Strategy.STRICT_FIFO)
+        return None if first is None or self.class_of(first).parked is not None else first
 
     def disturb(self) -> bool:
         """Some namespaces use more than before: wake whom these might have to give to; whether there are any.
 
         Whoever may preempt only within his own namespace goes by rank, and is not woken by what comes later.
         """
-        grown, self._sharing.grown = self._sharing.grown, set()
-        for name in grown & self._of_namespace.keys():
-            for members in self._of_namespace[name].values():
+        grown, self._sharing.grown = sorted(self._sharing.grown), set()
+        for name in grown:
+            for members in self._of_namespace.get(name, {}).values():
                 members.needs = []
-        largest = max(map(self._sharing.of, grown), default=NO_SHARE)
-        return self._wake(
-            members
-            for name, classes in self._of_namespace.items()
-            if self._sharing.of(name) <= largest
-            for members in classes.values()
-            if (members.parked is not None or members.needs)
-            and self._sharing.with_(name, _least(members)) <= largest
-        )
+        parked = [
+            m for classes in self._of_namespace.values() for m in classes.values() if m.refusal is not None
+        ]
+        return self._wake(m for m in parked if any(self._sharing.could_give(n, m.giving) for n in grown))
 
     def wake_shrunk(self) -> bool:
         """Wake those whose namespace uses less than before; returns whether there are any."""
@@ -109,8 +103,7 @@ class ByNamespace(Pending):
             _, namespace, place = heapq.heappop(heap)
             line = waiting[namespace]
             found.append(line[place])
-            for pod_set in line[place].pod_sets:
-                taken[namespace].update({r: amount * pod_set.count for r, amount in pod_set.requests})
+            taken[namespace].update(self._sharing.asked(line[place]))
             if place + 1 < len(line):
                 share = self._sharing.with_(namespace, taken[namespace])
                 heapq.heappush(heap, ((share, line[place + 1].rank), namespace, place + 1))
@@ -124,47 +117,38 @@ class ByNamespace(Pending):
 
     def _head(self, *, strict: bool) -> Workload | None:
         """Who is first: of all if nobody may pass another one, else of those who are not parked."""
-        if strict:
-            turns = [(turn, name) for name in self._of_namespace if (turn := self._turn(name, parked=True))]
-            return self._head_of(min(turns)[1], parked=True) if turns else None
+        if self._strict != strict:
+            self._strict = strict
+            self._heap.clear()
+            self._touched.update(self._of_namespace)
         for namespace in sorted(self._touched | self._sharing.changed):
             self._push(namespace)
         self._touched.clear()
         self._sharing.changed.clear()
         while self._heap:
             turn, namespace = self._heap[0]
-            if turn == self._turn(namespace, parked=False):
-                return self._head_of(namespace, parked=False)
+            if turn == self._turn(namespace):
+                return self._head_of(namespace)
             heapq.heappop(self._heap)
             self._push(namespace)
         return None
 
     def _push(self, namespace: str) -> None:
-        turn = self._turn(namespace, parked=False)
+        turn = self._turn(namespace)
         if turn is not None:
             heapq.heappush(self._heap, (turn, namespace))
         if len(self._heap) > 2 * len(self._of_namespace) + 8:  # mostly entries that are not true any more
-            self._heap = [
-                (t, n) for n in self._of_namespace if (t := self._turn(n, parked=False)) is not None
-            ]
+            self._heap = [(t, n) for n in self._of_namespace if (t := self._turn(n)) is not None]
             heapq.heapify(self._heap)
 
-    def _turn(self, namespace: str, *, parked: bool) -> Turn | None:
+    def _turn(self, namespace: str) -> Turn | None:
         """When a namespace's first workload has its turn; None if nobody of it can be tried."""
-        head = self._head_of(namespace, parked=parked)
+        head = self._head_of(namespace)
         return (self._sharing.of(namespace), head.rank) if head is not None else None
 
-    def _head_of(self, namespace: str, *, parked: bool) -> Workload | None:
+    def _head_of(self, namespace: str) -> Workload | None:
         classes = self._of_namespace.get(namespace, {}).values()
-        heads = [head for c in classes if (parked or c.parked is None) and (head := c.head()) is not None]
+        heads = [
+            head for c in classes if (self._strict or c.parked is None) and (head := c.head()) is not None
+        ]
         return min(heads, key=lambda head: head.rank, default=None)
-
-
-def _least(members: Class) -> Counter[str]:
-    """What the workloads of a class use at least, whatever their flavors are."""
-    asked: Counter[str] = Counter()
-    head = members.head()
-    for pod_set in head.pod_sets if head is not None else ():
-        count = pod_set.count if pod_set.min_count is None else pod_set.min_count
-        asked.update({resource: amount * count for resource, amount in pod_set.requests})
-    return asked

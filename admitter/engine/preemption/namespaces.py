@@ -7,29 +7,37 @@ the rule that takes it from them.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
-from admitter.engine.model import Usage, Workload
-from admitter.engine.namespaces import NamespaceShare, Sharing, by_resource
+from admitter.engine.model import FlavorResource, Usage, Workload
+from admitter.engine.namespaces import NO_SHARE, NamespaceShare, Sharing, by_resource
 from admitter.engine.preemption.candidates import Candidate, Pool, Rule, place
 
 _Turn = tuple[bool, bool, NamespaceShare, str]
 
 
-def givers(sharing: Sharing, preemptor: Workload, usage: Usage, own: Pool) -> set[str]:
-    """Other namespaces that might have to give: their share is at least what the preemptor's could become.
+def share_at_least(
+    sharing: Sharing, preemptor: Workload, usage: Usage, own: Mapping[FlavorResource, int]
+) -> NamespaceShare:
+    """The smallest share that the preemptor's namespace could end up with.
 
     Args:
         sharing: what namespaces use of the queue.
         preemptor: who wants to be admitted.
         usage: what it would use.
-        own: those of its own namespace who might have to go.
+        own: what those of its own namespace hold who might have to go.
     """
     more = by_resource(usage)
-    for (_, resource), amount in own.held.items():
+    for (_, resource), amount in own.items():
         more[resource] -= amount
-    return sharing.larger(sharing.with_(preemptor.namespace, more)) - {preemptor.namespace}
+    return sharing.with_(preemptor.namespace, more)
+
+
+def givers(sharing: Sharing, preemptor: Workload, share: NamespaceShare) -> list[str]:
+    """Other namespaces that might have to give, if the preemptor's can do with such a share."""
+    others = (name for name in sharing.users() if name != preemptor.namespace)
+    return [name for name in others if sharing.could_give(name, share)]
 
 
 class AmongNamespaces:
@@ -49,6 +57,7 @@ class AmongNamespaces:
         self._namespace = preemptor.namespace
         self._asked = by_resource(usage)
         self._before = sharing.of(preemptor.namespace)
+        self._least = NO_SHARE
         self._out: dict[str, Counter[str]] = {}
         self._lost: Counter[str] = Counter()
 
@@ -60,23 +69,31 @@ class AmongNamespaces:
         lines: dict[str, deque[Candidate]] = {}
         for candidate in sorted((c for pool in everybody if pool.own for c in pool.members()), key=place):
             lines.setdefault(candidate.reservation.namespace, deque()).append(candidate)
+        own = self._asked.copy()
+        for candidate in lines.get(self._namespace, ()):
+            own.subtract(by_resource(candidate.reservation.usage))
+        self._least = self._sharing.with_(self._namespace, own)
         heap = [self._turn(name) for name in lines]
         heapify(heap)
         while heap:
             turn = heappop(heap)
             name = turn[-1]
+            if name != self._namespace and not self._could_give(name):
+                yield lines[name].popleft()  # to be refused; so would all others be
+                continue
             if turn == self._turn(name):
                 yield lines[name].popleft()
             if lines[name]:  # its turn only moves back: its share gets smaller
                 heappush(heap, self._turn(name))
 
     def may_go(self, candidate: Candidate) -> bool:
-        """Whether a namespace would still have no smaller share than the preemptor's."""
+        """Whether a namespace would still have no smaller share than the preemptor's could become."""
         name = candidate.reservation.namespace
         if not candidate.pool.own or name == self._namespace:
             return self._rule.may_go(candidate)
         self._take(candidate, 1)
-        fair = self._fair_to(name)
+        left = self._share(name)
+        fair = left > self._least or (left == self._least and self._before < left)
         self._take(candidate, -1)
         return fair and self._rule.may_go(candidate)
 
@@ -105,6 +122,12 @@ class AmongNamespaces:
 
     def _share(self, name: str) -> NamespaceShare:
         return self._sharing.with_(name, self._out.get(name, Counter()))
+
+    def _could_give(self, name: str) -> bool:
+        """Whether a namespace could give anything more, if all of the preemptor's own gave too."""
+        more = self._sharing.least(name, -1)
+        more.update(self._out.get(name, {}))
+        return self._sharing.with_(name, more) >= self._least
 
     def _fair_to(self, name: str) -> bool:
         more = self._asked.copy()

@@ -16,6 +16,7 @@ from admitter.engine.capacity import Capacity
 from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import FlavorResource, Usage, Workload
+from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, namespaces, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
@@ -76,6 +77,7 @@ class Search:
         barred: whether there were none for no other reason than what the own queue uses. The workload must
             ask for a single resource, in a queue with one cohort above it at most.
         share: with fair sharing, how large a share another queue of that cohort must have to give anything.
+        giving: where namespaces share the queue, how large a share one of them must keep to give anything.
         due: when the first of those may be preempted who have not run for long enough; inf if there are none.
     """
 
@@ -116,6 +118,7 @@ class Search:
         self._found: list[Pool] = []
         self.barred = False
         self.share = ENDLESS
+        self.giving = NOBODY_GIVES
         self._root = tree.root(queue.name)
         self._shared = tree.fair(self._root)
         self._sides = tree.path(("queue", queue.name))[:-1]
@@ -200,7 +203,8 @@ class Search:
             pool.add(reservation)
         if sharing is not None:  # between namespaces shares decide
             anybody = self._eligible(_anybody)
-            for name in namespaces.givers(sharing, self._preemptor, self._usage, pool):
+            self.giving = namespaces.share_at_least(sharing, self._preemptor, self._usage, pool.held)
+            for name in namespaces.givers(sharing, self._preemptor, self.giving):
                 for reservation in filter(anybody, self._ledger.candidates(self._queue.name, name)):
                     pool.add(reservation)
         return [pool] if pool.held else []
@@ -338,17 +342,19 @@ class Search:
                 rule.moved(candidate, 1)
 
     def _give_back(self, removed: list[Candidate], rule: Rule) -> list[Candidate]:
-        """Put back what is not needed; returns the rest, in order. The last one is always needed."""
-        *others, last = removed
-        needed = [last]
-        for candidate in reversed(others):
-            candidate.move(1)
-            rule.moved(candidate, 1)
-            if not (self._fits() and rule.holds()):
-                candidate.move(-1)
-                rule.moved(candidate, -1)
-                needed.append(candidate)
-        return needed[::-1]
+        """Put back what is not needed; returns the rest, in order."""
+        while True:
+            needed = []
+            for candidate in reversed(removed):
+                candidate.move(1)
+                rule.moved(candidate, 1)
+                if not (self._fits() and rule.holds()):
+                    candidate.move(-1)
+                    rule.moved(candidate, -1)
+                    needed.append(candidate)
+            if len(needed) == len(removed):
+                return removed
+            removed = needed[::-1]  # with other shares than before somebody else may turn out unneeded
 
     def _fits(self) -> bool:
         return all(amount <= cell.available() for cell, amount in self._wanted) and all(
