@@ -299,15 +299,63 @@ def test_who_never_preempts_waits_for_his_turn() -> None:
     assert evicted(made.cycle()) == {}
 
 
-def test_somebody_who_grows_may_have_to_give_to_who_was_refused_before() -> None:
-    """ns1 asks for 2 of 5: ns2 has 2 and would keep none; then ns2 gets 2 more of what ns3 frees."""
-    made = full(("b1", "ns2", "2", 0), ("c1", "ns3", "3", 0), cpus="5")
-    made.submit(job("a1", "ns1", "3"))
+def test_who_was_refused_is_tried_again_when_another_namespace_has_grown() -> None:
+    """Nothing of it is contested at first: ns2 takes memory, and so has the larger share of the two."""
+    both = queue("q", {"cpu": {"default": "4"}, "memory": {"default": "10Gi"}}, preemption=LOWER)
+    made = engine(flavor("default"), replace(both, by_namespace=True))
+    made.reserve("b1", use("q", "default", cpu="2"), job("b1", "ns2", "2"))
+    made.reserve("a1", use("q", "default", cpu="2"), job("a1", "ns1", "2"))
+    made.submit(job("a2", "ns1", "1"))
     assert evicted(made.cycle(1)) == {}
-    made.release("c1")
-    made.submit(job("b2", "ns2", "3", priority=0))
+    made.submit(replace(workload("b2", pods(memory="9Gi"), queue="q"), namespace="ns2"))
     plan = made.cycle(2)
-    assert admitted(plan) == ["a1"]
+    assert admitted(plan) == ["b2"]
+    assert evicted(plan) == {"b1": "a2"}
+
+
+def test_who_was_refused_is_tried_again_when_his_namespace_has_shrunk() -> None:
+    """ns1 has memory that is not contested; without it its share is the smaller one."""
+    both = queue("q", {"cpu": {"default": "4"}, "memory": {"default": "10Gi"}}, preemption=LOWER)
+    made = engine(flavor("default"), replace(both, by_namespace=True))
+    made.reserve("b1", use("q", "default", cpu="2"), job("b1", "ns2", "2"))
+    made.reserve("b2", use("q", "default", cpu="2"), job("b2", "ns2", "2"))
+    mine = replace(workload("a1", pods(memory="9Gi"), queue="q"), namespace="ns1")
+    made.reserve("a1", use("q", "default", memory="9Gi"), mine)
+    made.submit(job("a2", "ns1", "1"))
+    assert evicted(made.cycle(1)) == {}
+    made.release("a1")
+    assert list(evicted(made.cycle(2)).values()) == ["a2"]
+
+
+def test_the_own_namespace_may_give_together_with_another() -> None:
+    """ns1 has 3 and asks for 5 with higher priority: its 3 and one of ns2 make both equal, at 5."""
+    made = full(("a1", "ns1", "3", 0), *((f"b{n}", "ns2", "1", 0) for n in range(6)), cpus="10")
+    made.submit(job("a2", "ns1", "5", priority=5))
+    assert sorted(evicted(made.cycle(9))) == ["a1", "b5"]
+
+
+def test_in_a_strict_queue_another_head_is_tried_when_somebody_else_uses_more() -> None:
+    made = engine(flavor("default"), shared("q", "10", Strategy.STRICT_FIFO))
+    made.reserve("b1", use("q", "default", cpu="1"), job("b1", "ns2", "1"))
+    made.submit(job("a1", "ns1", "12"))
+    made.submit(job("b2", "ns2", "2"))
+    assert admitted(made.cycle(1)) == []
+    made.reserve("pod", use("q", "default", cpu="4"), namespace="ns1")
+    assert admitted(made.cycle(2)) == ["b2"]
+
+
+def test_an_order_that_is_switched_on_and_off_leaves_nobody_behind() -> None:
+    made = engine(flavor("default"), shared("q", "2"))
+    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
+    made.submit(job("b", "ns1", "1"))
+    made.submit(job("c", "ns2", "1", created=1))
+    strict = shared("q", "2", Strategy.STRICT_FIFO)
+    for definition in (strict, shared("q", "2"), replace(strict, by_namespace=False), shared("q", "2")):
+        made.cycle()
+        made.set_queue(definition)
+    made.cycle()
+    made.release("a")
+    assert admitted(made.cycle()) == ["b", "c"]
 
 
 def test_a_pod_that_outlives_its_workload_counts_for_its_namespace() -> None:

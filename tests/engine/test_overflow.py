@@ -89,8 +89,22 @@ def test_looking_changes_nothing_and_nothing_more_is_admitted() -> None:
     assert made.cycle(10).admissions == []
 
 
-def test_what_nobody_can_evict_leaves_the_rest_to_go() -> None:
-    made = busy(("b1", "b", "1", 0, 1))
-    made.reserve("pod", use("b", "default", cpu="10"))
+def test_pods_that_outlived_their_workload_are_no_reason_to_evict_others() -> None:
+    made = busy(("b1", "b", "4", 0, 1), ("b2", "b", "4", 0, 2))
+    made.reserve("pod", use("b", "default", cpu="4"))
     made.set_cohort(shrunk())
-    assert made.overflow("root") == ["b1"]
+    assert made.overflow("root") == []
+
+
+def test_many_are_found_in_the_time_that_it_takes_to_look_at_each() -> None:
+    """4,000 of 8,000 have to go: as many as it takes, newest first."""
+    made = engine(
+        flavor("default"),
+        cohort("root", "", {"cpu": {"default": "8000"}}),
+        queue("b", {"cpu": {"default": "0"}}, cohort="root"),
+    )
+    for number in range(8000):
+        asked = workload(f"w{number:04}", pods(cpu="1"), queue="b")
+        made.reserve(asked.uid, use("b", "default", cpu="1"), asked, float(number))
+    made.set_cohort(cohort("root", "", {"cpu": {"default": "0..4000"}}))
+    assert made.overflow("root") == [f"w{number:04}" for number in range(7999, 3999, -1)]

@@ -4,91 +4,81 @@ Nobody waits for what is freed. The order is that of preemption: first those who
 there is too much of, of these the lowest priority, then the newest; who turns out unneeded stays.
 """
 
-from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import FlavorResource
 from admitter.engine.preemption.candidates import Candidate, Ground, Pool, place
-from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota import Node, Tree
 
 
 class Overflow:
-    """Use of a tree beyond the limit at its root; what is looked at is the plan, and stays as it is."""
+    """Use of a tree beyond the limits at its root; what is looked at is the plan, and stays as it is."""
 
     def __init__(self, tree: Tree, ledger: Ledger, root: Node) -> None:
         self._tree = tree
         self._ledger = ledger
         self._book = ledger.planned
         self._root = root
+        # By how much each limit is passed; negative: how much is left.
+        self._over: dict[FlavorResource, int] = {}
 
     def victims(self, leaving: AbstractSet[str]) -> list[Reservation]:
-        """A smallest set, in order, without which the rest is within the limit.
+        """A smallest set, in order, without which the rest is within the limits.
+
+        Pods that outlived their Workload are on their way out: they are no reason to evict anybody else.
 
         Args:
             leaving: UIDs of those who go already for another reason than preemption.
         """
-        gone = [c for c in self._candidates() if c.reservation.holder in leaving]
-        _move(gone, -1)
-        try:
-            return self._among([c for c in self._candidates() if c.reservation.holder not in leaving])
-        finally:
-            _move(gone, 1)
+        cells = self._book.cells(self._root).items()
+        self._over = {key: cell.total - cell.limit for key, cell in cells if cell.limit is not None}
+        names = self._tree.members(self._root)
+        reservations = [r for name in names for r in self._ledger.reservations(name)]
+        rest = [r for r in reservations if not self._ledger.evicting(r.holder)]
+        for reservation in rest:
+            if reservation.workload is None or reservation.holder in leaving:
+                self._count(reservation, -1)
+        ground = Ground(self._tree, self._book, frozenset())
+        pools = {name: Pool(ground, name, self._root) for name in names}
+        staying = (r for r in rest if r.workload is not None and r.holder not in leaving)
+        return self._among(sorted((Candidate(r, pools[r.queue]) for r in staying), key=place))
 
-    def _among(self, candidates: Iterable[Candidate]) -> list[Reservation]:
+    def _among(self, candidates: list[Candidate]) -> list[Reservation]:
         removed: list[Candidate] = []
-        rest = sorted(candidates, key=place)
         try:
             for borrowers_only in (True, False):
-                for candidate in list(rest):
-                    too_much = self._too_much()
-                    if not too_much:
-                        return self._give_back(removed)
-                    if self._helps(candidate, too_much, borrowers_only=borrowers_only):
+                rest, candidates = candidates, []
+                for candidate in rest:
+                    if self._helps(candidate, borrowers_only=borrowers_only):
                         candidate.move(-1)
+                        self._count(candidate.reservation, -1)
                         removed.append(candidate)
-                        rest.remove(candidate)
-            return self._give_back(removed)
+                    else:
+                        candidates.append(candidate)
+            return self._needed(removed)
         finally:
-            _move(removed, 1)
+            for candidate in removed:
+                candidate.move(1)
 
-    def _give_back(self, removed: list[Candidate]) -> list[Reservation]:
-        """Put back who is not needed, costliest first; returns the rest in order."""
-        left = self._too_much()
-        for candidate in list(reversed(removed)):
-            candidate.move(1)
-            if self._too_much() == left:
-                removed.remove(candidate)
+    def _needed(self, removed: list[Candidate]) -> list[Reservation]:
+        """Those of them who are, in order: tried without, costliest first."""
+        needed = []
+        for candidate in reversed(removed):
+            usage = candidate.reservation.usage
+            if any(amount and self._over.get(key, -amount) > -amount for key, amount in usage):
+                needed.append(candidate.reservation)
             else:
-                candidate.move(-1)
-        return [candidate.reservation for candidate in removed]
+                self._count(candidate.reservation, 1)
+        return needed[::-1]
 
-    def _helps(self, candidate: Candidate, keys: Collection[FlavorResource], *, borrowers_only: bool) -> bool:
-        """Whether a candidate holds any of that, and if it matters, borrowed."""
-        held = [key for key, amount in candidate.reservation.usage if amount and key in keys]
-        if not borrowers_only:
-            return bool(held)
+    def _count(self, reservation: Reservation, sign: int) -> None:
+        for key, amount in reservation.usage:
+            if key in self._over:
+                self._over[key] += sign * amount
+
+    def _helps(self, candidate: Candidate, *, borrowers_only: bool) -> bool:
+        """Whether a candidate holds any of what is too much, and if it matters, borrowed."""
+        held = (key for key, amount in candidate.reservation.usage if amount and self._over.get(key, 0) > 0)
         cells = candidate.pool.cells
-        return any(exceeds([[cells[key]]]) for key in held)
-
-    def _too_much(self) -> dict[FlavorResource, int]:
-        """Of what more is in use than the root allows, and by how much."""
-        return {
-            key: cell.total - cell.limit
-            for key, cell in self._book.cells(self._root).items()
-            if cell.limit is not None and cell.total > cell.limit
-        }
-
-    def _candidates(self) -> list[Candidate]:
-        ground = Ground(self._tree, self._book, frozenset())
-        found = []
-        for name in self._tree.members(self._root):
-            pool = Pool(ground, name, self._root)
-            found += [Candidate(reservation, pool) for reservation in self._ledger.candidates(name)]
-        return found
-
-
-def _move(candidates: Iterable[Candidate], sign: int) -> None:
-    for candidate in candidates:
-        candidate.move(sign)
+        return any(not borrowers_only or cells[key].borrows() for key in held)
