@@ -315,6 +315,7 @@ class Catalog:
             entry = replace(entry, problem=missing)
         title, quotas = f"ClusterQueue {leaf.queue.name}", leaf.queue.quotas
         excess = self._hierarchy.excess(title, quotas, leaf.queue.cohort)
+        excess = excess or self._hierarchy.excessive_limit(title, leaf.queue)
         if excess is not None:
             entry = replace(entry, flaw=(ActiveReason.EXCEEDS_PARENT, excess))
         return entry, replace(leaf.queue, admits=entry.problem is None)

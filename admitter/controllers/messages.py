@@ -72,10 +72,10 @@ def _needed(refused: FlavorRefusal) -> str:
 def _quota(refused: FlavorRefusal) -> str:
     """The most that could be had; what of it is borrowed is told apart."""
     most = _amount(refused.resource, refused.quota)
-    if refused.quota == refused.own:
+    if refused.quota <= refused.own:
         return most
-    own = min(refused.own, refused.quota)
-    return f"{most} (of which {to_quantity(refused.resource, own) if own else 'none'} are its own)"
+    own = to_quantity(refused.resource, refused.own) if refused.own else "none"
+    return f"{most} (of which {own} are its own)"
 
 
 def _amount(resource: str, amount: int) -> str:

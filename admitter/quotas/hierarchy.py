@@ -158,6 +158,20 @@ class Hierarchy:
                         return f"{words}, more than the max {less} of Cohort {name}, which counts"
         return None
 
+    def excessive_limit(self, title: str, queue: Queue) -> str | None:
+        """Which limit of a queue is more than the `max` of a Cohort above leaves to its flavors together."""
+        for resource, limit in queue.limits.items():
+            flavors = [f for group in queue.groups if resource in group.resources for f in group.flavors]
+            for name in self.above(queue.cohort):
+                quotas = self._branch(name).rules.quotas
+                caps = [quotas.get((flavor, resource), _FREE).maximum for flavor in flavors]
+                most = sum(cap for cap in caps if cap is not None)
+                if caps and None not in caps and limit > most:
+                    own, less = to_quantity(resource, limit), to_quantity(resource, most)
+                    words = f"the limit of {title} for {resource} is {own}"
+                    return f"{words}, more than the max {less} of Cohort {name}, which counts"
+        return None
+
     def _source(self, cohort: str) -> Branch | None:
         """The nearest Cohort that lists resources."""
         branches = map(self._branch, self.above(cohort))

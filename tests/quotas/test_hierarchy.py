@@ -175,6 +175,28 @@ def test_amounts_are_compared_and_not_words() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        pytest.param(901, "the limit of ClusterQueue q for cpu is 901", id="more-than-all-flavors-together"),
+        pytest.param(900, None, id="as-much"),
+    ],
+)
+def test_a_limit_is_compared_with_what_its_flavors_may_have_together(limit: int, said: str | None) -> None:
+    made = tree(parent={"resources": resources(cpu={"a": {"max": 600}, "b": {"max": 300}})})
+    spec = ClusterQueueSpec.model_validate({"cohort": "parent", "limits": {"cpu": limit}})
+    found = made.excessive_limit("ClusterQueue q", made.leaf(definitions.queue("q", spec)).queue)
+    assert found == (
+        None if said is None else f"{said}, more than the max 900 of Cohort parent, which counts"
+    )
+
+
+def test_a_limit_is_not_compared_where_a_flavor_has_no_max() -> None:
+    made = tree(parent={"resources": resources(cpu={"a": {"max": 600}, "b": {}})})
+    spec = ClusterQueueSpec.model_validate({"cohort": "parent", "limits": {"cpu": 5000}})
+    assert made.excessive_limit("ClusterQueue q", made.leaf(definitions.queue("q", spec)).queue) is None
+
+
 def test_what_a_cohort_shows_is_of_its_whole_subtree() -> None:
     made = engine(
         flavor("a"),
