@@ -11,7 +11,7 @@ import platform
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -248,6 +248,31 @@ def preempting(candidates: int, queues: int = 100) -> dict[str, float]:
     return {"candidates": candidates, "victims": len(evictions), "ms": round(seconds * 1000, 1)}
 
 
+def shared(namespaces: int, preemption: Preemption, ends: int = 50) -> dict[str, float]:
+    """One full queue that namespaces share, five Jobs each: to fill it, and what each end of a Job costs."""
+    engine = Engine()
+    engine.set_flavor(Flavor("default"))
+    made = queue("q", Quota(namespaces * 5 // 2), preemption=preemption)
+    engine.set_queue(replace(made, by_namespace=True))
+    for number in range(namespaces * 5):
+        name = f"ns{number % namespaces:05}"
+        engine.submit(Workload(f"w{number:06}", "q", 0, number, pods(1), name))
+    running: list[str] = []
+    filling = cpu(lambda: running.extend(workload.uid for workload, _ in engine.cycle(0).admissions))
+
+    def work() -> None:
+        for uid in running[:ends]:
+            engine.release(uid)
+            engine.cycle(0)
+
+    return {
+        "namespaces": namespaces,
+        "admitted": len(running),
+        "us_per_admission": round(filling / len(running) * 1e6, 1),
+        "ms_per_end": round(cpu(work) / ends * 1000, 2),
+    }
+
+
 def deep(depth: int, rounds: int = 2000) -> dict[str, float]:
     """Reserve, release and decide under cohorts of some depth."""
     engine = Engine()
@@ -282,6 +307,10 @@ def main() -> None:
             "workloads": [waiting(count) for count in (1000, 10_000, 100_000 // scale)],
             "candidates": [preempting(count) for count in (1250, 2500, 5000)],
             "depth": [deep(depth) for depth in (1, 2, 4, 8, 16)],
+            "namespaces": [shared(count, Preemption()) for count in (250, 500, 1000)],
+            "namespaces_preempting": [
+                shared(count, Preemption(WithinQueue.LOWER_PRIORITY)) for count in (250, 500, 1000)
+            ],
         },
     }
     print(json.dumps(result, indent=2))
