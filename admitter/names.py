@@ -90,7 +90,9 @@ GENERATED_LABEL = f"{GROUP}/generated-for"
 """On a queue or Cohort that the controller has made: the namespace that it is for; empty if for any."""
 
 GENERATED_BY_LABEL = f"{GROUP}/generated-by"
-"""On the same: what asked for it, `annotations` of the namespace or `placement` of a Job."""
+"""On the same: what asked for it, `annotations` of the namespace, `placement` of a Job, or `person`.
+
+The last is placement too, but of a queue for a user or a group."""
 
 NAMESPACE_WEIGHT_RESOURCES = (f"{GROUP}/namespace.weight", "volcano.sh/namespace.weight")
 """In a ResourceQuota's `hard`: the weight of its namespace where namespaces share a queue."""
@@ -103,6 +105,9 @@ GROUPS_ANNOTATION = f"{GROUP}/groups"
 
 PLACEMENT_ANNOTATION = f"{GROUP}/placement"
 """On a Job: the PlacementPolicy for which it was suspended when it was made."""
+
+PLACED_ANNOTATION = f"{GROUP}/placed-in"
+"""On a Job: the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended."""
 
 USER_INFO_ALIAS_ANNOTATION = "yunikorn.apache.org/user.info"
 """On a Job or its pods, as JSON: user and groups of who made it; read where nothing of ours says so."""

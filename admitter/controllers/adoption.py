@@ -3,7 +3,7 @@
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.views import JobView, parse_job
 from admitter.controllers.world import World, job_path
-from admitter.names import PLACEMENT_ANNOTATION, QUEUE_LABEL
+from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL
 
 
 async def adopt(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
@@ -13,6 +13,15 @@ async def adopt(job: JobView, queue: str, world: World, transport: Transport) ->
         ClusterError: it has changed meanwhile, or can't be written.
     """
     return await _write(job, {"labels": {QUEUE_LABEL: queue}}, {"spec": {"suspend": True}}, world, transport)
+
+
+async def settle(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
+    """Queue a Job where a rule sends it, and note that it is not its user's choice.
+
+    Raises what `adopt` raises.
+    """
+    metadata = {"labels": {QUEUE_LABEL: queue}, "annotations": {PLACED_ANNOTATION: queue}}
+    return await _write(job, metadata, {"spec": {"suspend": True}}, world, transport)
 
 
 async def hold(job: JobView, world: World, transport: Transport, policy: str = "") -> JobView:
@@ -29,8 +38,12 @@ async def hold(job: JobView, world: World, transport: Transport, policy: str = "
 
 
 async def release(job: JobView, world: World, transport: Transport) -> JobView:
-    """Leave a Job to its user, suspended as it is; raises what `adopt` raises."""
-    return await _write(job, {"annotations": {PLACEMENT_ANNOTATION: None}}, {}, world, transport)
+    """Leave a Job to its user, suspended as it is; raises what `adopt` raises.
+
+    As long as he does not resume it, the next policy has it.
+    """
+    noted = {"annotations": {PLACEMENT_ANNOTATION: None, PLACED_ANNOTATION: ""}}
+    return await _write(job, noted, {}, world, transport)
 
 
 async def _write(job: JobView, metadata: Json, more: Json, world: World, transport: Transport) -> JobView:

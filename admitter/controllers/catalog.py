@@ -14,6 +14,7 @@ from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.controllers.defects import Defect, raw, sentence
 from admitter.controllers.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.controllers.generated import is_lenient
 from admitter.controllers.placement_policies import PlacementPolicies
 from admitter.controllers.roots import Roots
 from admitter.controllers.world import World
@@ -23,7 +24,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
 from admitter.engine.policy import Queue
-from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, GENERATED_LABEL
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.quotas import hierarchy
 from admitter.quotas.hierarchy import Branch, Hierarchy, Named
 
@@ -205,7 +206,7 @@ class Catalog:
         spec = ClusterQueue.model_validate(raw(view)).spec
         self._read[name] = _Read(
             QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
-            definitions.queue(name, spec, lenient=GENERATED_LABEL in view.labels),
+            definitions.queue(name, spec, lenient=is_lenient(view)),
             hierarchy.named(spec.resources),
         )
 

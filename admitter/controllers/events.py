@@ -3,17 +3,20 @@
 import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 import structlog
 
-from admitter.cluster.errors import ClusterError
+from admitter.cluster.errors import ClusterError, ConflictError
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.status import Clock
 from admitter.controllers.views import timestamp
 from admitter.names import CONTROLLER_NAME
 
 MOST_WAITING: Final = 1000
+MOST_REMEMBERED: Final = 10_000
+_DIGITS: Final = 16
 LONGEST_MESSAGE: Final = 1024
 """Bytes that the API server takes in an event's message."""
 
@@ -31,20 +34,45 @@ class Subject:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An event that waits."""
+
+    subject: Subject
+    reason: str
+    message: str
+    lasting: bool
+
+    @property
+    def digest(self) -> str:
+        """The same for the same words on the same object."""
+        words = "\n".join((self.subject.uid, self.reason, self.message))
+        return sha256(words.encode()).hexdigest()[:_DIGITS]
+
+
 class Events:
     """Writes events one after the other; of those that wait, only the newest a subject is kept."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:
         self._transport = transport
         self._clock = clock
-        self._waiting: OrderedDict[str, tuple[Subject, str, str]] = OrderedDict()
+        self._waiting: OrderedDict[str, _Said] = OrderedDict()
+        self._written_here: OrderedDict[str, None] = OrderedDict()
         self._ready = asyncio.Event()
         self._written = 0
 
-    def record(self, subject: Subject, reason: str, message: str) -> None:
-        """Have an event written soon, unless a newer one on its subject or too many others come first."""
+    def record(self, subject: Subject, reason: str, message: str, *, lasting: bool = False) -> None:
+        """Have an event written soon, unless a newer one on its subject or too many others come first.
+
+        Args:
+            subject: what it is about.
+            reason: one word.
+            message: a sentence.
+            lasting: whether it tells what is so, and not what happens: then it is said again when it comes
+                true again, but not after a restart, as long as the API server keeps what was said before.
+        """
         self._waiting.pop(subject.uid, None)
-        self._waiting[subject.uid] = (subject, reason, message)
+        self._waiting[subject.uid] = _Said(subject, reason, message, lasting)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)
         self._ready.set()
@@ -55,21 +83,32 @@ class Events:
             await self._ready.wait()
             self._ready.clear()
             while self._waiting:
-                _, (subject, reason, message) = self._waiting.popitem(last=False)
+                _, said = self._waiting.popitem(last=False)
                 try:
-                    await self._transport.create(
-                        f"/api/v1/namespaces/{subject.namespace}/events",
-                        self._event(subject, reason, message),
-                    )
+                    await self._write(said)
                 except ClusterError as error:  # a namespace that is going away takes no events
-                    log.debug(
-                        "event dropped", namespace=subject.namespace, name=subject.name, error=str(error)
-                    )
+                    place = {"namespace": said.subject.namespace, "name": said.subject.name}
+                    log.debug("event dropped", **place, error=str(error))
 
-    def _event(self, subject: Subject, reason: str, message: str) -> Json:
-        now = self._clock()
+    async def _write(self, said: _Said) -> None:
+        """Write an event; one that lasts has a name by which it is known again after a restart."""
+        path = f"/api/v1/namespaces/{said.subject.namespace}/events"
+        digest = said.digest if said.lasting else ""
+        if digest and digest not in self._written_here:
+            self._written_here[digest] = None
+            if len(self._written_here) > MOST_REMEMBERED:
+                self._written_here.popitem(last=False)
+            try:
+                await self._transport.create(path, self._event(said, digest))
+            except ConflictError:
+                log.debug("event is there", namespace=said.subject.namespace, name=said.subject.name)
+            return
         self._written += 1
-        unique = f"{int(now.timestamp() * 1_000_000):x}{self._written % 4096:03x}"
+        unique = f"{int(self._clock().timestamp() * 1_000_000):x}{self._written % 4096:03x}"
+        await self._transport.create(path, self._event(said, unique))
+
+    def _event(self, said: _Said, unique: str) -> Json:
+        now, subject = self._clock(), said.subject
         return {
             "metadata": {"name": f"{subject.name}.{unique}", "namespace": subject.namespace},
             "involvedObject": {
@@ -80,8 +119,8 @@ class Events:
                 "uid": subject.uid,
             },
             "type": "Normal",
-            "reason": reason,
-            "message": message.encode()[:LONGEST_MESSAGE].decode(errors="ignore"),
+            "reason": said.reason,
+            "message": said.message.encode()[:LONGEST_MESSAGE].decode(errors="ignore"),
             "source": {"component": CONTROLLER_NAME},
             "reportingComponent": CONTROLLER_NAME,
             "reportingInstance": CONTROLLER_NAME,

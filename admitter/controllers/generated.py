@@ -21,12 +21,17 @@ from admitter.names import API_VERSION, GENERATED_BY_LABEL, GENERATED_LABEL
 KINDS: Final = {kind.plural: kind.__name__ for kind in (ClusterQueue, LocalQueue, Cohort)}
 """Plural to kind."""
 
+ANY_NAMESPACE: Final = ""
+"""For which an object is that is no namespace's own."""
+
 
 class Origin(StrEnum):
     """What asked for a generated object."""
 
     ANNOTATIONS = "annotations"
     PLACEMENT = "placement"
+    PERSON = "person"
+    """A Job too, but by the name of a user or group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Generated:
         plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
         key: its namespace and name.
         spec: all of it, with the defaults that the API server would fill in.
-        namespace: the one that it is for; empty if it is for any.
+        namespace: the one that it is for; `ANY_NAMESPACE` if it is no namespace's own.
         origin: what asked for it.
         owner: what it goes with.
     """
@@ -69,13 +74,18 @@ class Generated:
         """By which it is known again."""
         return {GENERATED_LABEL: self.namespace, GENERATED_BY_LABEL: str(self.origin)}
 
+    @property
+    def owners(self) -> list[Json]:
+        """Its ownerReferences."""
+        owner = {"apiVersion": self.owner.api_version, "kind": self.owner.kind}
+        return [{**owner, "name": self.owner.name, "uid": self.owner.uid}]
+
     def manifest(self) -> Json:
         """The object, to be created."""
         metadata: Json = {"name": self.key[1], "labels": self.labels}
         if self.key[0]:
             metadata["namespace"] = self.key[0]
-        owner = {"apiVersion": self.owner.api_version, "kind": self.owner.kind}
-        metadata["ownerReferences"] = [{**owner, "name": self.owner.name, "uid": self.owner.uid}]
+        metadata["ownerReferences"] = self.owners
         kind = KINDS[self.plural]
         return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": self.spec}
 
@@ -94,6 +104,11 @@ def is_generated(view: ObjectView, namespace: str, origin: Origin | None = None)
     """
     made = view.labels.get(GENERATED_LABEL) == namespace
     return made and (origin is None or view.labels.get(GENERATED_BY_LABEL) == origin)
+
+
+def is_lenient(view: ObjectView) -> bool:
+    """Whether a ClusterQueue limits only what it lists, as those do that nobody has written."""
+    return GENERATED_LABEL in view.labels and GENERATED_BY_LABEL in view.labels
 
 
 def store_of(world: World, plural: str) -> Store[ObjectView]:
@@ -127,7 +142,8 @@ class Generator:
         elif wanted.is_right(view):
             return
         else:
-            metadata = {"resourceVersion": str(view.version), "labels": wanted.labels}
+            version = {"resourceVersion": str(view.version)}
+            metadata = {**version, "labels": wanted.labels, "ownerReferences": wanted.owners}
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
             path = f"{_collection(wanted.plural, wanted.key)}/{wanted.key[1]}"
             raw = await self._transport.patch(path, body)

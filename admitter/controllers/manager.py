@@ -19,6 +19,7 @@ from admitter.controllers.elastic_quotas import PLURALS, Place
 from admitter.controllers.events import Events
 from admitter.controllers.eviction import Eviction
 from admitter.controllers.gate import Gate
+from admitter.controllers.generated import is_lenient
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
@@ -35,7 +36,7 @@ from admitter.controllers.world import World, workload_name
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
-from admitter.names import ELASTIC_QUOTA_QUEUE, GENERATED_LABEL, SUSPEND_POLICY
+from admitter.names import ELASTIC_QUOTA_QUEUE, SUSPEND_POLICY
 
 log = structlog.get_logger(__name__)
 
@@ -182,7 +183,7 @@ class Manager:
 
     def _cluster_queue_rules_changed(self, name: str) -> None:
         self._queues.touch("clusterqueues", ("", name))
-        self._placement.queues_changed()
+        self._placement.cluster_queue_changed(name)
         for key in self._world.local_queues_by_cluster_queue.get(name):
             self._queues.touch("localqueues", key)
         self._reconsider(self._world.workloads_in(name))
@@ -234,6 +235,7 @@ class Manager:
     def _workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         self._queues.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
+        self._placement.workload_changed(old, new)
         self._jobs.queue.add(_either(old, new).key)
         for view in (old, new):
             if view is not None and view.admission is not None and view.admission.pool:
@@ -321,7 +323,7 @@ def _placed_by(namespace: NamespaceView) -> tuple[object, ...]:
 
 
 def _declared(cluster_queue: ObjectView) -> tuple[Json, bool]:
-    return cluster_queue.spec, GENERATED_LABEL in cluster_queue.labels
+    return cluster_queue.spec, is_lenient(cluster_queue)
 
 
 def _either(old: V | None, new: V | None) -> V:

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 
 from admitter.api.conditions import ActiveReason
 from admitter.controllers.defects import Defect
-from admitter.controllers.generated import Generated, Origin, is_generated, owning_namespace, store_of
+from admitter.controllers.generated import (
+    ANY_NAMESPACE,
+    Generated,
+    Origin,
+    is_generated,
+    owning_namespace,
+    store_of,
+)
 from admitter.controllers.namespace_views import NamespaceView
 from admitter.controllers.views import ObjectView
 from admitter.controllers.world import World
+from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas import namespaces
 from admitter.quotas.namespaces import AnnotationError, Json
 
@@ -44,19 +52,22 @@ def plan(world: World, namespace: str) -> Plan:
         made = ((plural, known) for plural, known in found.items() if known is not None)
         ours = ((p, known) for p, known in made if is_generated(known, namespace, Origin.ANNOTATIONS))
         return Plan(delete=tuple((p, known) for p, known in ours if not known.terminating))
+    if namespace == ELASTIC_QUOTA_QUEUE:
+        return Plan(defect=(ActiveReason.QUEUE_NAME_TAKEN, namespaces.NO_QUEUE))
     queue = found["clusterqueues"]
-    if queue is not None and not is_generated(queue, namespace):
+    own = queue is not None and is_generated(queue, namespace)
+    if queue is not None and not own and not is_generated(queue, ANY_NAMESPACE):
         words = f"ClusterQueue {namespace} was not made for this namespace, and stays as it is"
         return Plan(defect=(ActiveReason.QUEUE_NAME_TAKEN, words))
     if spec is None:
-        spec = queue.spec if queue is not None else namespaces.held(namespace)
+        spec = queue.spec if queue is not None and own else namespaces.held(namespace)
     specs = {"clusterqueues": spec, "localqueues": namespaces.local_queue(namespace)}
     put = []
     owner = owning_namespace(namespace, view.uid)
     for plural, key in places.items():
         wanted = Generated(plural, key, specs[plural], namespace, Origin.ANNOTATIONS, owner)
         known = found[plural]
-        if known is not None and not is_generated(known, namespace):
+        if plural == "localqueues" and known is not None and not is_generated(known, namespace):
             words = f"LocalQueue {namespace} was not made for this namespace, and stays as it is"
             defect = defect or (ActiveReason.QUEUE_NAME_TAKEN, words)
         elif known is None or not wanted.is_right(known):

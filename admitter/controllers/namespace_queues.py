@@ -99,7 +99,7 @@ class NamespaceQueues:
             view = self._world.namespaces.get(("", namespace))
             if view is not None and defect != self._shown(namespace):
                 subject = Subject("v1", "Namespace", namespace, namespace, view.uid)
-                self._events.record(subject, *defect)
+                self._events.record(subject, *defect, lasting=True)
         self._changed(namespace)
 
     def _shown(self, name: str) -> tuple[str, str] | None:

@@ -1,8 +1,8 @@
 """Finds the queue of each Job that names none: takes a Job's key, reads the world, converges.
 
 Previous step: a Job came without a queue where a PlacementPolicy selects its namespace, or something changed
-that its rules look at. Next step: the Job has the label of a queue, and its Workload is made
-(`admitter.controllers.jobs`).
+that its rules look at, or the queue is gone that they had found. Next step: the Job has the label of a queue,
+and its Workload is made (`admitter.controllers.jobs`).
 """
 
 from typing import Final
@@ -15,15 +15,15 @@ from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
 from admitter.controllers.access import Access
-from admitter.controllers.adoption import adopt, hold, release
+from admitter.controllers.adoption import hold, release, settle
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.generated import Generator, store_of
 from admitter.controllers.placement_plan import generated, surroundings
 from admitter.controllers.placement_policies import Policy
 from admitter.controllers.status import Clock
-from admitter.controllers.views import JobView
-from admitter.controllers.world import World
+from admitter.controllers.views import JobView, WorkloadView
+from admitter.controllers.world import World, workload_name
 from admitter.quotas.placement import Placed, PlacementError, place
 
 WORKERS: Final = 8
@@ -64,7 +64,20 @@ class Placement:
     def namespace_changed(self, namespace: str) -> None:
         """What rules read of a namespace changed, or one of its LocalQueues."""
         for key in self._world.jobs_by_namespace.get(namespace):
-            self.queue.add(key)
+            self.job_changed(None, self._world.jobs.get(key))
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """A Job that gives its quota back waits again, perhaps for a queue that has gone meanwhile."""
+        freed = old is not None and old.admission is not None and (new is None or new.admission is None)
+        if old is not None and freed:
+            self.job_changed(None, self._world.job_of(old.key))
+
+    def cluster_queue_changed(self, name: str) -> None:
+        """A ClusterQueue came, changed or went; those who wait in one that is gone need another."""
+        self.queues_changed()
+        if self._world.cluster_queues.get(("", name)) is None:
+            for namespace, _ in self._world.local_queues_by_cluster_queue.get(name):
+                self.namespace_changed(namespace)
 
     def queues_changed(self) -> None:
         """ClusterQueues or Cohorts changed: whoever has been told that there is none for him tries again."""
@@ -80,11 +93,13 @@ class Placement:
     async def converge(self, key: Key) -> None:
         """Place a Job, or say why it can't be placed."""
         job = self._world.jobs.get(key)
-        if job is None or job.submission is None or job.finished or job.deleting:
+        if job is None or not self._seeks(job):
             self._said.pop(key, None)
             return
         namespace = self._world.namespaces.get(("", job.namespace))
-        if namespace is None or namespace.terminating or self._catalog.elastic.manages(job):
+        if namespace is None or namespace.terminating:
+            return
+        if job.queue is None and self._catalog.elastic.manages(job):
             return
         policy = self._policies.governing(job.namespace)
         if policy is None:
@@ -92,9 +107,21 @@ class Placement:
         elif self._policies.places(policy, job):
             await self._place(policy, job)
 
+    def _seeks(self, job: JobView) -> bool:
+        """Whether a Job needs a queue: it has none, or waits in one that rules found and that is gone."""
+        if job.submission is None or job.finished or job.deleting:
+            return False
+        if job.queue is None:
+            return True
+        workload = self._world.workloads.get((job.namespace, workload_name(job)))
+        if not job.suspended or (workload is not None and workload.admission is not None):
+            return False
+        queue = self._world.local_queues.get((job.namespace, job.queue))
+        return queue is None or self._world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
+
     async def _release(self, job: JobView) -> None:
         assert job.submission is not None
-        if job.submission.policy and self._policies.readable:
+        if job.queue is None and job.submission.policy and self._policies.readable:
             words = (
                 "no PlacementPolicy selects its namespace any more: resume it yourself, or give it a queue"
             )
@@ -111,7 +138,8 @@ class Placement:
             words = f"PlacementPolicy {policy.name} finds no queue for it: {error}"
             await self._leave(policy, job, PlacementReason.NOT_PLACED, words)
             return
-        await adopt(job, placed.queue, self._world, self._transport)
+        if placed.queue != job.queue:
+            await settle(job, placed.queue, self._world, self._transport)
         log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
 
     def _found(self, policy: Policy, job: JobView) -> Placed:
@@ -158,4 +186,5 @@ class Placement:
         said = (job.uid, str(reason), message)
         if self._said.get(job.key) != said:
             self._said[job.key] = said
-            self._events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)
+            subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
+            self._events.record(subject, reason, message, lasting=True)

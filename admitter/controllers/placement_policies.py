@@ -92,11 +92,13 @@ class PlacementPolicies:
         """Whether a Job that names no queue is the policy's; those that were there before are not.
 
         The API server marks those that are. It can't if it is too old for that, and does not in the moment
-        before it has taken notice of a policy: there the time counts at which the Job was made.
+        before it has taken notice of a policy: there the time counts at which the Job was made. Those that a
+        policy has had, and that nobody has resumed since, are noted by the controller.
         """
         if job.submission is None:
             return False
-        if job.submission.policy:
+        held = job.submission.placed is not None and job.suspended
+        if job.submission.policy or held:
             return True
         since = self.came(policy)
         seen = job.submission.maker is not None and job.submission.maker.known

@@ -18,7 +18,7 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.defects import Defect
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.namespace_plan import defect_of
-from admitter.controllers.views import Json, ObjectView, WorkloadView, parse_object, timestamp
+from admitter.controllers.views import Json, ObjectView, WorkloadView, at, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
 from admitter.engine.cycle import Engine
@@ -200,7 +200,7 @@ class Queues:
         }
 
     def _placement_policy(self, view: ObjectView) -> Json:
-        since = self._catalog.placement.since(view) or timestamp(self._clock())
+        since = self._catalog.placement.since(view) or timestamp(at(view.changed))
         return {"conditions": self._active(view, self._catalog.placement.problem(view.name)), "since": since}
 
     def _managed_since(self, quota: Declared | None) -> dict[str, str]:

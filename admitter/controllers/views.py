@@ -24,6 +24,7 @@ from admitter.names import (
     GPU_MEMORY,
     INJECTED_ANNOTATION,
     JOB_LABEL,
+    PLACED_ANNOTATION,
     QUEUE_LABEL,
     WORKLOAD_LABEL,
 )
@@ -80,6 +81,7 @@ class ObjectView(Meta):
 
     Attributes:
         created: seconds since the epoch.
+        changed: when anything but its status was changed last, by whole seconds since the epoch.
         terminating: whether its deletion has begun.
         body: for kinds without spec (PriorityClass, RuntimeClass), the fields at the top.
     """
@@ -87,6 +89,7 @@ class ObjectView(Meta):
     labels: Mapping[str, str]
     generation: int
     created: float
+    changed: float
     terminating: bool
     spec: Json
     status: Json
@@ -96,11 +99,14 @@ class ObjectView(Meta):
 def parse_object(raw: Json) -> ObjectView:
     """A view of any object."""
     metadata = raw["metadata"]
+    created = seconds(metadata["creationTimestamp"])
+    changes = (m for m in metadata.get("managedFields") or () if not m.get("subresource") and m.get("time"))
     return ObjectView(
         *meta(metadata),
         labels=metadata.get("labels") or {},
         generation=metadata.get("generation", 0),
-        created=seconds(metadata["creationTimestamp"]),
+        created=created,
+        changed=max((seconds(m["time"]) for m in changes), default=created),
         terminating="deletionTimestamp" in metadata,
         spec=raw.get("spec") or {},
         status=raw.get("status") or {},
@@ -137,7 +143,7 @@ class JobView(Meta):
         created: seconds since the epoch.
         deleting: whether its deletion has begun.
         queue: the LocalQueue named by its label; None without one.
-        submission: what rules may find a queue by, if it names none.
+        submission: what rules may find a queue by, if it names none or they have found the one that it names.
         injected: the record of what the last admission put into its template, as JSON.
         told: the time at which it has been told that it will be evicted; empty if it has not.
         spec: `suspend`, `parallelism`, `completions` and the fields of the pod template that decide
@@ -245,6 +251,8 @@ def parse_job(raw: Json) -> JobView:
     """A view of a Job."""
     metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
     queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
+    annotations = metadata.get("annotations") or {}
+    by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     template = spec["template"]
     template_metadata = template.get("metadata") or {}
     return JobView(
@@ -252,9 +260,9 @@ def parse_job(raw: Json) -> JobView:
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
-        submission=placement.submission(raw) if queue is None else None,
-        injected=(metadata.get("annotations") or {}).get(INJECTED_ANNOTATION, ""),
-        told=(metadata.get("annotations") or {}).get(EVICTION_TIME_ANNOTATION, ""),
+        submission=placement.submission(raw) if by_rules else None,
+        injected=annotations.get(INJECTED_ANNOTATION, ""),
+        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
         spec={
             "suspend": spec.get("suspend", False),
             "parallelism": spec.get("parallelism", 1),

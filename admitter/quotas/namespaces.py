@@ -15,6 +15,7 @@ from admitter.engine.amounts import InvalidQuantityError, parse_quantity
 from admitter.engine.policy import Strategy
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
+    ELASTIC_QUOTA_QUEUE,
     NAMESPACE_QUOTA_ANNOTATIONS,
     PARENT_QUEUE_ANNOTATIONS,
     ROOT_COHORT,
@@ -24,6 +25,9 @@ Json = dict[str, Any]
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """Every namespace has its name as a label."""
+
+NO_QUEUE: Final = f"namespace {ELASTIC_QUOTA_QUEUE} can have no queue of its name: it means elastic quotas"
+"""Why one namespace has no queue: Jobs that name it would be those of an elastic quota."""
 
 MOST_RESOURCES: Final = 64
 """So many limits a ClusterQueue can have."""

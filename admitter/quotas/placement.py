@@ -16,6 +16,7 @@ from admitter.names import (
     ELASTIC_QUOTA_QUEUE,
     GROUPS_ANNOTATION,
     PARENT_QUEUE_ANNOTATIONS,
+    PLACED_ANNOTATION,
     PLACEMENT_ANNOTATION,
     ROOT_COHORT,
     USER_ANNOTATION,
@@ -57,7 +58,7 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a Job that names no queue says of itself.
+    """What a Job says of itself that names no queue, or one that a rule has found.
 
     Attributes:
         labels: its own.
@@ -65,6 +66,8 @@ class Submission:
         maker: who made it; None if nothing says so.
         complaint: why what it says of him can't be read; empty if it can.
         policy: the PlacementPolicy for which it was suspended when it was made; empty if for none.
+        placed: the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended;
+            None if no policy has had it.
     """
 
     labels: Texts = field(default_factory=dict)
@@ -72,6 +75,7 @@ class Submission:
     maker: Maker | None = None
     complaint: str = ""
     policy: str = ""
+    placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,9 @@ class Surroundings:
         selected_by: whether a ClusterQueue selects it; None: there is no such ClusterQueue.
         local_queues: its LocalQueues by name, and where they lead.
         has_cohort: whether there is a Cohort of a name.
+        is_kept: whether a name is kept for the queue of a namespace: there is a namespace of that name, and
+            nobody has written a ClusterQueue of it.
+        is_personal: whether a ClusterQueue was made for a user or a group.
     """
 
     namespace: str
@@ -91,6 +98,8 @@ class Surroundings:
     selected_by: Callable[[str], bool | None]
     local_queues: Texts
     has_cohort: Callable[[str], bool]
+    is_kept: Callable[[str], bool]
+    is_personal: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,7 @@ class Placed:
         cohorts: Cohorts to be made, name and parent, from above to below.
         spec: of the ClusterQueue to be made; None if it is there.
         of_namespace: whether the ClusterQueue is the namespace's own.
+        personal: whether it is to be made for a user or a group.
         leads: whether the LocalQueue is there.
     """
 
@@ -111,6 +121,7 @@ class Placed:
     cohorts: tuple[tuple[str, str], ...] = ()
     spec: Json | None = None
     of_namespace: bool = False
+    personal: bool = False
     leads: bool = True
 
 
@@ -131,7 +142,8 @@ def submission(manifest: Json) -> Submission:
     except ValueError as error:
         maker, complaint = None, str(error)
     policy = annotations.get(PLACEMENT_ANNOTATION, "")
-    return Submission(labels, template.get("labels") or {}, maker, complaint, policy)
+    placed = annotations.get(PLACED_ANNOTATION)
+    return Submission(labels, template.get("labels") or {}, maker, complaint, policy, placed)
 
 
 def place(rules: Sequence[PlacementRule], submitted: Submission, around: Surroundings) -> Placed:
@@ -156,8 +168,10 @@ def name_of(text: str) -> str:
     name that ends like a digest gets one too.
     """
     possible = len(text) <= LONGEST_NAME and _NAME.fullmatch(text) and text not in _RESERVED
-    if possible and not _DIGESTED.fullmatch(text):
-        return text
+    return text if possible and not _DIGESTED.fullmatch(text) else _with_digest(text)
+
+
+def _with_digest(text: str) -> str:
     plain = "-".join(re.findall(r"[a-z0-9]+(?:\.[a-z0-9]+)*", text.lower()))
     digest = sha256(text.encode()).hexdigest()[:_DIGITS]
     room = LONGEST_NAME - _DIGITS - 1
@@ -166,6 +180,8 @@ def name_of(text: str) -> str:
 
 def _by_rule(rule: PlacementRule, submitted: Submission, around: Surroundings) -> Placed:
     named = _named(rule, submitted, around)
+    if rule.from_ is RuleSource.LABEL and around.is_personal(named.name):
+        raise PlacementError(f"ClusterQueue {named.name} is of a user or a group: no label leads there")
     selected = around.selected_by(named.name)
     if selected is None:
         return _made(rule, named, around)
@@ -185,11 +201,19 @@ def _named(rule: PlacementRule, submitted: Submission, around: Surroundings) -> 
             assert rule.queue is not None, "the model sees to it"
             return _of_path(rule.queue, "the rule's queue")
         case RuleSource.NAMESPACE:
+            if around.namespace == ELASTIC_QUOTA_QUEUE:
+                raise PlacementError(namespaces.NO_QUEUE)
             return _Named(around.namespace)
         case RuleSource.USER:
-            return _Named(name_of(_made_by(submitted).user))
+            return _Named(_personal(_made_by(submitted).user, around))
         case RuleSource.GROUP:
-            return _Named(name_of(_group(_made_by(submitted))))
+            return _Named(_personal(_group(_made_by(submitted)), around))
+
+
+def _personal(text: str, around: Surroundings) -> str:
+    """The queue of a user or group, which is never one that a namespace may ask for."""
+    name = name_of(text)
+    return _with_digest(text) if around.is_kept(name) else name
 
 
 def _label(key: str, submitted: Submission) -> str:
@@ -225,6 +249,8 @@ def _made(rule: PlacementRule, named: _Named, around: Surroundings) -> Placed:
     """A ClusterQueue that the rule makes."""
     if not rule.create:
         raise PlacementError(f"there is no ClusterQueue {named.name}")
+    if rule.from_ is not RuleSource.NAMESPACE and around.is_kept(named.name):
+        raise PlacementError(f"the name {named.name} is kept for the ClusterQueue of namespace {named.name}")
     parent = _parent(rule, named, around)
     missing = tuple(_missing(parent, around))
     if missing and not rule.create_parent:
@@ -232,7 +258,8 @@ def _made(rule: PlacementRule, named: _Named, around: Surroundings) -> Placed:
     queue, leads = _local_queue(named.name, around)
     if rule.from_ is not RuleSource.NAMESPACE:
         spec: Json = {"namespaceSelector": {}, "cohort": parent}
-        return Placed(queue, named.name, missing, spec, leads=leads)
+        personal = rule.from_ in {RuleSource.USER, RuleSource.GROUP}
+        return Placed(queue, named.name, missing, spec, personal=personal, leads=leads)
     asked = around.annotations or {PARENT_QUEUE_ANNOTATIONS[0]: parent}
     try:
         own = namespaces.cluster_queue(around.namespace, asked, lambda _: True)

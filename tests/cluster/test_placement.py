@@ -246,6 +246,92 @@ def test_a_job_that_no_policy_places_any_more_is_its_users(placing: Placing) -> 
     placing.finished()
 
 
+def test_a_new_policy_has_the_jobs_that_the_old_one_had_not_placed(placing: Placing) -> None:
+    placing.policy({"from": "Queue", "queue": "nowhere"})
+    placing.person.makes(placing.plain())
+    placing.told("NotPlaced", "there is no ClusterQueue nowhere")
+    placing.team.kubectl("delete", "placementpolicy", placing.name)
+    placing.told("PlacementEnded", "resume it yourself, or give it a queue")
+    placing.team.apply(placing.manifest({"from": "Namespace", "create": True}))
+    placing.placed(placing.name)
+    placing.finished()
+
+
+def test_a_job_whose_queue_goes_is_placed_again(placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    quota = "admitter.dev/namespace.quota"
+    annotation = ("annotate", "namespace", placing.name)
+    placing.team.cluster.run_kubectl(*annotation, f'{quota}={{"cpu": "100m"}}')
+    eventually(lambda: placing.names("clusterqueues") == {placing.name}, what="queue of the namespace")
+    waits = placing.plain()
+    waits["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    placing.person.makes(waits)
+    placing.placed(placing.name)
+    eventually(lambda: placing.team.reason("work") != "", what="that it waits")
+    placing.team.cluster.run_kubectl(*annotation, f"{quota}-")
+    placing.finished()
+
+
+def test_a_job_whose_queue_goes_with_its_policy_is_placed_by_the_next(placing: Placing) -> None:
+    stopped = f"{placing.name}-made"
+    placing.policy({"from": "Queue", "queue": stopped, "create": True})
+    placing.person.makes(placing.plain("first"))
+    placing.finished("first")
+    placing.team.patch("clusterqueue", stopped, {"spec": {"stopPolicy": "Hold"}})
+    placing.person.makes(placing.plain())
+    placing.placed(stopped)
+    placing.person.makes(placing.plain("named", **{QUEUE: "nowhere"}))
+    placing.team.kubectl("delete", "placementpolicy", placing.name)
+    eventually(lambda: placing.team.reason("work") == "ClusterQueueNotFound", what="end of the queue")
+    placing.team.apply(placing.manifest({"from": "Namespace", "create": True}))
+    placing.placed(placing.name)
+    placing.finished()
+    assert placing.queue("named") == "nowhere", "what its user has chosen stays"
+
+
+def test_nobody_takes_the_queue_of_a_namespace(placing: Placing) -> None:
+    other, quota = f"{placing.name}-other", "admitter.dev/namespace.quota"
+    placing.policy({"from": "Label", "label": "wants", "create": True})
+    placing.person.makes(placing.plain("early", wants=other))
+    placing.placed(other, "early")
+    placing.team.cluster.run_kubectl("create", "namespace", other)
+    try:
+        placing.person.makes(placing.plain("late", wants=placing.name))
+        words = f"the name {placing.name} is kept for the ClusterQueue of namespace {placing.name}"
+        placing.told("NotPlaced", words, "late")
+        placing.team.cluster.run_kubectl("annotate", "namespace", other, f'{quota}={{"cpu": "4"}}')
+        eventually(
+            lambda: placing.team.read("clusterqueue", other)["spec"].get("limits") == {"cpu": "4"},
+            what="the quota of the namespace",
+        )
+        metadata = placing.team.read("clusterqueue", other)["metadata"]
+        assert [owner["kind"] for owner in metadata["ownerReferences"]] == ["Namespace"]
+    finally:
+        placing.team.cluster.run_kubectl("delete", "namespace", other, "--wait=false")
+
+
+def test_no_label_leads_to_the_queue_of_a_user(placing: Placing) -> None:
+    placing.policy({"from": "Label", "label": "wants"}, {"from": "User", "create": True})
+    placing.person.makes(placing.plain())
+    placing.placed(placing.person.name)
+    eve = Person(placing.team.cluster, placing.name, f"{placing.name}-eve").may(JOBS).submits_to()
+    eve.makes(placing.plain("hers", wants=placing.person.name))
+    placing.placed(eve.name, "hers")
+
+
+def test_a_restart_says_nothing_again(placing: Placing) -> None:
+    placing.policy({"from": "Queue", "queue": "nowhere"})
+    placing.person.makes(placing.plain())
+    placing.told("NotPlaced", "there is no ClusterQueue nowhere")
+    ready = placing.team.controller.log.count('"ready"')
+    placing.team.controller.kill()
+    eventually(lambda: placing.team.controller.log.count('"ready"') > ready, what="a new controller")
+    placing.person.makes(placing.plain("later"))
+    placing.told("NotPlaced", "there is no ClusterQueue nowhere", "later")
+    found = placing.team.read("events", "--field-selector=involvedObject.name=work")["items"]
+    assert [event["reason"] for event in found if event["reason"] == "NotPlaced"] == ["NotPlaced"]
+
+
 @pytest.mark.parametrize(
     ("rule", "words"),
     [

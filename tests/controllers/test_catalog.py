@@ -16,7 +16,7 @@ from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import Group
-from admitter.names import ANY_NODE, GENERATED_LABEL
+from admitter.names import ANY_NODE, GENERATED_BY_LABEL, GENERATED_LABEL
 from admitter.quotas.nodes import Node
 from tests.quotas.test_hierarchy import resources
 
@@ -203,8 +203,8 @@ def test_an_invalid_queue_counts_as_it_did(cluster: Cluster) -> None:
 
 def test_a_generated_queue_limits_only_what_it_lists(cluster: Cluster) -> None:
     spec = {"limits": {"cpu": 2}}
-    cluster.write("queue", "z", spec, **{GENERATED_LABEL: "z"})
-    cluster.write("queue", "by-hand", spec)
+    cluster.write("queue", "z", spec, **{GENERATED_LABEL: "z", GENERATED_BY_LABEL: "placement"})
+    cluster.write("queue", "by-hand", spec, **{GENERATED_LABEL: "by-hand"})
     cluster.refresh()
     assert [cluster.engine.tree.queues[name].lenient for name in ("z", "by-hand")] == [True, False]
     assert cluster.groups("z") == (Group(("cpu",), (ANY_NODE,)),)

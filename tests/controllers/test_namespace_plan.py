@@ -152,6 +152,42 @@ def test_a_queue_that_placement_made_is_taken_over_and_not_taken_away() -> None:
     assert {found[GENERATED_BY_LABEL] for _, found in server.objects().values()} == {"annotations"}
 
 
+SQUATTED = {GENERATED_LABEL: "", GENERATED_BY_LABEL: "placement"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ({QUOTA: '{"cpu": "4"}'}, {"cohort": "root", "limits": {"cpu": "4"}, "stopPolicy": "None"}),
+        ({QUOTA: "{"}, {"stopPolicy": "Hold"}),
+    ],
+    ids=["a quota", "a quota that can't be read"],
+)
+def test_a_queue_that_a_rule_has_made_for_any_namespace_is_no_obstacle(
+    annotations: dict[str, str], expected: dict[str, Any]
+) -> None:
+    server = Server()
+    spec = {"namespaceSelector": {}, "cohort": "root"}
+    server.put("clusterqueues", {"metadata": {"name": "finance", "labels": SQUATTED}, "spec": spec})
+    server.namespace("finance", annotations)
+    server.converge("finance")
+    made, labels = server.objects()[QUEUE]
+    assert {name: made[name] for name in expected} == expected
+    assert made["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "finance"}}
+    assert labels == {GENERATED_LABEL: "finance", GENERATED_BY_LABEL: "annotations"}
+    assert LOCAL in server.objects()
+
+
+def test_a_namespace_that_is_called_like_elastic_quotas_gets_no_queues() -> None:
+    server = Server()
+    server.namespace("elastic-quota", {QUOTA: '{"cpu": "4"}'})
+    words = "namespace elastic-quota can have no queue of its name: it means elastic quotas"
+    assert server.converge("elastic-quota").defect == (ActiveReason.QUEUE_NAME_TAKEN, words)
+    assert server.objects() == {}
+    server.namespace("elastic-quota")
+    assert server.converge("elastic-quota").defect is None
+
+
 QUOTAS = ('{"cpu": 1}', '{"memory": "1Gi", "cpu": "2"}', "{}", '{"cpu": "-1"}', "[]", None)
 PARENTS = ("production", "root.production", "research", "root", "No", None)
 NAMESPACES = st.sampled_from(("a", "b"))

@@ -1,6 +1,6 @@
 """Which PlacementPolicy governs a namespace, and which Jobs are its."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -112,6 +112,31 @@ def test_which_jobs_are_a_policys(created: float, annotations: dict[str, str], p
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}}, status=SINCE_100)
     assert cluster.places(created, **annotations) is placed
+
+
+@pytest.mark.parametrize(("suspend", "placed"), [(True, True), (False, False)], ids=["waits", "runs"])
+def test_a_job_whose_policy_has_ended_is_the_next_ones_unless_it_was_resumed(
+    suspend: bool, placed: bool
+) -> None:
+    cluster = Cluster()
+    cluster.namespace("a")
+    cluster.policy("p", {"namespaceSelector": {}}, created=100)
+    policy = cluster.policies.governing("a")
+    assert policy is not None
+    job = cluster.job(50, **{"placed-in": "", "user": "alice"})
+    job = replace(job, spec=job.spec | {"suspend": suspend})
+    assert cluster.policies.places(policy, job) is placed
+
+
+def test_a_policy_is_what_it_is_since_the_api_server_took_it_and_not_since_its_status_was_written() -> None:
+    fields = [
+        {"manager": "kubectl", "time": timestamp(at(100))},
+        {"manager": "editor", "time": timestamp(at(200))},
+        {"manager": "admitter", "subresource": "status", "time": timestamp(at(300))},
+    ]
+    metadata = {"name": "p", "uid": "p", "resourceVersion": "1", "creationTimestamp": timestamp(at(50))}
+    assert parse_object({"metadata": metadata}).changed == 50
+    assert parse_object({"metadata": metadata | {"managedFields": fields}}).changed == 200
 
 
 def test_a_new_policy_counts_from_its_creation_and_a_changed_one_once_its_time_is_written() -> None:

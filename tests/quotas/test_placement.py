@@ -35,11 +35,20 @@ class Cluster:
     cohorts: set[str] = field(default_factory=set)
     local: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+    namespace: str = "finance"
+    kept: set[str] = field(default_factory=set)
+    personal: set[str] = field(default_factory=set)
 
     def place(self, *rules: Json, **said: Any) -> Placed:
-        """Place a Job in the namespace `finance`."""
+        """Place a Job in the namespace, which is `finance` if nothing else is said."""
         around = Surroundings(
-            "finance", self.annotations, self.queues.get, self.local, self.cohorts.__contains__
+            self.namespace,
+            self.annotations,
+            self.queues.get,
+            self.local,
+            self.cohorts.__contains__,
+            self.kept.__contains__,
+            self.personal.__contains__,
         )
         return place([PlacementRule.model_validate(rule) for rule in rules], Submission(**said), around)
 
@@ -154,6 +163,24 @@ LACKING: dict[str, tuple[Cluster, Json, Json, str]] = {
         {"maker": ALICE},
         "namespace finance: annotation admitter.dev/parent-queue: 'No Cohort' can't be the name of a Cohort",
     ),
+    "a label that names another namespace": (
+        Cluster(kept={"sales"}),
+        from_label(create=True),
+        {"labels": {"queue": "root.sales"}},
+        "the name sales is kept for the ClusterQueue of namespace sales",
+    ),
+    "a label that names somebody's own queue": (
+        Cluster({"alice": True}, personal={"alice"}),
+        from_label(),
+        {"labels": {"queue": "alice"}},
+        "ClusterQueue alice is of a user or a group: no label leads there",
+    ),
+    "a namespace that is called like elastic quotas": (
+        Cluster({"elastic-quota": True}, namespace="elastic-quota"),
+        {"from": "Namespace", "create": True},
+        {},
+        "namespace elastic-quota can have no queue of its name: it means elastic quotas",
+    ),
     "a quota that can't be read": (
         Cluster(annotations={QUOTA: "much"}),
         {"from": "Namespace", "create": True},
@@ -219,6 +246,16 @@ def test_a_rules_own_parent_comes_before_the_path_and_the_annotation() -> None:
         cluster.place(from_label(create=True), **plain).spec,
     ]
     assert [spec and spec["cohort"] for spec in parents] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("source", ["User", "Group"])
+def test_users_and_groups_never_have_the_queue_that_a_namespace_may_ask_for(source: str) -> None:
+    cluster = Cluster({"finance": True}, kept={"finance"})
+    placed = cluster.place({"from": source, "create": True}, maker=Maker("finance", ("finance",)))
+    assert re.fullmatch(r"finance-[0-9a-f]{10}", placed.cluster_queue)
+    assert placed.personal
+    own = cluster.place({"from": "Namespace", "create": True})
+    assert (own.cluster_queue, own.personal) == ("finance", False)
 
 
 def test_the_local_queue_of_the_same_name_is_taken_first_and_then_the_first_by_name() -> None:

@@ -1,0 +1,58 @@
+"""Events that tell what is so: said once, also by a controller that starts again."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import cast
+
+from admitter.cluster.errors import ConflictError
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers.events import Events, Subject
+
+JOB = Subject("batch/v1", "Job", "finance", "report", "uid-1")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class Server:
+    """Keeps events by name, as an API server does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    async def create(self, path: str, body: Json) -> Json:
+        assert path == "/api/v1/namespaces/finance/events"
+        name = body["metadata"]["name"]
+        if name in self.kept:
+            raise ConflictError(409, "AlreadyExists", f"{name} exists")
+        self.kept[name] = body["message"]
+        return body
+
+    def hears(self, *messages: str, lasting: bool = True) -> list[str]:
+        """All that has been said once a controller has started and said these one after the other."""
+        asyncio.run(self._hear(messages, lasting=lasting))
+        return list(self.kept.values())
+
+    async def _hear(self, messages: tuple[str, ...], *, lasting: bool) -> None:
+        events = Events(cast("Transport", self), lambda: NOON)
+        for message in messages:
+            events.record(JOB, "NotPlaced", message, lasting=lasting)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(events.run(), 0.01)
+
+
+def test_what_lasts_is_not_said_again_after_a_restart() -> None:
+    server = Server()
+    assert server.hears("no queue") == ["no queue"]
+    assert server.hears("no queue") == ["no queue"]
+    assert server.hears("no rule") == ["no queue", "no rule"]
+
+
+def test_what_comes_true_again_is_said_again() -> None:
+    assert Server().hears("no queue", "no rule", "no queue") == ["no queue", "no rule", "no queue"]
+
+
+def test_what_happens_is_said_each_time() -> None:
+    server = Server()
+    assert server.hears("suspended", lasting=False) == ["suspended"]
+    server.kept = {f"old-{name}": text for name, text in server.kept.items()}
+    assert server.hears("suspended", lasting=False) == ["suspended", "suspended"]
