@@ -70,15 +70,42 @@ def test_a_job_that_somebody_else_has_queued_may_be_changed(installed: Cluster, 
     assert changed["metadata"]["labels"][QUEUE] == "gold"
 
 
-@pytest.mark.parametrize("label", [QUEUE, ALIAS])
-def test_a_cron_job_is_asked_about_when_it_is_written(bob: Person, label: str) -> None:
+def test_a_cron_job_is_asked_about_when_it_is_written(bob: Person) -> None:
     with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
-        bob.makes(cron_job(bob.namespace, **{label: "gold"}))
-    bob.makes(cron_job(bob.namespace, **{label: "iron"}))
+        bob.makes(cron_job(bob.namespace, **{QUEUE: "gold"}))
+    bob.makes(cron_job(bob.namespace, **{QUEUE: "iron"}))
     bob.patches("cronjob", "nightly", {"spec": {"schedule": "1 1 1 1 *"}})
-    change = {"spec": {"jobTemplate": {"metadata": {"labels": {label: "gold"}}}}}
+    change = {"spec": {"jobTemplate": {"metadata": {"labels": {QUEUE: "gold"}}}}}
     with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
         bob.patches("cronjob", "nightly", change)
+
+
+def test_a_cron_job_of_kueue_is_asked_about_only_where_the_queue_is_ours(
+    installed: Cluster, bob: Person
+) -> None:
+    kueues = cron_job(bob.namespace, **{ALIAS: "gold"})
+    assert QUEUE not in template_of(bob.makes(kueues))["labels"]
+    for queue in ("gold", "iron"):
+        installed.run_kubectl("create", "-f-", content=json.dumps(local_queue(bob.namespace, "any", queue)))
+
+    def refused() -> bool:
+        try:
+            bob.makes(cron_job(bob.namespace, "tried", **{ALIAS: "gold"}), "--dry-run=server")
+        except KubectlError as error:
+            return REFUSED.format(bob.namespace) in str(error)
+        return False
+
+    def names(queue: str) -> Json:
+        return {"spec": {"jobTemplate": {"metadata": {"labels": {ALIAS: queue}}}}}
+
+    eventually(refused, what="policy that knows the queue")
+    ours = template_of(bob.patches("cronjob", "nightly", names("iron")))
+    assert ours["labels"][QUEUE] == "iron"
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        bob.patches("cronjob", "nightly", names("gold"))
+    carol = Person(installed, bob.namespace, "carol").may(JOBS).submits_to("gold")
+    theirs = template_of(carol.patches("cronjob", "nightly", names("gold")))
+    assert theirs["labels"][QUEUE] == "gold"
 
 
 def test_who_changes_what_a_queued_cron_job_starts_is_asked_too(bob: Person) -> None:
