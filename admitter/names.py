@@ -68,6 +68,12 @@ CONTROLLER_NAME = "admitter-controller"
 SUSPEND_POLICY = "admitter-suspend-queued-jobs"
 """The MutatingAdmissionPolicy that keeps queued Jobs suspended until they are admitted."""
 
+MAKERS_POLICY = "admitter-job-makers"
+"""The MutatingAdmissionPolicy that says on Jobs and CronJobs who made them."""
+
+PLACEMENT_POLICY = "admitter-place-jobs"
+"""The MutatingAdmissionPolicy that suspends and marks the Jobs of a PlacementPolicy; also its binding."""
+
 MANAGE_ALL_JOBS_POLICY = "admitter-manage-all-jobs"
 """The MutatingAdmissionPolicy that queues Jobs without a queue where an elastic quota manages all."""
 

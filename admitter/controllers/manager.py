@@ -9,7 +9,6 @@ from random import Random
 
 import structlog
 
-from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.informer import Informer
 from admitter.cluster.store import Key, Listener, Store, V
 from admitter.cluster.transport import Transport
@@ -21,6 +20,7 @@ from admitter.controllers.eviction import Eviction
 from admitter.controllers.gate import Gate
 from admitter.controllers.generated import is_lenient
 from admitter.controllers.grace import GracePeriods
+from admitter.controllers.guards import say_what_is_missing
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_queues import NamespaceQueues
@@ -36,7 +36,7 @@ from admitter.controllers.world import World, workload_name
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
-from admitter.names import ELASTIC_QUOTA_QUEUE, SUSPEND_POLICY
+from admitter.names import ELASTIC_QUOTA_QUEUE
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +91,7 @@ class Manager:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
             for informer in self._informers:
                 await informer.synced.wait()
-            await self._say_what_guards()
+            await say_what_is_missing(self._transport)
             self._feed()
             gc.collect()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
@@ -269,6 +269,7 @@ class Manager:
     def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(_either(old, new).name))
+            self._placement.labels_changed(_either(old, new).name)
         if old is None or new is None or _placed_by(old) != _placed_by(new):
             self._placement.namespace_changed(_either(old, new).name)
         if (old is None) != (new is None) and self._catalog.elastic.composite:
@@ -296,19 +297,6 @@ class Manager:
             self._admissions.reconsider(key)
             self._jobs.queue.add(key)
         self._admissions.wake()
-
-    async def _say_what_guards(self) -> None:
-        """Say so if the API server has no policy that suspends queued Jobs at creation."""
-        path = f"/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies/{SUSPEND_POLICY}"
-        try:
-            await self._transport.get(path)
-        except NotFoundError:
-            log.warning(
-                "the API server has no policy that suspends queued Jobs at creation: the controller "
-                "alone guards, and suspends a moment later what was created running"
-            )
-        except ClusterError as error:
-            log.warning("can't tell whether the policies are installed", error=str(error))
 
 
 def _follow(store: Store[V], listener: Listener[V]) -> None:

@@ -19,8 +19,9 @@ from admitter.controllers.adoption import hold, release, settle
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.generated import Generator, store_of
+from admitter.controllers.guards import Guards
 from admitter.controllers.placement_plan import generated, surroundings
-from admitter.controllers.placement_policies import Policy
+from admitter.controllers.placement_policies import Claim, Policy
 from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, WorkloadView
 from admitter.controllers.world import World, workload_name
@@ -49,7 +50,11 @@ class Placement:
         self._policies = catalog.placement
         self._events = events
         self._transport = transport
+        self._clock = clock
+        self._started = clock().timestamp()
+        self._labelled: dict[str, float] = {}
         self._access = Access(transport, clock)
+        self._guards = Guards(transport, clock)
         self._generator = Generator(world, transport)
         self._said: dict[Key, tuple[str, str, str]] = {}
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
@@ -79,6 +84,12 @@ class Placement:
             for namespace, _ in self._world.local_queues_by_cluster_queue.get(name):
                 self.namespace_changed(namespace)
 
+    def labels_changed(self, namespace: str) -> None:
+        """A namespace has other labels, came or went: Jobs from before may have been no policy's."""
+        self._labelled.pop(namespace, None)
+        if self._world.namespaces.get(("", namespace)) is not None:
+            self._labelled[namespace] = self._clock().timestamp()
+
     def queues_changed(self) -> None:
         """ClusterQueues or Cohorts changed: whoever has been told that there is none for him tries again."""
         for key in self._said:
@@ -104,7 +115,7 @@ class Placement:
         policy = self._policies.governing(job.namespace)
         if policy is None:
             await self._release(job)
-        elif self._policies.places(policy, job):
+        elif await self._is_its(policy, job):
             await self._place(policy, job)
 
     def _seeks(self, job: JobView) -> bool:
@@ -118,6 +129,17 @@ class Placement:
             return False
         queue = self._world.local_queues.get((job.namespace, job.queue))
         return queue is None or self._world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
+
+    async def _is_its(self, policy: Policy, job: JobView) -> bool:
+        """Whether a policy is to place a Job; raises ClusterError if nobody can say now."""
+        labelled = self._labelled.get(job.namespace, self._started)
+        match self._policies.claim(policy, job, labelled):
+            case Claim.UNLESS_PASSED:
+                return not await self._guards.marked(job.created)
+            case Claim.UNLESS_KUEUES:
+                return not await self._guards.kueues(job.created)
+            case claim:
+                return claim is Claim.YES
 
     async def _release(self, job: JobView) -> None:
         assert job.submission is not None

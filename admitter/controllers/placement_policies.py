@@ -7,19 +7,29 @@ the simulator.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from enum import Enum, auto
 
 from admitter.api.base import problems
 from admitter.api.conditions import ActiveReason, ConditionType
 from admitter.api.placement_policy import PlacementPolicy, PlacementRule
 from admitter.controllers.defects import Defect, raw, sentence
+from admitter.controllers.guards import NOTICE_SECONDS
 from admitter.controllers.views import JobView, ObjectView, at, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.convert import definitions
 from admitter.engine.model import Requirement
+from admitter.names import QUEUE_ALIAS_LABEL
 
-NOTICE_SECONDS: Final = 60.0
-"""By then after a change of a policy the API server acts on it, and marks Jobs."""
+
+class Claim(Enum):
+    """Whether a Job that names no queue is a policy's to place."""
+
+    YES = auto()
+    NO = auto()
+    UNLESS_PASSED = auto()
+    """The API server let it pass without a mark, if it had the policy for that when the Job was made."""
+    UNLESS_KUEUES = auto()
+    """The Job names a queue of Kueue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +98,32 @@ class PlacementPolicies:
             return timestamp(at(view.created))
         return view.status.get("since") if active.get("observedGeneration") == view.generation else None
 
-    def places(self, policy: Policy, job: JobView) -> bool:
+    def claim(self, policy: Policy, job: JobView, labelled: float) -> Claim:
         """Whether a Job that names no queue is the policy's; those that were there before are not.
 
-        The API server marks those that are. It can't if it is too old for that, and does not in the moment
-        before it has taken notice of a policy: there the time counts at which the Job was made. Those that a
-        policy has had, and that nobody has resumed since, are noted by the controller.
+        The API server marks those that are, and without a mark it counts when the Job was made: in the moment
+        before the API server has taken notice of a policy it marks none, nor when it can't read policies.
+        Those that a policy has had, and that nobody has resumed since, are noted by the controller.
+
+        Args:
+            policy: governs the Job's namespace.
+            job: the Job.
+            labelled: since when its namespace has the labels that it has, or has been seen with them; in
+                seconds since the epoch.
         """
         if job.submission is None:
-            return False
+            return Claim.NO
         held = job.submission.placed is not None and job.suspended
         if job.submission.policy or held:
-            return True
+            return Claim.YES
         since = self.came(policy)
-        seen = job.submission.maker is not None and job.submission.maker.known
-        latest = since + NOTICE_SECONDS if seen else math.inf
-        return since <= job.created <= latest
+        if job.created < since:
+            return Claim.NO
+        if QUEUE_ALIAS_LABEL in job.submission.labels:
+            return Claim.UNLESS_KUEUES
+        unnoticed = job.created <= since + NOTICE_SECONDS
+        missed = job.created > max(since, labelled) + NOTICE_SECONDS
+        return Claim.YES if unnoticed or missed else Claim.UNLESS_PASSED
 
     def came(self, policy: Policy) -> float:
         """Since when it is what it is, in seconds since the epoch; infinite if that is yet to be written."""

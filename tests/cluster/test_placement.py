@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import pytest
@@ -16,6 +17,26 @@ from tests.cluster.waiting import eventually
 pytestmark = pytest.mark.cluster
 
 QUEUE, PLACEMENT = "admitter.dev/queue-name", "admitter.dev/placement"
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+KUEUE: Json = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "topologies.kueue.x-k8s.io"},
+    "spec": {
+        "group": "kueue.x-k8s.io",
+        "names": {"kind": "Topology", "plural": "topologies"},
+        "scope": "Cluster",
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+"""One of the definitions that come with Kueue."""
 
 
 @dataclass
@@ -401,3 +422,26 @@ def test_jobs_of_a_cron_job_are_placed_as_their_maker(installed: Cluster, placin
         return [j["metadata"].get("labels", {}).get(QUEUE) for j in jobs]
 
     eventually(lambda: placing.person.name in queues(), timeout=100, what="a placed Job of the CronJob")
+
+
+def test_jobs_of_kueue_are_left_to_it_as_long_as_it_is_there(installed: Cluster, placing: Placing) -> None:
+    placing.policy({"from": "Namespace", "create": True})
+    numbers = count(1)
+
+    def queue_of_another() -> str | None:
+        name = f"kueues-{next(numbers)}"
+        made = placing.person.makes(placing.plain(name, **{KUEUE_QUEUE: "main"}))
+        assert PLACEMENT not in made["metadata"]["annotations"]
+        assert made["spec"].get("suspend", False) is False
+        placing.finished(name)
+        return placing.queue(name)
+
+    assert queue_of_another() == placing.name, "nobody else holds it, so it does not get out by that label"
+    installed.run_kubectl("create", "-f-", content=json.dumps(KUEUE))
+    try:
+        eventually(lambda: queue_of_another() is None, what="a Job that is left to Kueue")
+        placing.person.makes(placing.plain())
+        placing.placed(placing.name)
+    finally:
+        installed.run_kubectl("delete", "crd", KUEUE["metadata"]["name"])
+    eventually(lambda: queue_of_another() == placing.name, what="a Job that Kueue does not hold any more")

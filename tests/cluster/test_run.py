@@ -15,7 +15,7 @@ from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.controller import Controller
-from tests.cluster.objects import job
+from tests.cluster.objects import ADMITTER, job
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
@@ -85,3 +85,30 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         controller.send_signal(signal.SIGTERM)
         assert controller.wait(timeout=20) == 0
         assert '"event": "stopped"' in (tmp_path / "log").read_text()
+
+
+def test_without_policies_nobody_says_himself_that_the_api_server_let_his_job_pass(
+    without_policies: ControlPlane, tmp_path: Path
+) -> None:
+    rules = {"namespaceSelector": {}, "rules": [{"from": "Namespace", "create": True}]}
+    policy = {"apiVersion": ADMITTER, "kind": "PlacementPolicy", "metadata": {"name": "all"}, "spec": rules}
+    said = {"boss": "[]", "root": '["system:masters"]'}
+    forged = [job("team", f"of-{user}", queue=None, suspend=False, seconds=None) for user in said]
+    for made, (user, groups) in zip(forged, said.items(), strict=True):
+        made["metadata"]["annotations"] = {"admitter.dev/user": user, "admitter.dev/groups": groups}
+    with running_controller(without_policies, tmp_path):
+        team = Team(without_policies, "team", Controller(tmp_path))
+        team.apply(policy)
+        eventually(lambda: team.read("placementpolicy", "all").get("status"), what="the policy to be seen")
+        long_ago = '{"status": {"since": "2020-01-01T00:00:00Z"}}'
+        team.kubectl(
+            "patch", "placementpolicy", "all", "--subresource=status", "--type=merge", f"-p={long_ago}"
+        )
+        team.apply(*forged)
+        eventually(lambda: team.events("of-boss").get("SubmitDenied"), what="a Job that is held")
+        eventually(lambda: team.read("job", "of-boss")["spec"]["suspend"], what="a Job that does not run")
+        eventually(lambda: team.workload("of-root"), what="a Job that is queued")
+        assert team.read("job", "of-root")["metadata"]["labels"]["admitter.dev/queue-name"] == "team"
+        log = (tmp_path / "log").read_text()
+        assert "what Jobs say of that themselves is believed" in log
+        assert "suspends Jobs until a rule has placed them" in log

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from admitter.names import CONTROLLER_USER
 from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job, local_queue
 from tests.cluster.people import JOBS, Person
@@ -69,15 +70,58 @@ def test_a_job_that_somebody_else_has_queued_may_be_changed(installed: Cluster, 
     assert changed["metadata"]["labels"][QUEUE] == "gold"
 
 
-@pytest.mark.parametrize("label", [QUEUE, ALIAS])
-def test_a_cron_job_is_asked_about_when_it_is_written(bob: Person, label: str) -> None:
+def test_a_cron_job_is_asked_about_when_it_is_written(bob: Person) -> None:
     with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
-        bob.makes(cron_job(bob.namespace, **{label: "gold"}))
-    bob.makes(cron_job(bob.namespace, **{label: "iron"}))
+        bob.makes(cron_job(bob.namespace, **{QUEUE: "gold"}))
+    bob.makes(cron_job(bob.namespace, **{QUEUE: "iron"}))
     bob.patches("cronjob", "nightly", {"spec": {"schedule": "1 1 1 1 *"}})
-    change = {"spec": {"jobTemplate": {"metadata": {"labels": {label: "gold"}}}}}
+    change = {"spec": {"jobTemplate": {"metadata": {"labels": {QUEUE: "gold"}}}}}
     with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
         bob.patches("cronjob", "nightly", change)
+
+
+def test_a_cron_job_of_kueue_is_asked_about_only_where_the_queue_is_ours(
+    installed: Cluster, bob: Person
+) -> None:
+    kueues = cron_job(bob.namespace, **{ALIAS: "gold"})
+    assert QUEUE not in template_of(bob.makes(kueues))["labels"]
+    for queue in ("gold", "iron"):
+        installed.run_kubectl("create", "-f-", content=json.dumps(local_queue(bob.namespace, "any", queue)))
+
+    def refused() -> bool:
+        try:
+            bob.makes(cron_job(bob.namespace, "tried", **{ALIAS: "gold"}), "--dry-run=server")
+        except KubectlError as error:
+            return REFUSED.format(bob.namespace) in str(error)
+        return False
+
+    def names(queue: str) -> Json:
+        return {"spec": {"jobTemplate": {"metadata": {"labels": {ALIAS: queue}}}}}
+
+    eventually(refused, what="policy that knows the queue")
+    ours = template_of(bob.patches("cronjob", "nightly", names("iron")))
+    assert ours["labels"][QUEUE] == "iron"
+    with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+        bob.patches("cronjob", "nightly", names("gold"))
+    carol = Person(installed, bob.namespace, "carol").may(JOBS).submits_to("gold")
+    theirs = template_of(carol.patches("cronjob", "nightly", names("gold")))
+    assert theirs["labels"][QUEUE] == "gold"
+
+
+def test_who_changes_what_a_queued_cron_job_starts_is_asked_too(bob: Person) -> None:
+    carol = Person(bob.cluster, bob.namespace, "carol").may(JOBS).submits_to("gold")
+    carol.makes(cron_job(bob.namespace, **{QUEUE: "gold"}))
+    inner = {"spec": {"parallelism": 7}}, {"metadata": {"labels": {"more": "yes"}}}
+    for change in inner:
+        with pytest.raises(KubectlError, match=REFUSED.format(bob.namespace)):
+            bob.patches("cronjob", "nightly", {"spec": {"jobTemplate": change, "suspend": False}})
+        carol.patches("cronjob", "nightly", {"spec": {"jobTemplate": change}})
+    stopped = bob.patches("cronjob", "nightly", {"spec": {"suspend": True}})
+    assert template_of(stopped)["annotations"][USER] == "carol"
+    freed = bob.patches(
+        "cronjob", "nightly", {"spec": {"jobTemplate": {"metadata": {"labels": {QUEUE: None}}}}}
+    )
+    assert template_of(freed)["annotations"][USER] == "bob"
 
 
 def test_jobs_of_a_cron_job_pass(installed: Cluster, bob: Person) -> None:
@@ -132,6 +176,19 @@ def test_whoever_made_a_job_is_on_it(bob: Person) -> None:
     assert json.loads(noted[GROUPS]) == ["data", 'odd"\\name', "system:authenticated"]
 
 
+def test_nobody_marks_his_own_job_for_placement(bob: Person) -> None:
+    forged = job(bob.namespace, "work", queue=None)
+    forged["metadata"]["annotations"] = {PLACEMENT: "mine", "mine": "too"}
+    noted = bob.makes(forged)["metadata"]["annotations"]
+    assert PLACEMENT not in noted
+    assert noted["mine"] == "too"
+    nightly = cron_job(bob.namespace)
+    template_of(nightly)["annotations"] = {PLACEMENT: "mine"}
+    assert PLACEMENT not in template_of(bob.makes(nightly))["annotations"]
+    change = {"spec": {"jobTemplate": {"metadata": {"annotations": {PLACEMENT: "mine"}}}}}
+    assert PLACEMENT not in template_of(bob.patches("cronjob", "nightly", change))["annotations"]
+
+
 def test_nobody_changes_afterwards_who_made_a_job(installed: Cluster, bob: Person) -> None:
     before = bob.makes(job(bob.namespace, "work", queue=None))["metadata"]["annotations"]
     for annotations in ({USER: "alice", PLACEMENT: "mine"}, {USER: None, GROUPS: None}, None):
@@ -158,6 +215,16 @@ def test_who_changes_what_a_cron_job_starts_answers_for_it(installed: Cluster, b
         "cronjob", "nightly", {"spec": {"jobTemplate": {"metadata": {"labels": {"a": "b"}}}}}
     )
     assert template_of(labelled)["annotations"][USER] == "alice"
+
+
+def test_who_changes_a_cron_job_that_nobody_has_stamped_answers_for_it(bob: Person) -> None:
+    unstamped = Person(bob.cluster, bob.namespace, CONTROLLER_USER).may(JOBS).makes(cron_job(bob.namespace))
+    assert "annotations" not in template_of(unstamped)
+    told = {"yunikorn.apache.org/user.info": '{"user": "root"}'}
+    changed = bob.patches(
+        "cronjob", "nightly", {"spec": {"jobTemplate": {"metadata": {"annotations": told}}}}
+    )
+    assert template_of(changed)["annotations"][USER] == "bob"
 
 
 def test_the_label_of_kueue_leads_to_the_queue_of_that_name(installed: Cluster, bob: Person) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from admitter.api.conditions import ActiveReason
 from admitter.controllers.namespace_views import parse_namespace
-from admitter.controllers.placement_policies import PlacementPolicies
+from admitter.controllers.placement_policies import Claim, PlacementPolicies
 from admitter.controllers.views import JobView, at, parse_job, parse_object, timestamp
 from admitter.controllers.world import World
 
@@ -46,15 +46,15 @@ class Cluster:
         found = self.policies.governing(namespace)
         return found.name if found is not None else None
 
-    def places(self, created: float, **annotations: str) -> bool:
+    def claim(self, job: JobView, labelled: float = 0) -> Claim:
         policy = self.policies.governing("a")
         assert policy is not None
-        return self.policies.places(policy, self.job(created, **annotations))
+        return self.policies.claim(policy, job, labelled)
 
-    def job(self, created: float, **annotations: str) -> JobView:
+    def job(self, created: float, labels: Json | None = None, **annotations: str) -> JobView:
         given = {f"admitter.dev/{name}": text for name, text in annotations.items()}
         template: Json = {"spec": {"containers": []}}
-        metadata = self._metadata("work", created, namespace="a", annotations=given)
+        metadata = self._metadata("work", created, namespace="a", annotations=given, labels=labels or {})
         return parse_job({"metadata": metadata, "spec": {"template": template}})
 
 
@@ -92,40 +92,60 @@ def test_an_invalid_policy_stays_what_it_was() -> None:
 
 
 SINCE_100 = {"conditions": [{"type": "Active", "observedGeneration": 1}], "since": timestamp(at(100))}
-STAMPED = {"user": "alice"}
+STAMPED = {"user": "alice", "groups": "[]"}
+LATE = 10**6
 
 
 @pytest.mark.parametrize(
-    ("created", "annotations", "placed"),
+    ("created", "annotations", "labelled", "claim"),
     [
-        pytest.param(50, {"placement": "p"}, True, id="marked, and older than the rules"),
-        pytest.param(99, {}, False, id="there before"),
-        pytest.param(99, STAMPED, False, id="there before, and its maker is known"),
-        pytest.param(100, STAMPED, True, id="made before the API server took notice"),
-        pytest.param(160, STAMPED, True, id="made before it must have taken notice"),
-        pytest.param(161, STAMPED, False, id="passed by the API server, as its namespace was not selected"),
-        pytest.param(9999, {}, True, id="made where the API server looks at none"),
+        pytest.param(50, {"placement": "p"}, 0, Claim.YES, id="marked, and older than the rules"),
+        pytest.param(99, {}, 0, Claim.NO, id="there before"),
+        pytest.param(100, {}, LATE, Claim.YES, id="made before the API server took notice"),
+        pytest.param(160, {}, LATE, Claim.YES, id="made before it must have taken notice"),
+        pytest.param(161, {}, LATE, Claim.UNLESS_PASSED, id="made before its namespace was labelled, or not"),
+        pytest.param(161, {}, 101, Claim.UNLESS_PASSED, id="made before it must have known of the label"),
+        pytest.param(162, {}, 101, Claim.YES, id="missed by an API server that could not read policies"),
     ],
 )
-def test_which_jobs_are_a_policys(created: float, annotations: dict[str, str], placed: bool) -> None:
+@pytest.mark.parametrize("stamp", [{}, STAMPED], ids=["nobody knows its maker", "it says who made it"])
+def test_which_jobs_are_a_policys_whatever_they_say_of_their_maker(
+    created: float, annotations: dict[str, str], labelled: float, claim: Claim, stamp: dict[str, str]
+) -> None:
     cluster = Cluster()
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}}, status=SINCE_100)
-    assert cluster.places(created, **annotations) is placed
+    assert cluster.claim(cluster.job(created, {}, **annotations, **stamp), labelled) is claim
 
 
-@pytest.mark.parametrize(("suspend", "placed"), [(True, True), (False, False)], ids=["waits", "runs"])
+@pytest.mark.parametrize(
+    ("created", "annotations", "claim"),
+    [
+        pytest.param(99, {}, Claim.NO, id="there before"),
+        pytest.param(LATE, {}, Claim.UNLESS_KUEUES, id="passed by the API server"),
+        pytest.param(LATE, {"placement": "p"}, Claim.YES, id="marked when it had a queue of ours too"),
+    ],
+)
+def test_a_job_with_a_queue_of_kueue_is_placed_only_if_kueue_does_not_have_it(
+    created: float, annotations: dict[str, str], claim: Claim
+) -> None:
+    cluster = Cluster()
+    cluster.namespace("a")
+    cluster.policy("p", {"namespaceSelector": {}}, status=SINCE_100)
+    labels = {"kueue.x-k8s.io/queue-name": "main"}
+    assert cluster.claim(cluster.job(created, labels, **annotations)) is claim
+
+
+@pytest.mark.parametrize(("suspend", "claim"), [(True, Claim.YES), (False, Claim.NO)], ids=["waits", "runs"])
 def test_a_job_whose_policy_has_ended_is_the_next_ones_unless_it_was_resumed(
-    suspend: bool, placed: bool
+    suspend: bool, claim: Claim
 ) -> None:
     cluster = Cluster()
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}}, created=100)
-    policy = cluster.policies.governing("a")
-    assert policy is not None
-    job = cluster.job(50, **{"placed-in": "", "user": "alice"})
+    job = cluster.job(50, {}, **{"placed-in": "", "user": "alice"})
     job = replace(job, spec=job.spec | {"suspend": suspend})
-    assert cluster.policies.places(policy, job) is placed
+    assert cluster.claim(job) is claim
 
 
 def test_a_policy_is_what_it_is_since_the_api_server_took_it_and_not_since_its_status_was_written() -> None:
@@ -143,21 +163,14 @@ def test_a_new_policy_counts_from_its_creation_and_a_changed_one_once_its_time_i
     cluster = Cluster()
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}}, created=70)
-    assert [cluster.places(time) for time in (69, 70)] == [False, True]
+    assert [cluster.claim(cluster.job(time)) for time in (69, 70)] == [Claim.NO, Claim.YES]
     cluster.policy("p", {"namespaceSelector": {}}, created=70, status=SINCE_100, generation=2)
-    assert cluster.places(200) is False
-    assert cluster.places(200, placement="p") is True
+    assert cluster.claim(cluster.job(200)) is Claim.NO
+    assert cluster.claim(cluster.job(200, placement="p")) is Claim.YES
 
 
 def test_a_job_with_a_queue_is_nobodys() -> None:
     cluster = Cluster()
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}})
-    policy = cluster.policies.governing("a")
-    assert policy is not None
-    template: Json = {"spec": {"containers": []}}
-    labels = {"admitter.dev/queue-name": "main"}
-    metadata = cluster._metadata("work", 10, namespace="a", labels=labels)
-    assert not cluster.policies.places(
-        policy, parse_job({"metadata": metadata, "spec": {"template": template}})
-    )
+    assert cluster.claim(cluster.job(10, {"admitter.dev/queue-name": "main"})) is Claim.NO
