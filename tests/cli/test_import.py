@@ -121,6 +121,7 @@ def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
     [
         (["kueue", "nowhere.yaml"], "", "nowhere.yaml: can't be read: No such file or directory"),
         (["kueue", "-"], "a: [", "standard input: is no YAML"),
+        (["kueue", "-"], "a: &a [*a]", "standard input: line 1: has an alias of itself"),
         (["kueue", "-", "-o", "/nowhere/x.yaml"], QUEUE, "/nowhere/x.yaml: can't be written"),
         (["kueue", "--from-cluster", "--kubeconfig", "/nowhere"], "", "there is no file /nowhere"),
         (["kueue"], "", "give files or folders"),
@@ -131,6 +132,7 @@ def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
     ids=[
         "no file",
         "no YAML",
+        "no end",
         "no place",
         "no cluster",
         "no input",
