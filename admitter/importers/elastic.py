@@ -31,7 +31,9 @@ class ElasticImporter:
         self._groups = groups
         self._governed = set(_governed(documents, groups))
         self._names = Names()
+        self._names.keep_all(documents, {kind: f"{kind}/" for kind in QUOTAS})
         self.jobs = JobImporter(self._names, groups, self._queue)
+        self.jobs.keep_names(documents)
 
     def quota(self, source: Source) -> None:
         """An elastic quota stays one."""

@@ -4,13 +4,14 @@ Admitter decides about Jobs alone. What another system holds back pod by pod bec
 which is admitted as a whole.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
 from admitter.importers.dispatch import Handler, belongs, copied, metadata
 from admitter.importers.naming import Names
+from admitter.importers.reading import Document
 from admitter.importers.translation import Json, Outcome, Source, Translation, below
 from admitter.names import QUEUE_LABEL
 
@@ -59,6 +60,11 @@ class JobImporter:
     foreign: tuple[str, ...]
     queue: Callable[[Source, str], str | None]
     change: Callable[[Source, Json], None] = _unchanged
+
+    def keep_names(self, documents: Iterable[Document]) -> None:
+        """Keep the names of objects with pods for the Jobs that they become."""
+        scopes = {kind: "Job/" for _, kind in self.handlers() if kind != "CronJob"}
+        self.names.keep_all(documents, scopes)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         """Who understands which kind."""

@@ -50,6 +50,15 @@ _JOB_MARKS: Final = {
     f"{GROUP}/prebuilt-workload-name": "a Workload is made of its Job, never the other way round",
 }
 
+_SCOPES: Final = {
+    "ResourceFlavor": "ResourceFlavor",
+    "ClusterQueue": "ClusterQueue",
+    "Cohort": "Cohort",
+    "LocalQueue": "LocalQueue/",
+    "Queue": "LocalQueue/",
+}
+"""Among which names those of a kind must differ."""
+
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
     """Make Admitter's manifests of those of Kueue."""
@@ -58,10 +67,12 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     for document in documents:
         if document.kind == "PriorityClass":  # these keep their names
             _ = names.of("PriorityClass", document.name, document.name.removeprefix("PriorityClass "))
+    names.keep_all(documents, _SCOPES)
     fair_sharing = kueue_configuration.enables_fair_sharing(documents)
     quota = QuotaImporter(into, names, fair_sharing=fair_sharing)
     queues = _QueueImporter(names)
     jobs = JobImporter(names, FOREIGN, queues.queue, queues.change)
+    jobs.keep_names(documents)
     handlers = {
         **jobs.handlers(),
         (GROUP, "ResourceFlavor"): queues.flavor,

@@ -228,7 +228,7 @@ def _quota(source: Source, at: str, resource: str) -> Json:
     borrowing = exact(source.value(f"{at}.borrowingLimit"))
     if borrowing is not None:
         try:
-            amount = to_amount(resource, quota["min"]) + to_amount(resource, borrowing)
+            amount = to_amount(resource, str(quota["min"])) + to_amount(resource, str(borrowing))
             quota["max"] = to_quantity(resource, amount)
         except InvalidQuantityError as error:
             source.refused(f"{at}.borrowingLimit", str(error))

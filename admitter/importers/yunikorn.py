@@ -19,7 +19,7 @@ from admitter.importers.unnamed import with_name
 from admitter.importers.yunikorn_access import roles
 from admitter.importers.yunikorn_placement import RuleReader, policy, selector
 from admitter.importers.yunikorn_queues import QueueReader, Tree
-from admitter.importers.yunikorn_workloads import WorkloadReader
+from admitter.importers.yunikorn_workloads import WorkloadReader, named
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
     NAMESPACE_QUOTA_ANNOTATIONS,
@@ -85,12 +85,16 @@ class _Importer:
         self._settled: set[str] = set()
         self._group = _policy_group(documents)
         self._workloads = WorkloadReader(self._names, into)
+        self._jobs = JobImporter(self._names, (DOMAIN,), self._workloads.queue)
+        self._jobs.keep_names(documents)
+        self._names.keep_all(documents, {"Namespace": "ClusterQueue"})  # rules make a queue of its name
+        for path in named(documents):
+            self._names.keep("ClusterQueue", path)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         """Who understands which kind."""
-        jobs = JobImporter(self._names, (DOMAIN,), self._workloads.queue)
         return {
-            **{kind: with_name(handler) for kind, handler in jobs.handlers().items()},
+            **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
             ("", "Namespace"): self._namespace,
             ("", ""): self._bare,

@@ -3,8 +3,10 @@
 import pytest
 
 from admitter.importers.naming import Names
+from admitter.importers.reading import Document
+from admitter.importers.systems import SystemName
 from admitter.importers.translation import Outcome, Source, Translation
-from tests.importers.importing import Json, outcomes, refusals
+from tests.importers.importing import Json, outcomes, refusals, translation
 
 
 def source(raw: Json) -> tuple[Source, Translation]:
@@ -157,6 +159,41 @@ def test_different_names_stay_different_and_the_same_stay_the_same() -> None:
     assert len(set(new)) == len(set(given))
     assert all(len(each) <= 63 for each in new)
     assert names.of("Other", "on-demand") == "on-demand"
+
+
+def test_a_name_that_is_kept_is_nobody_elses() -> None:
+    names = Names()
+    names.keep("Kind", "on-demand")
+    assert names.of("Kind", "on_demand").startswith("on-demand-")
+    assert names.of("Kind", "on-demand") == "on-demand"
+    assert names.of("Other", "on_demand") == "on-demand"
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "kind", "becomes"),
+    [
+        (SystemName.KUEUE, "kueue.x-k8s.io/v1beta1", "ResourceFlavor", "ResourceFlavor"),
+        (SystemName.KUEUE, "kueue.x-k8s.io/v1beta1", "ClusterQueue", "ClusterQueue"),
+        (SystemName.KUEUE, "kueue.x-k8s.io/v1beta1", "Cohort", "Cohort"),
+        (SystemName.NOS, "nos.nebuly.com/v1alpha1", "ElasticQuota", "ElasticQuota"),
+        (SystemName.SCHEDULER_PLUGINS, "scheduling.x-k8s.io/v1alpha1", "ElasticQuota", "ElasticQuota"),
+        (SystemName.VOLCANO, "scheduling.volcano.sh/v1beta1", "Queue", "ClusterQueue"),
+    ],
+)
+def test_who_has_to_be_renamed_does_not_become_who_comes_later(
+    system: SystemName, version: str, kind: str, becomes: str
+) -> None:
+    def named(name: str) -> Document:
+        raw = {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "a"}, "spec": {}}
+        return Document(f"{kind} {name}", raw)
+
+    into = translation(system, [named("on_demand"), named("on-demand")])
+    new = {f.object: f.words for f in into.findings if f.field == "metadata.name"}
+    assert new[f"{kind} on-demand"] == "on-demand"
+    assert new[f"{kind} on_demand"].startswith("renamed: on_demand becomes on-demand-")
+    made = [m["metadata"]["name"] for m in into.manifests if m["kind"] == becomes]
+    assert "on-demand" in made
+    assert "on-demand" not in made[:1]
 
 
 def test_names_are_the_same_in_every_run() -> None:

@@ -127,11 +127,20 @@ def test_the_root_follows_the_nodes_and_without_quota_nothing_names_a_flavor() -
     ("names", "expected"),
     [
         (["Big_One"], ["big-one"]),
-        (["a_b", "a-b"], ["a-b", "a-b-"]),
+        (["a_b", "a-b"], ["a-b-", "a-b"]),
+        (["a_b", "a b"], ["a-b", "a-b-"]),
+        (["Prod"], ["prod"]),
         (["root"], ["root"]),
         (["x" * 64], ["x" * 54 + "-"]),
     ],
-    ids=["capitals and underscores", "two that become one", "called like the root", "too long for a label"],
+    ids=[
+        "capitals and underscores",
+        "one that becomes another",
+        "two that become one",
+        "a capital",
+        "called like the root",
+        "too long for a label",
+    ],
 )
 def test_names_that_kubernetes_refuses_are_changed_and_each_queue_keeps_its_own(
     names: list[str], expected: list[str]
@@ -145,6 +154,46 @@ def test_names_that_kubernetes_refuses_are_changed_and_each_queue_keeps_its_own(
     assert all(name.startswith(start) for name, start in zip(new, expected, strict=True))
     changed = [f"{ROOT}.queues[{i}].name" for i, name in enumerate(names) if new[i] != name]
     assert all(account(into)[field] is APPROXIMATED for field in changed)
+
+
+TWO_ALIKE = """
+partitions:
+- queues:
+  - name: root
+    queues:
+    - {name: Prod_A, resources: {max: {vcore: 4}}}
+    - {name: prod-a, resources: {max: {vcore: 100}}}
+"""
+
+
+def test_a_good_name_stays_with_its_queue_though_another_comes_first() -> None:
+    pod = """
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: work, namespace: team, labels: {queue: root.prod-a}}
+    spec: {schedulerName: yunikorn, containers: [{name: main}]}
+    """
+    into = imported("yunikorn", TWO_ALIKE, pod)
+    most = {name: quotas(spec)["cpu"]["max"] for name, spec in specs(into, "ClusterQueue").items()}
+    (other,) = most.keys() - {"prod-a"}
+    assert most == {"prod-a": "100", other: "4"}
+    assert specs(into, "LocalQueue") == {"prod-a": {"clusterQueue": "prod-a"}}
+    said = words(into, f"{LEAF}.name")
+    assert said == f"renamed: ClusterQueue {other}; by rules that ask a label it is no longer found as Prod_A"
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        "{apiVersion: v1, kind: Namespace, metadata: {name: prod-a}}",
+        "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {queue: prod-a}}, spec: {containers: [{}]}}",
+    ],
+    ids=["a namespace that gets a queue of its name", "a pod that names a queue yet to be made"],
+)
+def test_a_queue_does_not_become_one_that_is_still_to_be_made(who: str) -> None:
+    into = imported("yunikorn", one_queue().replace("name: a", "name: Prod_A"), who)
+    (name,) = (name for name in specs(into, "ClusterQueue") if name != "prod-a")
+    assert name.startswith("prod-a-")
 
 
 def test_an_inner_queue_called_like_the_root_is_not_the_root() -> None:
