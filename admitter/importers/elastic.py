@@ -50,7 +50,7 @@ class ElasticImporter:
             source.translated("spec.namespaces", "the same")
         limits = {part: each for part, each in spec.items() if each}
         meta = metadata(source, name, self._groups, namespace)
-        source.into.add(own(kind, meta, limits), source.title)
+        source.add(own(kind, meta, limits))
 
     def _limits(self, source: Source, path: str) -> Json:
         limits = {}

@@ -125,7 +125,7 @@ class JobImporter:
                 source.translated(f"spec.{key}", "taken over as it is")
             meta = metadata(source, own["name"], self.foreign, own["namespace"])
             cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
-            source.into.add(cron, source.title)
+            source.add(cron)
 
     def pod(self, source: Source) -> None:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
@@ -192,7 +192,7 @@ class JobImporter:
             meta.setdefault("labels", {})[QUEUE_LABEL] = queue
             spec = {"suspend": True, **spec}
         job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
-        source.into.add(job, source.title)
+        source.add(job)
 
     def _disown(self, source: Source, template: str) -> None:
         """Account for labels and annotations of the other system on a pod template."""

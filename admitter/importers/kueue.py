@@ -116,7 +116,7 @@ class _QueueImporter:
             source.refused("spec.topologyName", _REFUSED["Topology"])
         if source.value("spec.resourceWeights"):
             source.refused("spec.resourceWeights", "each resource counts the same in a share")
-        source.into.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec), source.title)
+        source.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec))
 
     def local_queue(self, source: Source) -> None:
         """A LocalQueue stays one; it used to be called Queue."""
@@ -141,7 +141,7 @@ class _QueueImporter:
             if source.value(f"spec.{key}"):
                 source.refused(f"spec.{key}", words)
         manifest = own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
-        source.into.add(manifest, source.title)
+        source.add(manifest)
 
     def priority_class(self, source: Source) -> None:
         """A WorkloadPriorityClass becomes a PriorityClass whose pods evict nobody by themselves."""
@@ -168,7 +168,7 @@ class _QueueImporter:
         if source.text("description"):
             manifest["description"] = source.text("description")
             source.translated("description", "the same")
-        source.into.add(manifest, source.title)
+        source.add(manifest)
 
     def queue(self, source: Source, template: str) -> str | None:
         """The LocalQueue that a label names, or before v1alpha2 an annotation; on a template for its pods."""

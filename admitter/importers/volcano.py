@@ -239,7 +239,8 @@ class _Importer:
 def _weight(source: Source) -> None:
     """A ResourceQuota stays as it is; the weight in it gets our name."""
     hard, (ours, theirs) = source.mapping("spec.hard"), NAMESPACE_WEIGHT_RESOURCES
-    if theirs in hard:
+    weighs = theirs in hard
+    if weighs:
         weight, place = str(hard[theirs]).strip(), below("spec.hard", theirs)
         if weight.isdecimal() and int(weight):
             source.translated(place, ours)
@@ -248,4 +249,4 @@ def _weight(source: Source) -> None:
             weight = "1"
         del hard[theirs]
         hard[ours] = weight
-    copied(source)
+    copied(source, but="the weight" if weighs else "")

@@ -127,6 +127,42 @@ def test_a_manifest_that_would_be_refused_later_is_refused_with_its_field() -> N
     assert words.startswith("would become an invalid LocalQueue l: spec.clusterQueue: ")
 
 
+@pytest.mark.parametrize(
+    ("part", "marks", "says"),
+    [
+        ("annotations", {"x": 5}, "metadata.annotations.x: "),
+        ("labels", {"x": True}, "metadata.labels.x: "),
+        ("labels", {"x": "no good value"}, "metadata.labels.x: "),
+        ("annotations", {"no good key": "x"}, "metadata.annotations.no good key"),
+        ("labels", ["x"], "metadata.labels: "),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Cohort", "Namespace"])
+def test_labels_and_annotations_are_such_as_an_api_server_takes(
+    kind: str, part: str, marks: object, says: str
+) -> None:
+    into, manifest = Translation(), own(kind, "c")
+    manifest["metadata"][part] = marks
+    if kind == "Namespace":
+        manifest["apiVersion"] = "v1"
+    assert not into.add(manifest, "Cohort c")
+    (words,) = refusals(into).values()
+    assert words.startswith(f"would become an invalid {kind} c: {says}")
+
+
+def test_of_what_is_refused_as_a_whole_only_refusals_are_told() -> None:
+    thing, into = source({"a": 1, "b": 2, "c": 3})
+    other = Source({"a": 1}, thing.title, into)
+    other.translated("a", "the same")
+    thing.translated("a", "the same")
+    thing.refused("b", "wrong")
+    assert not thing.add(own("ClusterQueue", "Not_A_Name"))
+    thing.approximated("c", "nearly")
+    thing.close()
+    told = [(f.field, f.outcome) for f in into.findings]
+    assert told == [("a", Outcome.TRANSLATED), ("b", Outcome.REFUSED), ("", Outcome.REFUSED)]
+
+
 def test_of_two_manifests_of_one_name_the_first_counts() -> None:
     into = Translation()
     into.add(own("ClusterQueue", "q", cohort="a"), "ClusterQueue q")

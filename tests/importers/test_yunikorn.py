@@ -408,3 +408,64 @@ def test_the_same_objects_in_another_order_and_of_another_age_become_the_same() 
     there, back = (translation("yunikorn", each) for each in orders)
     for kind in ("Namespace", "ClusterQueue", "PlacementPolicy", "LocalQueue", "Job"):
         assert by_name(there, kind) == by_name(back, kind)
+
+
+def annotated(**annotations: str) -> str:
+    marks = {f"yunikorn.apache.org/{key.replace('_', '.')}": each for key, each in annotations.items()}
+    return yaml.safe_dump(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "finance", "annotations": marks}}
+    )
+
+
+AT_ANNOTATIONS = "metadata.annotations[yunikorn.apache.org/{}]".format
+BY_NAMESPACE = "placementrules: [{name: tag, value: namespace, create: true}]"
+BY_PARENT = BY_NAMESPACE.replace("true", "true, parent: {name: tag, value: namespace.parentqueue}")
+
+
+@pytest.mark.parametrize(
+    ("rules", "quota", "parent"),
+    [
+        ("", APPROXIMATED, APPROXIMATED),
+        ("placementrules: [{name: user, create: true}]", APPROXIMATED, APPROXIMATED),
+        (BY_NAMESPACE.replace(", create: true", ""), APPROXIMATED, APPROXIMATED),
+        (BY_NAMESPACE, TRANSLATED, APPROXIMATED),
+        (BY_PARENT, TRANSLATED, TRANSLATED),
+    ],
+    ids=["no rules", "by user", "not created", "by namespace", "by namespace, below the annotated one"],
+)
+def test_annotations_that_no_rule_asks_for_come_only_close(
+    rules: str, quota: Outcome, parent: Outcome
+) -> None:
+    text = annotated(namespace_quota='{"cpu": "4"}', parentqueue="root.a")
+    into = imported("yunikorn", one_queue("parent: true", partition=rules), text)
+    told = account(into)
+    assert told[AT_ANNOTATIONS("namespace.quota")] is quota
+    assert told[AT_ANNOTATIONS("parentqueue")] is parent
+    assert by_name(into, "Namespace")["finance"]["metadata"]["annotations"] == {
+        "admitter.dev/namespace.quota": '{"cpu":"4"}',
+        "admitter.dev/parent-queue": "a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("quota", "left", "says"),
+    [
+        ('{"cpu": "4", "pods": "10"}', {"cpu": "4"}, "pods is left out: Admitter counts what pods request"),
+        ('{"pods": "10"}', None, "pods is left out"),
+        ('{"cpu": "much"}', None, "cpu: 'much' is not a quantity"),
+        ('{"vcore": "4"}', None, "'vcore' is no resource that a pod can request"),
+    ],
+)
+def test_a_quota_of_a_namespace_is_what_admitter_can_count(quota: str, left: object, says: str) -> None:
+    into = imported("yunikorn", annotated(namespace_quota=quota))
+    field = AT_ANNOTATIONS("namespace.quota")
+    assert account(into)[field] is REFUSED
+    assert says in words(into, field)
+    made = by_name(into, "Namespace")["finance"]["metadata"].get("annotations", {})
+    assert (yaml.safe_load(made["admitter.dev/namespace.quota"]) if made else None) == left
+
+
+def test_a_parent_that_no_cohort_can_be_called_is_refused() -> None:
+    into = imported("yunikorn", annotated(parentqueue="root.Not Good"))
+    assert account(into)[AT_ANNOTATIONS("parentqueue")] is REFUSED
+    assert not by_name(into, "Namespace")["finance"]["metadata"].get("annotations")
