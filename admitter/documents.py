@@ -3,9 +3,15 @@
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
+
+_DEEPEST: Final = 100
+"""Levels that a document may have; objects of Kubernetes have about thirty."""
+
+_MOST_BY_ALIAS: Final = 1_000_000
+"""Values that aliases of a document may stand for together: a few lines could stand for more than fits."""
 
 
 class ManifestError(Exception):
@@ -13,12 +19,17 @@ class ManifestError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """As Kubernetes reads YAML: a timestamp is a text."""
+    """As Kubernetes reads YAML: a timestamp is a text, and there is nothing that JSON has not."""
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.yaml_constructors = {
+    tag: constructor
+    for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+    if str(tag).rpartition(":")[2] not in {"binary", "omap", "pairs", "set", "timestamp"}
 }
 
 
@@ -49,16 +60,73 @@ def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
     """The documents in a text, which is called `place` in messages.
 
     Raises:
-        ManifestError: it is no YAML.
+        ManifestError: it is no YAML, or means more than can be read.
     """
     try:
-        found = list(yaml.load_all(text, Loader=_Loader))
-    except yaml.YAMLError as error:
+        found = list(_loaded(text))
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # a value may be none of what its tag says
         raise ManifestError(f"{place}: is no YAML: {error}") from error
+    except _TooMuchError as error:
+        raise ManifestError(f"{place}: {error}") from error
     for number, document in enumerate(found, start=1):
         if document is not None:
             for each in flat(without_nulls(document)):
                 yield f"{place}: document {number}", each
+
+
+class _TooMuchError(Exception):
+    """A document that can't be written out; the words say why."""
+
+
+def _loaded(text: str) -> Iterator[object]:
+    """The documents in a text, of each of which it is known before that it has an end."""
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            assert node is not None, "it was checked"
+            known: dict[yaml.Node, tuple[int, int] | None] = {}
+            values, levels = _extent(node, known)
+            if levels > _DEEPEST:
+                raise _too_deep()
+            if values - len(known) > _MOST_BY_ALIAS:
+                raise _TooMuchError(f"its aliases stand for more than {_MOST_BY_ALIAS} values")
+            yield loader.construct_document(node)
+    except RecursionError as error:
+        raise _too_deep() from error
+    finally:
+        loader.dispose()
+
+
+def _too_deep() -> _TooMuchError:
+    return _TooMuchError(f"is nested more than {_DEEPEST} levels deep")
+
+
+def _extent(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -> tuple[int, int]:
+    """How many values a node is with its aliases written out, and how many levels.
+
+    Args:
+        node: where to begin.
+        known: what was found before; None of nodes that this one is part of.
+
+    Raises:
+        _TooMuchError: an alias is part of what it stands for.
+    """
+    if node in known:
+        extent = known[node]
+        if extent is None:
+            raise _TooMuchError(f"line {node.start_mark.line + 1}: has an alias of itself in it")
+        return extent
+    known[node] = None
+    parts = node.value if isinstance(node, yaml.CollectionNode) else []
+    if isinstance(node, yaml.MappingNode):
+        parts = [part for pair in parts for part in pair]
+    extents = [_extent(part, known) for part in parts]
+    known[node] = extent = (
+        1 + sum(values for values, _ in extents),
+        1 + max((levels for _, levels in extents), default=0),
+    )
+    return extent
 
 
 def flat(document: object) -> Iterator[object]:

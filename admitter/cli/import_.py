@@ -26,6 +26,8 @@ from admitter.importers.systems import SYSTEMS, SystemName
 from admitter.importers.translation import Finding, Json, Outcome, Translation
 
 _COLORS: Final = {Outcome.TRANSLATED: "green", Outcome.APPROXIMATED: "yellow", Outcome.REFUSED: "red"}
+_NUMBERED: Final = re.compile(r"[0-9]{2,}-[a-z]+\.yaml")
+"""What files in a folder are called: by their place in the order, and their kind."""
 
 
 class Report(StrEnum):
@@ -109,12 +111,25 @@ def _write(manifests: list[Json], output: Path | None) -> None:
             output / f"{number:02}-{kind.lower()}.yaml": list(each)
             for number, (kind, each) in enumerate(kinds, start=1)
         }
+        _refuse_leftovers(output, set(files))
     for path, each in files.items():
         try:
             with path.open("w") as file:
                 _dump(each, file)
         except OSError as error:
             raise ManifestError(f"{path}: can't be written: {error.strerror}") from error
+
+
+def _refuse_leftovers(folder: Path, files: set[Path]) -> None:
+    """What another import has left in a folder would be applied with what is written now.
+
+    Raises:
+        ManifestError: there are such files, which are not overwritten.
+    """
+    written = (path for path in folder.iterdir() if _NUMBERED.fullmatch(path.name))
+    if left := sorted(path.name for path in written if path not in files):
+        words = "from another import: remove them, or give another folder"
+        raise ManifestError(f"{folder}: has {', '.join(left)} {words}")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -161,8 +176,9 @@ def _table(findings: Iterable[Finding]) -> Table:
         ]
         same = [f for f in block if f.outcome is Outcome.TRANSLATED]
         whole = "; ".join(f.words for f in same if not f.field)
+        heads = dict.fromkeys(_head(f.field) for f in same if f.field)
         if same:
-            rows.append((Outcome.TRANSLATED, ", ".join(dict.fromkeys(_head(f.field) for f in same)), whole))
+            rows.append((Outcome.TRANSLATED, ", ".join(heads), whole))
         for number, (outcome, field, words) in enumerate(rows):
             color = _COLORS[outcome]
             shown = "" if number else escape(name)

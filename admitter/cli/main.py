@@ -1,8 +1,10 @@
 """The command `admitter`: one file a subcommand beside this one."""
 
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from admitter import __version__
 from admitter.cli import sandbox
@@ -17,8 +19,26 @@ from admitter.cluster.errors import ClusterError
 from admitter.documents import ManifestError
 from admitter.sandbox.errors import SandboxError
 
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with an option is said without the name of the exception behind it."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # whatever a command returns
+        """Run a command.
+
+        Raises:
+            BadParameter: it was typed wrong.
+        """
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
     name="admitter",
+    cls=_Commands,
     help="Decides when a Kubernetes Job may start: quota, flavors and queues for shared clusters.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

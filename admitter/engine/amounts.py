@@ -25,6 +25,11 @@ _GRAMMAR = re.compile(
 _SPLIT = re.compile(r"^([+-]?[0-9.]+)(.*)$")
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_ROUND = [
+    *((suffix, size) for suffix, size in _BINARY.items() if size >= 10**6),
+    *((suffix, 10**power) for suffix, power in _DECIMAL.items() if power >= 6),
+]
+"""Suffixes of what is written, and what they stand for: 1024 GPUs are not 1Ki GPUs, and 1000 not 1k."""
 
 
 class InvalidQuantityError(ValueError):
@@ -96,10 +101,12 @@ def rounded_up(resource: str, value: Fraction) -> int:
 
 
 def to_quantity(resource: str, amount: int) -> str:
-    """An amount as the shortest exact Kubernetes quantity, for status fields and messages."""
+    """An amount as the shortest exact Kubernetes quantity, for status fields and messages.
+
+    Round decimal amounts have decimal suffixes and round binary ones binary suffixes, as users write them; of
+    two that are as short the binary one counts. An amount has one text only.
+    """
     if resource == CPU:
         return f"{amount}m" if amount % 1000 else str(amount // 1000)
-    for suffix, size in reversed(_BINARY.items()):
-        if size >= _BINARY["Mi"] and amount and amount % size == 0:  # 1024 GPUs are not 1Ki GPUs
-            return f"{amount // size}{suffix}"
-    return str(amount)
+    written = [f"{amount // size}{suffix}" for suffix, size in _ROUND if amount and amount % size == 0]
+    return min([*written, str(amount)], key=len)

@@ -77,8 +77,13 @@ def _age(document: Document) -> tuple[bool, str]:
     return (False, created) if isinstance(created, str) else (True, "")
 
 
-def copied(source: Source) -> None:
-    """Take an object over as it is, without what an API server wrote into it."""
+def copied(source: Source, but: str = "") -> None:
+    """Take an object over as it is, without what an API server wrote into it.
+
+    Args:
+        source: the object.
+        but: what has been changed in it; empty if nothing was.
+    """
     manifest = deepcopy(source.raw)
     manifest.pop("status", None)
     namespace = source.value("metadata.namespace")
@@ -93,8 +98,8 @@ def copied(source: Source) -> None:
     }
     if "annotations" in manifest["metadata"]:
         manifest["metadata"]["annotations"] = _kept(source, "metadata.annotations", ())
-    source.translated("", "taken over as it is")
-    source.into.add(manifest, source.title)
+    source.translated("", f"taken over as it is, but for {but}" if but else "taken over as it is")
+    source.add(manifest)
 
 
 def metadata(source: Source, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:

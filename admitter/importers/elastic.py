@@ -31,7 +31,9 @@ class ElasticImporter:
         self._groups = groups
         self._governed = set(_governed(documents, groups))
         self._names = Names()
+        self._names.keep_all(documents, {kind: f"{kind}/" for kind in QUOTAS})
         self.jobs = JobImporter(self._names, groups, self._queue)
+        self.jobs.keep_names(documents)
 
     def quota(self, source: Source) -> None:
         """An elastic quota stays one."""
@@ -48,7 +50,7 @@ class ElasticImporter:
             source.translated("spec.namespaces", "the same")
         limits = {part: each for part, each in spec.items() if each}
         meta = metadata(source, name, self._groups, namespace)
-        source.into.add(own(kind, meta, limits), source.title)
+        source.add(own(kind, meta, limits))
 
     def _limits(self, source: Source, path: str) -> Json:
         limits = {}

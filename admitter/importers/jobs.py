@@ -4,13 +4,14 @@ Admitter decides about Jobs alone. What another system holds back pod by pod bec
 which is admitted as a whole.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Final
 
 from admitter.importers.dispatch import Handler, belongs, copied, metadata
 from admitter.importers.naming import Names
+from admitter.importers.reading import Document
 from admitter.importers.translation import Json, Outcome, Source, Translation, below
 from admitter.names import QUEUE_LABEL
 
@@ -59,6 +60,11 @@ class JobImporter:
     foreign: tuple[str, ...]
     queue: Callable[[Source, str], str | None]
     change: Callable[[Source, Json], None] = _unchanged
+
+    def keep_names(self, documents: Iterable[Document]) -> None:
+        """Keep the names of objects with pods for the Jobs that they become."""
+        scopes = {kind: "Job/" for _, kind in self.handlers() if kind != "CronJob"}
+        self.names.keep_all(documents, scopes)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         """Who understands which kind."""
@@ -119,7 +125,7 @@ class JobImporter:
                 source.translated(f"spec.{key}", "taken over as it is")
             meta = metadata(source, own["name"], self.foreign, own["namespace"])
             cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
-            source.into.add(cron, source.title)
+            source.add(cron)
 
     def pod(self, source: Source) -> None:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
@@ -186,7 +192,7 @@ class JobImporter:
             meta.setdefault("labels", {})[QUEUE_LABEL] = queue
             spec = {"suspend": True, **spec}
         job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
-        source.into.add(job, source.title)
+        source.add(job)
 
     def _disown(self, source: Source, template: str) -> None:
         """Account for labels and annotations of the other system on a pod template."""

@@ -50,6 +50,15 @@ _JOB_MARKS: Final = {
     f"{GROUP}/prebuilt-workload-name": "a Workload is made of its Job, never the other way round",
 }
 
+_SCOPES: Final = {
+    "ResourceFlavor": "ResourceFlavor",
+    "ClusterQueue": "ClusterQueue",
+    "Cohort": "Cohort",
+    "LocalQueue": "LocalQueue/",
+    "Queue": "LocalQueue/",
+}
+"""Among which names those of a kind must differ."""
+
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
     """Make Admitter's manifests of those of Kueue."""
@@ -58,10 +67,12 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     for document in documents:
         if document.kind == "PriorityClass":  # these keep their names
             _ = names.of("PriorityClass", document.name, document.name.removeprefix("PriorityClass "))
+    names.keep_all(documents, _SCOPES)
     fair_sharing = kueue_configuration.enables_fair_sharing(documents)
     quota = QuotaImporter(into, names, fair_sharing=fair_sharing)
     queues = _QueueImporter(names)
     jobs = JobImporter(names, FOREIGN, queues.queue, queues.change)
+    jobs.keep_names(documents)
     handlers = {
         **jobs.handlers(),
         (GROUP, "ResourceFlavor"): queues.flavor,
@@ -105,7 +116,7 @@ class _QueueImporter:
             source.refused("spec.topologyName", _REFUSED["Topology"])
         if source.value("spec.resourceWeights"):
             source.refused("spec.resourceWeights", "each resource counts the same in a share")
-        source.into.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec), source.title)
+        source.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec))
 
     def local_queue(self, source: Source) -> None:
         """A LocalQueue stays one; it used to be called Queue."""
@@ -130,7 +141,7 @@ class _QueueImporter:
             if source.value(f"spec.{key}"):
                 source.refused(f"spec.{key}", words)
         manifest = own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
-        source.into.add(manifest, source.title)
+        source.add(manifest)
 
     def priority_class(self, source: Source) -> None:
         """A WorkloadPriorityClass becomes a PriorityClass whose pods evict nobody by themselves."""
@@ -157,7 +168,7 @@ class _QueueImporter:
         if source.text("description"):
             manifest["description"] = source.text("description")
             source.translated("description", "the same")
-        source.into.add(manifest, source.title)
+        source.add(manifest)
 
     def queue(self, source: Source, template: str) -> str | None:
         """The LocalQueue that a label names, or before v1alpha2 an annotation; on a template for its pods."""

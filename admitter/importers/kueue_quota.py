@@ -88,7 +88,7 @@ class QuotaImporter:
                 source.ignored(f"spec.{key}")
         _admission_scope(source)
         manifest = own("ClusterQueue", metadata(source, name, FOREIGN), spec)
-        if source.into.add(manifest, source.title) and cohort:
+        if source.add(manifest) and cohort:
             self._cohorts.setdefault(cohort, _only_named(cohort))
             for part, amount in nominal.items():
                 self._queues[cohort][part] = self._queues[cohort].get(part, 0) + amount
@@ -122,7 +122,8 @@ class QuotaImporter:
             if self._fair_sharing and not tree.parent:
                 tree.manifest["spec"].setdefault("fairSharing", {})["enabled"] = True
             if tree.source is not None or tree.manifest["spec"]:  # one that is only named works without
-                self._into.add(tree.manifest, f"Cohort {name}" if tree.source is None else tree.source.title)
+                source = tree.source or Source({}, f"Cohort {name}", self._into)
+                source.add(tree.manifest)
 
     def _named(self, source: Source, keys: Iterable[str]) -> str:
         """The cohort that one of some fields names, by its new name."""
@@ -228,7 +229,7 @@ def _quota(source: Source, at: str, resource: str) -> Json:
     borrowing = exact(source.value(f"{at}.borrowingLimit"))
     if borrowing is not None:
         try:
-            amount = to_amount(resource, quota["min"]) + to_amount(resource, borrowing)
+            amount = to_amount(resource, str(quota["min"])) + to_amount(resource, str(borrowing))
             quota["max"] = to_quantity(resource, amount)
         except InvalidQuantityError as error:
             source.refused(f"{at}.borrowingLimit", str(error))

@@ -1,11 +1,13 @@
 """Names that Kubernetes and Admitter take, for those that other systems allow."""
 
 import re
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final
 
 from admitter.api.base import LONGEST_NAME
-from admitter.importers.translation import Source
+from admitter.importers.reading import Document
+from admitter.importers.translation import Source, Translation
 
 _HASH: Final = 8
 _GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -14,12 +16,32 @@ _GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 class Names:
     """New names for old ones: the same for the same, and for each its own.
 
-    A good name stays as it is, unless another object has become it before.
+    A good name stays as it is, unless another object has become it before. Who has to be renamed does not
+    become what is kept for others, so that it does not matter who comes first.
     """
 
     def __init__(self) -> None:
+        self._kept: set[tuple[str, str]] = set()
         self._new: dict[tuple[str, str], str] = {}
         self._used: dict[tuple[str, str], str] = {}
+
+    def keep(self, scope: str, name: str) -> None:
+        """Keep a name for whom it is of: nobody else is renamed to it."""
+        self._kept.add((scope, name))
+
+    def keep_all(self, documents: Iterable[Document], scopes: Mapping[str, str]) -> None:
+        """Keep the names of objects for them.
+
+        Args:
+            documents: objects, of which those of other kinds do not count.
+            scopes: by kind, the scope of its names; the namespace is added to what ends in a slash.
+        """
+        for document in documents:
+            source, scope = Source(document.raw, document.name, Translation()), scopes.get(document.kind, "")
+            if scope.endswith("/"):
+                scope += source.text("metadata.namespace")
+            if scope:
+                self.keep(scope, source.text("metadata.name"))
 
     def of(self, scope: str, old: str, wish: str | None = None) -> str:
         """The name for an old one.
@@ -30,8 +52,9 @@ class Names:
             wish: what it would be called if it could; by default the old name.
         """
         if (scope, old) not in self._new:
-            new = valid(old if wish is None else wish)
-            if (scope, new) in self._used:
+            wish = old if wish is None else wish
+            new = valid(wish)
+            if (scope, new) in self._used or (new != wish and (scope, new) in self._kept):
                 new = _marked(new, old)
             self._new[scope, old] = new
             self._used[scope, new] = old

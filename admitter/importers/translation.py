@@ -1,12 +1,14 @@
 """What comes of translating another system's manifests: ours, and an account of every field of theirs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeVar
 
-from admitter.api.base import problems
+from pydantic import BaseModel, ValidationError
+
+from admitter.api.base import LabelKey, LabelValue, problems, problems_of
 from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
 from admitter.documents import title
@@ -73,17 +75,29 @@ class Translation:
     """Manifests made so far, and what became of every field that was read."""
 
     manifests: list[Json] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    _findings: list[Finding] = field(default_factory=list)
+    _withdrawn: set[int] = field(default_factory=set)
     _made: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What became of every field, in the order in which it was found."""
+        return [finding for finding in self._findings if id(finding) not in self._withdrawn]
 
     @property
     def worst(self) -> Outcome:
         """The worst that happened to a field."""
         return max((f.outcome for f in self.findings), key=lambda o: o.severity, default=Outcome.TRANSLATED)
 
-    def find(self, name: str, path: str, outcome: Outcome, words: str) -> None:
+    def find(self, name: str, path: str, outcome: Outcome, words: str) -> Finding:
         """Note what became of a field of an object."""
-        self.findings.append(Finding(name, path, outcome, words))
+        finding = Finding(name, path, outcome, words)
+        self._findings.append(finding)
+        return finding
+
+    def withdraw(self, findings: Iterable[Finding]) -> None:
+        """Take back what was found: nothing came of it after all."""
+        self._withdrawn |= {id(finding) for finding in findings}
 
     def add(self, manifest: Json, origin: str) -> bool:
         """Take in a manifest that is complete; one that Admitter would not take is refused instead.
@@ -112,8 +126,23 @@ class Translation:
         return sorted(self.manifests, key=lambda m: ranks.get(m["kind"], ranks[""]))
 
 
+class _Marks(BaseModel):
+    labels: dict[LabelKey, LabelValue] = {}
+    annotations: dict[LabelKey, str] = {}
+
+
+class _Marked(BaseModel):
+    """What an API server takes as the metadata of any object."""
+
+    metadata: _Marks
+
+
 def _problem(manifest: Json) -> str | None:
     """Why nobody would take a manifest; None if it is good."""
+    try:
+        _Marked.model_validate(manifest)
+    except ValidationError as error:
+        return "; ".join(map(str, problems_of(error)))
     if manifest["apiVersion"] == API_VERSION:
         return "; ".join(map(str, problems(OWN[manifest["kind"]], manifest))) or None
     return shape_problem(manifest)
@@ -145,6 +174,8 @@ class Source:
         self.title = name
         self.into = into
         self._taken: set[tuple[str, ...]] = set()
+        self._good: list[Finding] = []
+        self._refused = False
 
     def value(self, path: str) -> Any:  # noqa: ANN401  # whatever the manifest has there
         """What is at a path; None if nothing is."""
@@ -180,9 +211,22 @@ class Source:
         return [place for place in places if self.mapping(place)]
 
     def find(self, path: str, outcome: Outcome, words: str) -> None:
-        """Account for a field, and all below it."""
+        """Account for a field, and all below it. Of what is refused as a whole only refusals are told."""
         self._taken.add(_parts(path))
-        self.into.find(self.title, path, outcome, words)
+        if outcome is Outcome.REFUSED:
+            self.into.find(self.title, path, outcome, words)
+        elif not self._refused:
+            self._good.append(self.into.find(self.title, path, outcome, words))
+        if outcome is Outcome.REFUSED and not path:
+            self._refuse_all()
+
+    def add(self, manifest: Json) -> bool:
+        """Take in what becomes of the object; if it is refused, nothing comes of its fields either."""
+        added = self.into.add(manifest, self.title)
+        if not added:
+            self._taken.add(())
+            self._refuse_all()
+        return added
 
     def translated(self, path: str, words: str) -> None:
         """A field, and all below it, means the same here; the words say into what."""
@@ -210,6 +254,10 @@ class Source:
         for path in _leaves(self.raw):
             if not self.known(path):
                 self.refused(path, "not known to the importer")
+
+    def _refuse_all(self) -> None:
+        self.into.withdraw(self._good)
+        self._good, self._refused = [], True
 
     def _typed(self, path: str, default: T, words: str) -> T:
         found = self.value(path)

@@ -55,7 +55,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         documents: the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods.
         into: what is being made.
     """
-    importer = _Importer(into)
+    importer = _Importer(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
     importer.finish()
@@ -78,20 +78,22 @@ class _Queue:
 class _Importer:
     """One run."""
 
-    def __init__(self, into: Translation) -> None:
+    def __init__(self, documents: Sequence[Document], into: Translation) -> None:
         self._into = into
         self._names = Names()
+        self._names.keep_all(documents, {"Queue": "ClusterQueue"})
         self._names.of("Cohort", f"/{COHORT}", COHORT)
         self._configuration = Configuration()
         self._queues: dict[str, _Queue] = {}
         self._finder = QueueFinder(self._names, into)
+        self._jobs = JobImporter(self._names, DOMAINS, self._finder.queue)
+        self._jobs.keep_names(documents)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         """Who understands which kind."""
-        plain = JobImporter(self._names, DOMAINS, self._finder.queue)
         own = VolcanoJobImporter(self._names, self._finder)
         return {
-            **{kind: with_name(handler) for kind, handler in plain.handlers().items()},
+            **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
             ("", "ResourceQuota"): with_name(_weight),
             (GROUP, "Queue"): self._queue,
@@ -237,7 +239,8 @@ class _Importer:
 def _weight(source: Source) -> None:
     """A ResourceQuota stays as it is; the weight in it gets our name."""
     hard, (ours, theirs) = source.mapping("spec.hard"), NAMESPACE_WEIGHT_RESOURCES
-    if theirs in hard:
+    weighs = theirs in hard
+    if weighs:
         weight, place = str(hard[theirs]).strip(), below("spec.hard", theirs)
         if weight.isdecimal() and int(weight):
             source.translated(place, ours)
@@ -246,4 +249,4 @@ def _weight(source: Source) -> None:
             weight = "1"
         del hard[theirs]
         hard[ours] = weight
-    copied(source)
+    copied(source, but="the weight" if weighs else "")

@@ -7,11 +7,11 @@ from typing import Final
 
 import orjson
 
-from admitter.api.base import is_resource
 from admitter.documents import ManifestError, parsed
 from admitter.importers.dispatch import Handler, copied, dispatch
 from admitter.importers.jobs import JobImporter
 from admitter.importers.naming import Names
+from admitter.importers.quantities import UNCOUNTED
 from admitter.importers.queue_tree import manifests
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Json, Source, Translation, below
@@ -19,13 +19,14 @@ from admitter.importers.unnamed import with_name
 from admitter.importers.yunikorn_access import roles
 from admitter.importers.yunikorn_placement import RuleReader, policy, selector
 from admitter.importers.yunikorn_queues import QueueReader, Tree
-from admitter.importers.yunikorn_workloads import WorkloadReader
+from admitter.importers.yunikorn_workloads import WorkloadReader, named
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
     NAMESPACE_QUOTA_ANNOTATIONS,
     PARENT_QUEUE_ANNOTATIONS,
     ROOT_COHORT,
 )
+from admitter.quotas import namespaces
 
 DOMAIN: Final = "yunikorn.apache.org"
 
@@ -79,18 +80,24 @@ class _Importer:
         self._rules: list[Json] = []
         self._origin = ""
         self._homes: list[tuple[str, str]] = []
+        self._rules_ask_namespace = True  # as far as is known
+        self._rules_ask_parent = True
         self._only: list[str] = []
         self._never: list[str] = ["kube-system"]
         self._requested: set[str] = set()
         self._settled: set[str] = set()
         self._group = _policy_group(documents)
         self._workloads = WorkloadReader(self._names, into)
+        self._jobs = JobImporter(self._names, (DOMAIN,), self._workloads.queue)
+        self._jobs.keep_names(documents)
+        self._names.keep_all(documents, {"Namespace": "ClusterQueue"})  # rules make a queue of its name
+        for path in named(documents):
+            self._names.keep("ClusterQueue", path)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
         """Who understands which kind."""
-        jobs = JobImporter(self._names, (DOMAIN,), self._workloads.queue)
         return {
-            **{kind: with_name(handler) for kind, handler in jobs.handlers().items()},
+            **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
             ("", "Namespace"): self._namespace,
             ("", ""): self._bare,
@@ -192,6 +199,7 @@ class _Importer:
         self._tree = QueueReader(source, self._names, preempts=preempts is not False).read(f"{place}.queues")
         reader = RuleReader(source, self._tree, self._names)
         self._rules = reader.read(f"{place}.placementrules")
+        self._rules_ask_namespace, self._rules_ask_parent = reader.makes_by_namespace, reader.asks_parent
         self._workloads.know(self._tree, by_label=reader.by_label, creates=reader.creates_by_label)
         if source.value(f"{place}.name") is not None:
             words = "no placementrules: a label names the queue" if reader.by_default else "the whole cluster"
@@ -203,16 +211,7 @@ class _Importer:
     def _namespace(self, source: Source) -> None:
         """A Namespace stays, and what says something about its queue gets our names."""
         name, annotations = source.text("metadata.name"), source.mapping("metadata.annotations")
-        renamed = self._quota(source, annotations)
-        theirs = PARENT_QUEUE_ANNOTATIONS[1]
-        if isinstance(annotations.get(theirs), str):
-            path = annotations[theirs].lower().removeprefix(f"{ROOT_COHORT}.")
-            self._homes.append((name, path))
-            known = self._tree.places.get(path) if self._tree is not None else None
-            renamed[PARENT_QUEUE_ANNOTATIONS[0]] = (
-                known.node.name if known is not None else annotations[theirs]
-            )
-            source.translated(below("metadata.annotations", theirs), PARENT_QUEUE_ANNOTATIONS[0])
+        renamed = self._quota(source, annotations) | self._parent(source, name, annotations)
         if _ENABLED in annotations:
             source.translated(
                 below("metadata.annotations", _ENABLED), "namespaceSelector of the PlacementPolicy"
@@ -221,8 +220,35 @@ class _Importer:
                 self._never.append(name)
         for key in [key for key in annotations if source.known(below("metadata.annotations", key))]:
             del annotations[key]
+        changed = any(source.known(below("metadata.annotations", key)) for key in _SPEAKING)
         annotations |= {key: each for key, each in renamed.items() if key not in annotations}
-        copied(source)
+        copied(source, but="its annotations" if changed else "")
+
+    def _parent(self, source: Source, name: str, annotations: Json) -> Json:
+        """The annotation with the queue above the namespace's own."""
+        ours, theirs = PARENT_QUEUE_ANNOTATIONS
+        if not isinstance(annotations.get(theirs), str):
+            return {}
+        path = annotations[theirs].lower().removeprefix(f"{ROOT_COHORT}.")
+        known = self._tree.places.get(path) if self._tree is not None else None
+        renamed = {ours: known.node.name if known is not None else annotations[theirs]}
+        place = below("metadata.annotations", theirs)
+        if why := _unusable(renamed):
+            source.refused(place, why)
+            return {}
+        self._homes.append((name, path))
+        self._rename(source, theirs, ours, asked=self._rules_ask_parent)
+        return renamed
+
+    @staticmethod
+    def _rename(source: Source, theirs: str, ours: str, *, asked: bool) -> None:
+        """Account for an annotation that gets our name; without a rule that asks for it, it says nothing."""
+        place = below("metadata.annotations", theirs)
+        if asked:
+            source.translated(place, ours)
+        else:
+            words = f"{ours}: it counts here, though no placement rule of YuniKorn's asks for it"
+            source.approximated(place, words)
 
     def _quota(self, source: Source, annotations: Json) -> Json:
         """The annotation with the namespace's quota; what YuniKorn can't read it passes over too."""
@@ -235,13 +261,22 @@ class _Importer:
                 return {}
             for key in old:
                 source.translated(below("metadata.annotations", key), f"{theirs} is there, which counts")
-            source.translated(below("metadata.annotations", theirs), ours)
+            said = [theirs]
         else:
             quota = {resource: annotations[key] for key, resource in old.items()}
-            for key in old:
-                source.translated(below("metadata.annotations", key), ours)
-        self._requested |= {name for name in quota if is_resource(name)}
-        return {ours: orjson.dumps(quota).decode()} if quota else {}
+            said = list(old)
+        pods = quota.pop("pods", None)
+        renamed = {ours: orjson.dumps(quota).decode()} if quota else {}
+        why = _unusable(renamed) or (pods and f"pods is left out: {UNCOUNTED['pods']}")
+        for key in said:
+            if why:
+                source.refused(below("metadata.annotations", key), why)
+            else:
+                self._rename(source, key, ours, asked=self._rules_ask_namespace)
+        if _unusable(renamed):
+            return {}
+        self._requested |= set(quota)
+        return renamed
 
 
 def _policy_group(documents: Sequence[Document]) -> str:
@@ -253,6 +288,15 @@ def _policy_group(documents: Sequence[Document]) -> str:
     return "queues"
 
 
+def _unusable(annotations: Json) -> str:
+    """Why Admitter could not follow annotations of a namespace; empty if it could."""
+    try:
+        namespaces.cluster_queue("any", annotations, lambda _: True)
+    except namespaces.AnnotationError as error:
+        return str(error)
+    return ""
+
+
 def _json(text: object) -> dict[str, str] | None:
     """Quantities by resource in JSON; None if it is something else."""
     try:
@@ -261,6 +305,14 @@ def _json(text: object) -> dict[str, str] | None:
         return None
     return {name: str(each) for name, each in found.items()} if isinstance(found, dict) else None
 
+
+_SPEAKING: Final = (
+    NAMESPACE_QUOTA_ANNOTATIONS[1],
+    *DEPRECATED_QUOTA_ANNOTATIONS,
+    PARENT_QUEUE_ANNOTATIONS[1],
+    _ENABLED,
+)
+"""Annotations of namespaces that YuniKorn reads."""
 
 _PARTITION: Final = {
     "limits": "quota is a queue's: give users or groups who need a limit of their own a queue each",

@@ -43,6 +43,10 @@ class RuleReader:
         """Whether a Job's own label can decide."""
         self.by_default = False
         """Whether there are no rules, so that a label has to name the queue."""
+        self.makes_by_namespace = False
+        """Whether a namespace gets a queue of its own, so that its annotations count."""
+        self.asks_parent = False
+        """Whether its annotation says what that queue is below."""
         self.creates_by_label = False
         """Whether a queue is made that only a label names."""
 
@@ -89,6 +93,8 @@ class RuleReader:
         create = {"create": True} if self._create(place) else {}
         self.by_label |= kind == "provided"
         self.creates_by_label |= kind == "provided" and bool(create)
+        self.makes_by_namespace |= kind == "tag" and bool(create)
+        self.asks_parent |= kind == "tag" and bool(create) and "parent" not in parent
         return [{**rule, **parent, **create} for rule in asked], words
 
     def _kind(self, place: str) -> str:

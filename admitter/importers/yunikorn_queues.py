@@ -105,6 +105,7 @@ class QueueReader:
         """All queues in the list at a path. A root is put above them if they have none."""
         places = self._source.items(path)
         inherited = Inherited(preempts=self._preempts)
+        self._keep_names(places, "")
         if len(places) == 1 and self._name(places[0]) == ROOT_COHORT:
             self._root(places[0], inherited)
         else:
@@ -112,6 +113,15 @@ class QueueReader:
                 self._queue(place, self.tree.root, inherited)
         self._account_for_delays()
         return self.tree
+
+    def _keep_names(self, places: list[str], above: str) -> None:
+        """Keep the names of all queues, before any is renamed."""
+        for place in places:
+            name = self._name(place)
+            path = "" if not above and name == ROOT_COHORT else f"{above}.{name}".lstrip(".")
+            for kind in ("Cohort", "ClusterQueue"):
+                self._names.keep(kind, path)
+            self._keep_names(self._source.items(f"{place}.queues"), path)
 
     def _name(self, place: str) -> str:
         """A queue's name; YuniKorn does not tell capital letters from small ones."""
@@ -142,7 +152,7 @@ class QueueReader:
         kind = "Cohort" if node.inner else "ClusterQueue"
         node.name = self._names.of(kind, f"{ROOT_COHORT}.{path}", path)
         above.below.append(node)
-        self._account_for_name(place, f"{kind} {node.name}", same=node.name == path)
+        self._account_for_name(place, path, f"{kind} {node.name}")
         self._quota(place, node)
         access = inherited.access | read(source, place)
         self.tree.places[path] = Place(node, access)
@@ -154,12 +164,14 @@ class QueueReader:
         for child in children:
             self._queue(child, node, inherited)
 
-    def _account_for_name(self, place: str, what: str, *, same: bool) -> None:
-        source = self._source
-        if same:
+    def _account_for_name(self, place: str, path: str, what: str) -> None:
+        source, written = self._source, self._source.text(f"{place}.name")
+        old = f"{path.rpartition('.')[0]}.{written}".lstrip(".")
+        if what.rpartition(" ")[2] == old:
             source.translated(f"{place}.name", what)
         else:
-            source.approximated(f"{place}.name", f"renamed: {what}")
+            words = f"renamed: {what}; by rules that ask a label it is no longer found as {old}"
+            source.approximated(f"{place}.name", words)
         if source.value(f"{place}.parent") is not None:
             if isinstance(source.value(f"{place}.parent"), bool):
                 source.translated(f"{place}.parent", what)

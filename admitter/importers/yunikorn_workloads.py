@@ -1,10 +1,12 @@
 """The queue that a pod names in YuniKorn, as the LocalQueue that its Job waits in."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from admitter.api.base import is_resource
 from admitter.importers.naming import Names
 from admitter.importers.queue_tree import Node
+from admitter.importers.reading import Document
 from admitter.importers.translation import Source, Translation, below
 from admitter.importers.yunikorn_access import Access
 from admitter.importers.yunikorn_placement import LABELS
@@ -19,6 +21,29 @@ _GANG: Final = (
     "yunikorn.apache.org/task-group-name",
     "yunikorn.apache.org/schedulingPolicyParameters",
 )
+_METADATA: Final = ("metadata", "spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
+"""Where metadata of pods is, in all kinds that have pods."""
+
+
+def named(documents: Iterable[Document]) -> Iterator[str]:
+    """The paths of all queues that pods name, without the root."""
+    for document in documents:
+        source = Source(document.raw, document.name, Translation())
+        for metadata in _METADATA:
+            yield from (_path(source.text(place)) for place in _places(source, metadata))
+
+
+def _places(source: Source, metadata: str) -> list[str]:
+    """Where a pod names its queue; the first one counts."""
+    canonical, legacy = LABELS
+    fields = (("labels", canonical), ("annotations", canonical), ("labels", legacy))
+    places = [below(f"{metadata}.{part}", key) for part, key in fields]
+    return [place for place in places if isinstance(source.value(place), str)]
+
+
+def _path(queue: str) -> str:
+    """YuniKorn does not tell capital letters from small ones."""
+    return queue.lower().removeprefix(f"{ROOT_COHORT}.")
 
 
 class WorkloadReader:
@@ -69,7 +94,7 @@ class WorkloadReader:
         if not self._by_label:
             source.approximated(place, "the placement rules do not ask for it: the PlacementPolicy decides")
             return ""
-        name = self._cluster_queue(source, place, path.lower().removeprefix(f"{ROOT_COHORT}."))
+        name = self._cluster_queue(source, place, _path(path))
         self._local_queue(source, name)
         return name
 
@@ -85,10 +110,7 @@ class WorkloadReader:
 
     def _named(self, source: Source, metadata: str) -> tuple[str, str] | None:
         """Where a pod names its queue, and how."""
-        canonical, legacy = LABELS
-        fields = (("labels", canonical), ("annotations", canonical), ("labels", legacy))
-        places = [below(f"{metadata}.{part}", key) for part, key in fields]
-        found = [place for place in places if isinstance(source.value(place), str)]
+        found = _places(source, metadata)
         for place in found[1:]:
             source.translated(place, "another label says it, which counts")
         return (found[0], source.text(found[0])) if found else None

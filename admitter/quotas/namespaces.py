@@ -154,6 +154,9 @@ def _check_names(annotation: str, resources: list[str]) -> None:
     if len(resources) > MOST_RESOURCES:
         raise _invalid(annotation, f"limits {len(resources)} resources, more than {MOST_RESOURCES}")
     for number, name in enumerate(resources):
+        if name == "pods":
+            words = "'pods' can't be limited: Admitter counts what pods request, not how many there are"
+            raise _invalid(annotation, words)
         qualified = is_resource(name) and len(name) <= _LONGEST_RESOURCE and "/" in name
         if not qualified and not (is_resource(name) and _OF_PODS.fullmatch(name)):
             words = "cpu, memory, ephemeral-storage, hugepages-... or a name with a domain"

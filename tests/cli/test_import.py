@@ -107,6 +107,31 @@ def test_manifests_go_to_a_file_or_into_a_folder_one_file_a_kind(tmp_path: Path)
     assert [m["kind"] for m in manifests((folder / "02-clusterqueue.yaml").read_text())] == ["ClusterQueue"]
 
 
+def test_a_folder_with_files_of_another_import_that_would_stay_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("")
+    assert typed("kueue", "-", "-o", str(tmp_path), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
+    before = (tmp_path / "01-resourceflavor.yaml").read_text()
+    again = typed("kueue", "-", "-o", str(tmp_path), content=QUEUE)
+    assert again.exit_code == 2
+    words = "has 01-resourceflavor.yaml, 02-clusterqueue.yaml from another import: remove them"
+    assert words in " ".join(again.stderr.split())
+    assert (tmp_path / "01-resourceflavor.yaml").read_text() == before
+    assert typed("kueue", "-", "-o", str(tmp_path), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
+
+
+def test_the_table_names_no_field_where_the_object_as_a_whole_is_meant() -> None:
+    text = """
+    apiVersion: v1
+    kind: Namespace
+    metadata: {name: a, annotations: {yunikorn.apache.org/namespace.quota: '{"cpu": "4"}'}}
+    """
+    answer = typed("yunikorn", "-", content=text)
+    (row,) = [line for line in answer.stderr.splitlines() if line.startswith("Namespace a")]
+    cells = [cell.strip() for cell in row.split("  ") if cell.strip()]
+    whole = "taken over as it is, but for its annotations"
+    assert cells == ["Namespace a", "translated", "metadata.annotations", whole]
+
+
 def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     assert typed("kueue", "-", "-o", str(file), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
@@ -121,21 +146,25 @@ def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
     [
         (["kueue", "nowhere.yaml"], "", "nowhere.yaml: can't be read: No such file or directory"),
         (["kueue", "-"], "a: [", "standard input: is no YAML"),
+        (["kueue", "-"], "a: &a [*a]", "standard input: line 1: has an alias of itself"),
         (["kueue", "-", "-o", "/nowhere/x.yaml"], QUEUE, "/nowhere/x.yaml: can't be written"),
         (["kueue", "--from-cluster", "--kubeconfig", "/nowhere"], "", "there is no file /nowhere"),
         (["kueue"], "", "give files or folders"),
         (["kueue", "-", "--kubeconfig", "/nowhere"], QUEUE, "--from-cluster"),
-        (["slurm", "-"], "", "slurm"),
+        (["slurm", "-"], "", "Invalid value for 'SYSTEM': 'slurm' is not one of"),
+        (["kueue", "-", "--report", "x"], QUEUE, "Invalid value for '--report': 'x' is not one of"),
         ([], "", "SYSTEM"),
     ],
     ids=[
         "no file",
         "no YAML",
+        "no end",
         "no place",
         "no cluster",
         "no input",
         "cluster unasked",
         "no such system",
+        "no such report",
         "nothing",
     ],
 )

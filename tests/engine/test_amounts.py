@@ -67,7 +67,10 @@ def test_parsing_is_exact(number: Decimal, suffix: str) -> None:
     assert parse_quantity(f"{number:f}{suffix}") == Decimal(f"{number:f}") * SCALES[suffix]
 
 
-@given(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), st.integers(0, 2**60))
+@given(
+    st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]),
+    st.integers(0, 2**60) | st.integers(0, 10**6).flatmap(lambda n: st.sampled_from([n * 10**9, n * 2**30])),
+)
 def test_an_amount_written_and_read_is_the_same(resource: str, amount: int) -> None:
     assert to_amount(resource, to_quantity(resource, amount)) == amount
 
@@ -81,4 +84,18 @@ def test_more_is_never_counted_as_less(one: int, more: int, suffix: str) -> None
 def test_counts_are_written_as_counts() -> None:
     assert to_quantity("nvidia.com/gpu", 1024) == "1024"
     assert to_quantity("memory", 3 * 2**30) == "3Gi"
+    assert to_quantity("nvidia.com/gpu", 1000) == "1000"
     assert to_quantity("cpu", 1500) == "1500m"
+    assert to_quantity("cpu", 10**9) == "1000000"
+
+
+@pytest.mark.parametrize(
+    "quantity", ["40G", "1500M", "1T", "3E", "40Gi", "1536Mi", "2Ti", "40000000001", "0", "1000Gi", "7680M"]
+)
+def test_memory_is_written_as_users_write_it(quantity: str) -> None:
+    assert to_quantity("memory", to_amount("memory", quantity)) == quantity
+
+
+def test_of_two_texts_as_short_the_binary_one_counts() -> None:
+    assert 984375 * 2**20 == 1032192 * 10**6
+    assert to_quantity("memory", 984375 * 2**20) == "984375Mi"

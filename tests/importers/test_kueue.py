@@ -385,3 +385,10 @@ def test_what_names_no_queue_stays_what_it_is() -> None:
     assert made(into, "Deployment")["spec"]["replicas"] == 2
     assert made(into, "Job")["spec"]["suspend"] is True
     assert "labels" not in made(into, "Job")["metadata"]
+
+
+def test_a_quota_that_is_no_quantity_is_refused_beside_a_limit() -> None:
+    into = imported("kueue", V1BETA1.replace('nominalQuota: "4", borrowing', "nominalQuota: [4], borrowing"))
+    assert into.manifests == []
+    field = "spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit"
+    assert "is not a quantity" in refusals(into)["ClusterQueue team", field]

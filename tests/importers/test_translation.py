@@ -3,8 +3,10 @@
 import pytest
 
 from admitter.importers.naming import Names
+from admitter.importers.reading import Document
+from admitter.importers.systems import SystemName
 from admitter.importers.translation import Outcome, Source, Translation
-from tests.importers.importing import Json, outcomes, refusals
+from tests.importers.importing import Json, outcomes, refusals, translation
 
 
 def source(raw: Json) -> tuple[Source, Translation]:
@@ -125,6 +127,42 @@ def test_a_manifest_that_would_be_refused_later_is_refused_with_its_field() -> N
     assert words.startswith("would become an invalid LocalQueue l: spec.clusterQueue: ")
 
 
+@pytest.mark.parametrize(
+    ("part", "marks", "says"),
+    [
+        ("annotations", {"x": 5}, "metadata.annotations.x: "),
+        ("labels", {"x": True}, "metadata.labels.x: "),
+        ("labels", {"x": "no good value"}, "metadata.labels.x: "),
+        ("annotations", {"no good key": "x"}, "metadata.annotations.no good key"),
+        ("labels", ["x"], "metadata.labels: "),
+    ],
+)
+@pytest.mark.parametrize("kind", ["Cohort", "Namespace"])
+def test_labels_and_annotations_are_such_as_an_api_server_takes(
+    kind: str, part: str, marks: object, says: str
+) -> None:
+    into, manifest = Translation(), own(kind, "c")
+    manifest["metadata"][part] = marks
+    if kind == "Namespace":
+        manifest["apiVersion"] = "v1"
+    assert not into.add(manifest, "Cohort c")
+    (words,) = refusals(into).values()
+    assert words.startswith(f"would become an invalid {kind} c: {says}")
+
+
+def test_of_what_is_refused_as_a_whole_only_refusals_are_told() -> None:
+    thing, into = source({"a": 1, "b": 2, "c": 3})
+    other = Source({"a": 1}, thing.title, into)
+    other.translated("a", "the same")
+    thing.translated("a", "the same")
+    thing.refused("b", "wrong")
+    assert not thing.add(own("ClusterQueue", "Not_A_Name"))
+    thing.approximated("c", "nearly")
+    thing.close()
+    told = [(f.field, f.outcome) for f in into.findings]
+    assert told == [("a", Outcome.TRANSLATED), ("b", Outcome.REFUSED), ("", Outcome.REFUSED)]
+
+
 def test_of_two_manifests_of_one_name_the_first_counts() -> None:
     into = Translation()
     into.add(own("ClusterQueue", "q", cohort="a"), "ClusterQueue q")
@@ -157,6 +195,41 @@ def test_different_names_stay_different_and_the_same_stay_the_same() -> None:
     assert len(set(new)) == len(set(given))
     assert all(len(each) <= 63 for each in new)
     assert names.of("Other", "on-demand") == "on-demand"
+
+
+def test_a_name_that_is_kept_is_nobody_elses() -> None:
+    names = Names()
+    names.keep("Kind", "on-demand")
+    assert names.of("Kind", "on_demand").startswith("on-demand-")
+    assert names.of("Kind", "on-demand") == "on-demand"
+    assert names.of("Other", "on_demand") == "on-demand"
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "kind", "becomes"),
+    [
+        (SystemName.KUEUE, "kueue.x-k8s.io/v1beta1", "ResourceFlavor", "ResourceFlavor"),
+        (SystemName.KUEUE, "kueue.x-k8s.io/v1beta1", "ClusterQueue", "ClusterQueue"),
+        (SystemName.KUEUE, "kueue.x-k8s.io/v1beta1", "Cohort", "Cohort"),
+        (SystemName.NOS, "nos.nebuly.com/v1alpha1", "ElasticQuota", "ElasticQuota"),
+        (SystemName.SCHEDULER_PLUGINS, "scheduling.x-k8s.io/v1alpha1", "ElasticQuota", "ElasticQuota"),
+        (SystemName.VOLCANO, "scheduling.volcano.sh/v1beta1", "Queue", "ClusterQueue"),
+    ],
+)
+def test_who_has_to_be_renamed_does_not_become_who_comes_later(
+    system: SystemName, version: str, kind: str, becomes: str
+) -> None:
+    def named(name: str) -> Document:
+        raw = {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "a"}, "spec": {}}
+        return Document(f"{kind} {name}", raw)
+
+    into = translation(system, [named("on_demand"), named("on-demand")])
+    new = {f.object: f.words for f in into.findings if f.field == "metadata.name"}
+    assert new[f"{kind} on-demand"] == "on-demand"
+    assert new[f"{kind} on_demand"].startswith("renamed: on_demand becomes on-demand-")
+    made = [m["metadata"]["name"] for m in into.manifests if m["kind"] == becomes]
+    assert "on-demand" in made
+    assert "on-demand" not in made[:1]
 
 
 def test_names_are_the_same_in_every_run() -> None:

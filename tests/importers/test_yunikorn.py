@@ -127,11 +127,20 @@ def test_the_root_follows_the_nodes_and_without_quota_nothing_names_a_flavor() -
     ("names", "expected"),
     [
         (["Big_One"], ["big-one"]),
-        (["a_b", "a-b"], ["a-b", "a-b-"]),
+        (["a_b", "a-b"], ["a-b-", "a-b"]),
+        (["a_b", "a b"], ["a-b", "a-b-"]),
+        (["Prod"], ["prod"]),
         (["root"], ["root"]),
         (["x" * 64], ["x" * 54 + "-"]),
     ],
-    ids=["capitals and underscores", "two that become one", "called like the root", "too long for a label"],
+    ids=[
+        "capitals and underscores",
+        "one that becomes another",
+        "two that become one",
+        "a capital",
+        "called like the root",
+        "too long for a label",
+    ],
 )
 def test_names_that_kubernetes_refuses_are_changed_and_each_queue_keeps_its_own(
     names: list[str], expected: list[str]
@@ -145,6 +154,46 @@ def test_names_that_kubernetes_refuses_are_changed_and_each_queue_keeps_its_own(
     assert all(name.startswith(start) for name, start in zip(new, expected, strict=True))
     changed = [f"{ROOT}.queues[{i}].name" for i, name in enumerate(names) if new[i] != name]
     assert all(account(into)[field] is APPROXIMATED for field in changed)
+
+
+TWO_ALIKE = """
+partitions:
+- queues:
+  - name: root
+    queues:
+    - {name: Prod_A, resources: {max: {vcore: 4}}}
+    - {name: prod-a, resources: {max: {vcore: 100}}}
+"""
+
+
+def test_a_good_name_stays_with_its_queue_though_another_comes_first() -> None:
+    pod = """
+    apiVersion: v1
+    kind: Pod
+    metadata: {name: work, namespace: team, labels: {queue: root.prod-a}}
+    spec: {schedulerName: yunikorn, containers: [{name: main}]}
+    """
+    into = imported("yunikorn", TWO_ALIKE, pod)
+    most = {name: quotas(spec)["cpu"]["max"] for name, spec in specs(into, "ClusterQueue").items()}
+    (other,) = most.keys() - {"prod-a"}
+    assert most == {"prod-a": "100", other: "4"}
+    assert specs(into, "LocalQueue") == {"prod-a": {"clusterQueue": "prod-a"}}
+    said = words(into, f"{LEAF}.name")
+    assert said == f"renamed: ClusterQueue {other}; by rules that ask a label it is no longer found as Prod_A"
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        "{apiVersion: v1, kind: Namespace, metadata: {name: prod-a}}",
+        "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {queue: prod-a}}, spec: {containers: [{}]}}",
+    ],
+    ids=["a namespace that gets a queue of its name", "a pod that names a queue yet to be made"],
+)
+def test_a_queue_does_not_become_one_that_is_still_to_be_made(who: str) -> None:
+    into = imported("yunikorn", one_queue().replace("name: a", "name: Prod_A"), who)
+    (name,) = (name for name in specs(into, "ClusterQueue") if name != "prod-a")
+    assert name.startswith("prod-a-")
 
 
 def test_an_inner_queue_called_like_the_root_is_not_the_root() -> None:
@@ -359,3 +408,64 @@ def test_the_same_objects_in_another_order_and_of_another_age_become_the_same() 
     there, back = (translation("yunikorn", each) for each in orders)
     for kind in ("Namespace", "ClusterQueue", "PlacementPolicy", "LocalQueue", "Job"):
         assert by_name(there, kind) == by_name(back, kind)
+
+
+def annotated(**annotations: str) -> str:
+    marks = {f"yunikorn.apache.org/{key.replace('_', '.')}": each for key, each in annotations.items()}
+    return yaml.safe_dump(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "finance", "annotations": marks}}
+    )
+
+
+AT_ANNOTATIONS = "metadata.annotations[yunikorn.apache.org/{}]".format
+BY_NAMESPACE = "placementrules: [{name: tag, value: namespace, create: true}]"
+BY_PARENT = BY_NAMESPACE.replace("true", "true, parent: {name: tag, value: namespace.parentqueue}")
+
+
+@pytest.mark.parametrize(
+    ("rules", "quota", "parent"),
+    [
+        ("", APPROXIMATED, APPROXIMATED),
+        ("placementrules: [{name: user, create: true}]", APPROXIMATED, APPROXIMATED),
+        (BY_NAMESPACE.replace(", create: true", ""), APPROXIMATED, APPROXIMATED),
+        (BY_NAMESPACE, TRANSLATED, APPROXIMATED),
+        (BY_PARENT, TRANSLATED, TRANSLATED),
+    ],
+    ids=["no rules", "by user", "not created", "by namespace", "by namespace, below the annotated one"],
+)
+def test_annotations_that_no_rule_asks_for_come_only_close(
+    rules: str, quota: Outcome, parent: Outcome
+) -> None:
+    text = annotated(namespace_quota='{"cpu": "4"}', parentqueue="root.a")
+    into = imported("yunikorn", one_queue("parent: true", partition=rules), text)
+    told = account(into)
+    assert told[AT_ANNOTATIONS("namespace.quota")] is quota
+    assert told[AT_ANNOTATIONS("parentqueue")] is parent
+    assert by_name(into, "Namespace")["finance"]["metadata"]["annotations"] == {
+        "admitter.dev/namespace.quota": '{"cpu":"4"}',
+        "admitter.dev/parent-queue": "a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("quota", "left", "says"),
+    [
+        ('{"cpu": "4", "pods": "10"}', {"cpu": "4"}, "pods is left out: Admitter counts what pods request"),
+        ('{"pods": "10"}', None, "pods is left out"),
+        ('{"cpu": "much"}', None, "cpu: 'much' is not a quantity"),
+        ('{"vcore": "4"}', None, "'vcore' is no resource that a pod can request"),
+    ],
+)
+def test_a_quota_of_a_namespace_is_what_admitter_can_count(quota: str, left: object, says: str) -> None:
+    into = imported("yunikorn", annotated(namespace_quota=quota))
+    field = AT_ANNOTATIONS("namespace.quota")
+    assert account(into)[field] is REFUSED
+    assert says in words(into, field)
+    made = by_name(into, "Namespace")["finance"]["metadata"].get("annotations", {})
+    assert (yaml.safe_load(made["admitter.dev/namespace.quota"]) if made else None) == left
+
+
+def test_a_parent_that_no_cohort_can_be_called_is_refused() -> None:
+    into = imported("yunikorn", annotated(parentqueue="root.Not Good"))
+    assert account(into)[AT_ANNOTATIONS("parentqueue")] is REFUSED
+    assert not by_name(into, "Namespace")["finance"]["metadata"].get("annotations")

@@ -175,6 +175,11 @@ def test_the_specs_are_valid_and_say_their_defaults() -> None:
             id="more digits than the API server takes",
         ),
         pytest.param(
+            {QUOTA: '{"pods": "10"}'},
+            f"{QUOTA}: 'pods' can't be limited: Admitter counts what pods request, not how many there are",
+            id="a number of pods",
+        ),
+        pytest.param(
             {QUOTA: '{"vcore": "1"}'},
             f"{QUOTA}: 'vcore' is no resource that a pod can request: cpu, memory, ephemeral-storage, "
             "hugepages-... or a name with a domain",

@@ -61,7 +61,7 @@ def test_the_quota_of_002_limits_the_jobs_of_its_namespace(tmp_path: Path) -> No
     admitted = {name for name, state in states(result).items() if state == "Admitted"}
     assert admitted == {"cpus", "gpu", "the-rest", "not-limited"}
     assert queues(result) == {"development": "root"}
-    assert {"cpu": "64", "memory": "100000000000", "nvidia.com/gpu": "1"}.items() <= used(
+    assert {"cpu": "64", "memory": "100G", "nvidia.com/gpu": "1"}.items() <= used(
         result, "development"
     ).items()
     assert result["errors"] == []
