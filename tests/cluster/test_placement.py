@@ -188,7 +188,7 @@ def test_a_job_without_a_queue_waits_until_there_is_one(placing: Placing) -> Non
     placing.told("NotPlaced", f"PlacementPolicy {placing.name} finds no queue for it: {words}")
     resumed = placing.person.patches("job", "work", {"spec": {"suspend": False}})
     assert resumed["spec"]["suspend"] is True
-    placing.team.apply(local_queue(placing.name, gold))  # before its ClusterQueue: else one may be made for it
+    placing.team.apply(local_queue(placing.name, gold))  # first: else one may be made for it
     placing.team.offers({"cpu": {"on-demand": "1"}})
     placing.placed("main")
     placing.finished()
