@@ -34,7 +34,7 @@ WRITES_AT_A_TIME: Final = 32
 PAUSE_SECONDS: Final = 1.0
 GATHER_SECONDS: Final = 0.05
 """For how long changes of definitions are gathered at least."""
-GATHER_TIMES: Final = 3.0
+GATHER_TIMES: Final = 6.0
 """So many times as long as it took last to put them in force: most of the time is left for other work."""
 LONGEST_GATHER_SECONDS: Final = 1.0
 REFUSED_SECONDS: Final = 10.0

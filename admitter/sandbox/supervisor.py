@@ -33,7 +33,7 @@ _ATTEMPTS = 3
 _PATIENCE = 120
 """Seconds in which a component must become ready."""
 _TICK = 0.05
-_LESS_GARBAGE_COLLECTION = {"GOGC": "200"}  # a fifth of the API server's work, for some memory
+_LESS_GARBAGE_COLLECTION = {"GOGC": "300"}  # it is a fifth of what the API server does
 _GUARD_TICK = 0.2
 _PORT_TAKEN = "address already in use"
 
