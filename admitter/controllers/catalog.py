@@ -147,6 +147,10 @@ class Catalog:
         """A ClusterQueue's entry; one that does not exist has that problem."""
         return self._queues.get(name, _MISSING)
 
+    def is_coming(self, name: str) -> bool:
+        """Whether a ClusterQueue has changed, and that is not in force yet."""
+        return name in self._changed_queues
+
     def selects(self, name: str, labels: Mapping[str, str]) -> bool:
         """Whether a ClusterQueue is for a namespace with these labels, as it is written now."""
         read = self._read.get(name)

@@ -119,9 +119,15 @@ class Queues:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             self._ready.clear()
-            self._catalog.refresh()  # a queue that has just come would seem to be missing
-            changed, self._changed = sorted(self._changed, reverse=True), set()
+            changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
             await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
+
+    def _is_known(self, target: Target) -> bool:
+        """Whether what is to be told of a queue is in force; if not, it is touched again once it is."""
+        plural, key = target
+        view = self._world.local_queues.get(key) if plural == "localqueues" else None
+        name = str(view.spec["clusterQueue"]) if view is not None else key[1]
+        return plural not in {"clusterqueues", "localqueues"} or not self._catalog.is_coming(name)
 
     async def _work(self, changed: list[Target]) -> None:
         while changed:
