@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-kind bench-engine bench-elastic bench-namespaces check format crds lock clean
+.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight check format crds lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -20,6 +20,9 @@ test: check                   ## the checks, and every ring of tests: no cluster
 test-thorough: $(VENV)/.ready ## the engine's properties with many more examples (hours)
 	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine --timeout 0
 
+test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
+	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)
+
 bench-engine: $(VENV)/.ready  ## speed and memory of the engine; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.engine
 
@@ -28,6 +31,15 @@ bench-elastic: $(VENV)/.ready ## elastic quotas at scale, engine and API server;
 
 bench-namespaces: $(VENV)/.ready ## 5,000 namespaces that bring their quota; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.namespaces
+
+bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,000; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.jobs --scale $(or $(SCALE),0.2)
+
+bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.insight
+
+bench-scale: $(VENV)/.ready   ## 50,000 Workloads; a restart among 100,000 Jobs; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.scale
 
 test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)
 	bash tests/kind.sh
@@ -38,13 +50,15 @@ check: $(VENV)/.ready         ## format, lint, types, import contracts, generate
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m admitter.api.crds --check
+	$(BIN)/python -m admitter.cli.configuration --check
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-crds: $(VENV)/.ready          ## write crds/*.yaml from the models
+crds: $(VENV)/.ready          ## write crds/*.yaml and docs/configuration.schema.json from the models
 	$(BIN)/python -m admitter.api.crds
+	$(BIN)/python -m admitter.cli.configuration
 
 lock: $(VENV)/.ready          ## compile requirements/*.txt with hashes (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \

@@ -9,6 +9,27 @@ SERVICE_ACCOUNT = "admitter-controller"
 CONTROLLER_USER = f"system:serviceaccount:{NAMESPACE}:{SERVICE_ACCOUNT}"
 """The user name under which the controller runs everywhere; the policies let it pass."""
 
+LEASE = "admitter-controller"
+"""In the namespace of the controller: the Lease of the process that decides, or decides about shard 0.
+
+Those of other shards have `-shard-` and a number behind it.
+"""
+
+SHARD_LABEL = f"{GROUP}/shard"
+"""On such a Lease: the number of its shard."""
+
+SHARDS_ANNOTATION = f"{GROUP}/shards"
+"""On a Lease of the controllers: of how many shards its holder knows."""
+
+SEEN_ANNOTATION = f"{GROUP}/seen"
+"""On the Lease of a shard: up to which changes of the trees its holder decides by them alone."""
+
+NEEDED_ANNOTATION = f"{GROUP}/needed"
+"""On the Lease of a shard: up to which changes all other holders have to, before its holder goes on."""
+
+MEMBER_LABEL = f"{GROUP}/member"
+"""On the Lease by which a process says that it can take shards."""
+
 FIELD_MANAGER = "admitter"
 
 QUEUE_LABEL = f"{GROUP}/queue-name"
@@ -35,8 +56,21 @@ COUNTED_ANNOTATION = f"{GROUP}/counted"
 INJECTED_ANNOTATION = f"{GROUP}/injected"
 """On a Job: what the last admission put into its pod template, as JSON, so that the next can replace it."""
 
+EPOCH_ANNOTATION = f"{GROUP}/epoch"
+"""On the controller's ServiceAccount: which of the controllers that there were may admit.
+
+Those of other shards than 0 have a `-` and the number behind it.
+"""
+
+RETURNED_ANNOTATION = f"{GROUP}/returned"
+"""On a Job that has given quota back, or a Workload whose admission got no answer: its version before that.
+Writes that are still on their way name an earlier one, and come too late."""
+
 SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
 """On a pod of a simulated node: after how many seconds it completes."""
+
+EXPECTED_RUNTIME_ANNOTATION = f"{GROUP}/expected-runtime"
+"""On a Job: for how long its user expects it to run once it is admitted; estimates go by it."""
 
 SIMULATED_AT_ANNOTATION = f"{GROUP}/simulated-at"
 """On any object of a simulation: how long after the start it is applied."""

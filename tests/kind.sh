@@ -56,4 +56,4 @@ done
 # The tests kill and restart a controller of their own: it must be the only one.
 "$kubectl" --namespace admitter-system scale deployment/admitter-controller --replicas 0
 "$kubectl" --namespace admitter-system wait --for delete pod --all --timeout 1m
-ADMITTER_TEST_KUBECONFIG=$KUBECONFIG .venv/bin/pytest -q -m cluster -n 3 tests/cluster "$@"
+ADMITTER_TEST_KUBECONFIG=$KUBECONFIG .venv/bin/pytest -q -m cluster -n 3 --dist load tests/cluster "$@"

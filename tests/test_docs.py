@@ -19,8 +19,13 @@ from admitter.cli.main import app
 from admitter.names import API_VERSION
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 OWN = {kind.__name__: kind for kind in KINDS}
+OFFLINE = ("admitter simulate ", "admitter import ")
+LOOKING = ("admitter explain ", "admitter what-if ", "admitter get ", "admitter lint ")
 EXAMPLE = "manifests/examples/elastic-quota.yaml"
 
 
@@ -47,7 +52,7 @@ def simulations(page: Path) -> Iterator[tuple[str, str]]:
             if command.endswith("<<EOF"):
                 text, _, output = output.partition("EOF\n")
                 command = f"{command}\n{text}EOF"
-            if command.startswith(("admitter simulate ", "admitter import ")):
+            if command.startswith(OFFLINE) or (command.startswith(LOOKING) and " --state " in command):
                 yield command, output
 
 
@@ -154,3 +159,11 @@ def test_the_example_of_elastic_quotas_is_one_for_a_cluster_too() -> None:
         (container,) = pod["containers"]
         assert (pod["restartPolicy"], bool(container["image"])) == ("Never", True)
         assert container["resources"]["limits"] == container["resources"]["requests"], "devices need both"
+
+
+def test_each_row_of_what_is_tried_names_a_test_that_exists() -> None:
+    page = (ROOT / "docs" / "permissions.md").read_text()
+    named = re.findall(r"`(test_abuse_\w+\.py)::(test_\w+)`", page)
+    assert len(named) > 40
+    for file, function in named:
+        assert f"def {function}(" in (ROOT / "tests" / "cluster" / file).read_text(), f"{file}::{function}"

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import yaml
+
 from admitter import __version__, names
 from admitter.api import conditions
 from admitter.api.kinds import KINDS
@@ -21,6 +23,7 @@ def test_policies_let_the_controllers_own_account_pass_and_no_other() -> None:
     policies = texts_of("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
     accounts = set(re.findall(r"system:serviceaccount:[a-z:-]+", policies))
     of_kubernetes = {f"system:serviceaccount:kube-system:{name}-controller" for name in ("job", "cronjob")}
+    of_kubernetes.add("system:serviceaccount:kube-system:generic-garbage-collector")
     assert accounts == {names.CONTROLLER_USER, *of_kubernetes}
 
 
@@ -75,6 +78,33 @@ def test_every_kind_may_be_read_and_its_status_written_by_the_controller() -> No
     assert [f"{plural}/status" for plural in readable] in [rule["resources"] for rule in own]
 
 
+def test_the_table_of_permissions_is_the_manifests() -> None:
+    page = (ROOT / "docs" / "permissions.md").read_text()
+    section = page.split("## The controller")[1].split("\n## ")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    told = {
+        (resource, verb.strip())
+        for objects, verbs in rows
+        for resource in re.findall(r"`([^`]+)`", objects)
+        for verb in verbs.split(",")
+    }
+    bound = {
+        manifest["roleRef"]["name"]
+        for manifest in ALL
+        if manifest["kind"] in {"ClusterRoleBinding", "RoleBinding"}
+        and names.SERVICE_ACCOUNT in [subject["name"] for subject in manifest["subjects"]]
+    }
+    given = {
+        (resource, verb)
+        for manifest in ALL
+        if manifest["kind"] in {"ClusterRole", "Role"} and manifest["metadata"]["name"] in bound
+        for rule in manifest["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert told == given
+
+
 def test_the_account_is_the_one_that_is_bound_and_deployed() -> None:
     by_kind = {manifest["kind"]: manifest for manifest in ALL}
     account = {"name": names.SERVICE_ACCOUNT, "namespace": names.NAMESPACE}
@@ -113,3 +143,12 @@ def test_every_reason_is_documented_with_its_meaning() -> None:
     ):
         for member in enumeration:
             assert f"`{member}`" in page, f"docs/reasons.md does not speak of {member}"
+
+
+def test_kustomize_has_all_that_is_installed() -> None:
+    listed = yaml.safe_load((ROOT / "kustomization.yaml").read_text())["resources"]
+    assert listed == sorted(
+        str(path.relative_to(ROOT))
+        for folder in ("crds", "manifests")
+        for path in (ROOT / folder).glob("*.yaml")
+    )

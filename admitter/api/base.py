@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -135,6 +135,13 @@ def distinct(values: list[str]) -> list[str]:
         seen.add(value)
     return values
 
+
+PriorityClassNames = Annotated[
+    list[Annotated[str, Field(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]],
+    AfterValidator(distinct),
+    Field(max_length=64, json_schema_extra=SET_LIST),
+]
+"""PriorityClasses that a queue takes."""
 
 Place = tuple[int | str, ...]
 """Where in a model a value is: names as in manifests, and indices."""
@@ -287,6 +294,7 @@ class Resource(Model):
     short_name: ClassVar[str] = ""
     namespaced: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]]
+    selectable: ClassVar[tuple[str, ...]] = ()
 
     metadata: Metadata
 
@@ -302,6 +310,9 @@ class Problem:
         return f"{self.field}: {self.message}"
 
 
+R = TypeVar("R", bound=Resource)
+
+
 def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with an object's manifest; nothing if it is valid.
 
@@ -309,22 +320,33 @@ def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
         kind: the model of its kind.
         raw: the manifest, of which `metadata` and `spec` count.
     """
+    return checked(kind, raw)[1]
+
+
+def checked(kind: type[R], raw: Mapping[str, Any]) -> tuple[R | None, list[Problem]]:
+    """An object by its manifest, and what is wrong with that: None and some problems, or no problem.
+
+    Args:
+        kind: the model of its kind.
+        raw: the manifest, of which `metadata` and `spec` count.
+    """
     try:
-        kind.model_validate({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
+        made = kind.model_validate({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
     except ValidationError as error:
-        return problems_of(error)
-    return []
+        return None, problems_of(error)
+    return made, []
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
     """Each field that a model refuses, and why."""
     found: dict[str, list[str]] = {}
     for each in error.errors(include_url=False):
-        found.setdefault(_path(each["loc"]), []).append(each["msg"])
+        found.setdefault(path_of(each["loc"]), []).append(each["msg"])
     return [Problem(path, _message(texts)) for path, texts in found.items()]
 
 
-def _path(location: tuple[int | str, ...]) -> str:
+def path_of(location: Place) -> str:
+    """Where something is wrong, as a path such as `spec.resources[0].name`."""
     path = ""
     for part in location:
         if isinstance(part, int):

@@ -16,6 +16,7 @@ from admitter.api.base import (
     Name,
     Place,
     PreemptionTerms,
+    PriorityClassNames,
     Quantity,
     Resource,
     ResourceName,
@@ -229,6 +230,11 @@ class ClusterQueueSpec(Model):
         default=FairSharing(),
         description="The queue's weight, if what is borrowed in its cohort's tree is shared by weight "
         "(fairSharing.enabled of the Cohort at the top).",
+    )
+    priority_classes: PriorityClassNames | None = Field(
+        default=None,
+        description="The PriorityClasses of Workloads that the queue takes; what is of another one waits. "
+        "One without a class, which has priority 0, is always taken. Absent: all.",
     )
     stop_policy: StopPolicy = Field(
         default=StopPolicy.NONE,

@@ -44,11 +44,16 @@ def definition(kind: type[Resource]) -> Schema:
                     "storage": True,
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": [_column(column) for column in kind.columns],
+                    **_selectable(kind),
                     "schema": {"openAPIV3Schema": _root(kind)},
                 }
             ],
         },
     }
+
+
+def _selectable(kind: type[Resource]) -> Schema:
+    return {"selectableFields": [{"jsonPath": path} for path in kind.selectable]} if kind.selectable else {}
 
 
 def _column(column: Column) -> Schema:

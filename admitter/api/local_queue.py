@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from admitter.api.base import AGE, Column, Conditions, Model, Name, Resource
+from admitter.api.base import AGE, Column, Conditions, Model, Name, PriorityClassNames, Resource
 from admitter.api.cluster_queue import StopPolicy
 
 
@@ -12,6 +12,11 @@ class LocalQueueSpec(Model):
     """Where the queue leads."""
 
     cluster_queue: Name = Field(description="The ClusterQueue that admits what is submitted here.")
+    priority_classes: PriorityClassNames | None = Field(
+        default=None,
+        description="The PriorityClasses of Workloads that may be submitted here, of those that the "
+        "ClusterQueue takes; one without a class always may. Absent: all of them.",
+    )
     stop_policy: StopPolicy = Field(
         default=StopPolicy.NONE,
         description="None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too.",

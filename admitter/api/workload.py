@@ -171,6 +171,17 @@ class Admission(Model):
     pod_sets: list[PodSetAssignment] = Field(
         description="What each pod set got.", json_schema_extra=map_list("name", most=8)
     )
+    epoch: int | None = Field(
+        default=None,
+        ge=0,
+        description="When the controller that decided began to lead, in milliseconds since 1970. The API "
+        "server takes no admission of an earlier one.",
+    )
+    shard: int | None = Field(
+        default=None,
+        ge=0,
+        description="For which shard it decided, if controllers share the cohort trees; absent: 0.",
+    )
 
 
 class Preemption(Model):
@@ -180,6 +191,11 @@ class Preemption(Model):
     name: Name = Field(description="Its name.")
     uid: str = Field(max_length=128, description="Its UID.")
     admission: Admission = Field(description="What it will get.")
+    message: str | None = Field(
+        default=None,
+        max_length=2048,
+        description="By which rule it was allowed, and what was compared.",
+    )
     evict_at: str | None = Field(
         default=None,
         description="Until when this one goes on. Absent: it was evicted at once.",
@@ -221,6 +237,7 @@ class Workload(Resource):
     plural: ClassVar[str] = "workloads"
     short_name: ClassVar[str] = "wl"
     namespaced: ClassVar[bool] = True
+    selectable: ClassVar[tuple[str, ...]] = (".status.state",)
     columns: ClassVar[tuple[Column, ...]] = (
         Column("Queue", "string", ".spec.queueName"),
         Column("ClusterQueue", "string", ".status.admission.clusterQueue"),

@@ -7,14 +7,18 @@ import typer
 from typer.core import TyperGroup
 
 from admitter import __version__
-from admitter.cli import sandbox
+from admitter.cli import get, sandbox
 from admitter.cli.complaints import complain
 from admitter.cli.demo import DemoError, demo
+from admitter.cli.explain import explain
 from admitter.cli.import_ import import_
 from admitter.cli.install import install
+from admitter.cli.lint import lint_command
 from admitter.cli.run import run
 from admitter.cli.simulate import simulate
+from admitter.cli.snapshot import snapshot
 from admitter.cli.uninstall import uninstall
+from admitter.cli.what_if import what_if
 from admitter.cluster.errors import ClusterError
 from admitter.documents import ManifestError
 from admitter.sandbox.errors import SandboxError
@@ -42,14 +46,18 @@ app = typer.Typer(
     help="Decides when a Kubernetes Job may start: quota, flavors and queues for shared clusters.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode="markdown",  # so that paragraphs are filled to the terminal's width
 )
 app.command()(install)
 app.command()(uninstall)
 app.command()(run)
+app.command()(explain)
+app.command("what-if")(what_if)
+app.command()(snapshot)
+app.command("lint")(lint_command)
 app.command()(simulate)
 app.command("import")(import_)
+app.add_typer(get.app, name="get")
 app.add_typer(sandbox.app, name="sandbox")
 app.command()(demo)
 

@@ -1,21 +1,26 @@
 """`admitter run`: the controller."""
 
 import asyncio
-import contextlib
 import logging
 import signal
+import socket
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Final
+from uuid import uuid4
 
+import orjson
 import structlog
 import typer
 import uvloop
+from prometheus_client import disable_created_metrics
 
 from admitter import __version__
+from admitter.cli.configuration import MOST_SHARDS, Configuration, GpuResource, read, split_address
 from admitter.cli.options import (
     Context,
     GpuMemoryOption,
@@ -24,79 +29,163 @@ from admitter.cli.options import (
     RequeueOption,
     gpu_settings,
 )
+from admitter.cluster.lease import LeaseSettings
 from admitter.cluster.transport import Transport
-from admitter.controllers.health import serve
+from admitter.controllers.health import Probes, Pulse, State, ended, serve
 from admitter.controllers.manager import Manager
+from admitter.controllers.metrics import Metrics
+from admitter.controllers.replica import Replica
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
-
-HIGHEST_PORT: Final = 65535
 
 log = structlog.get_logger(__name__)
 
 
-def run(
+_FIELDS: Final = {"gpu_resource": "gpu_resources"}
+"""Options that are called otherwise in the file."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Which API server to talk to: a kubeconfig and a context in it, if they are not the usual ones."""
+
+    kubeconfig: Path | None
+    context: str | None
+
+
+def run(  # noqa: PLR0913, PLR0917  # each is an option
+    ctx: typer.Context,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file that says the same as the options below, which go before it; docs/configuration.md.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
     bind: Annotated[
         str, typer.Option(help="Where to answer /healthz, /readyz and /metrics: ADDRESS:PORT.")
     ] = "127.0.0.1:8080",
     requeue_by: RequeueOption = RequeueBy.CREATION,
     gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
     gpu_resource: GpuResourcesOption = None,
+    shards: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            max=MOST_SHARDS,
+            help="Over how many parts the cohort trees are spread, so that replicas admit side by side; "
+            "the same for all of them.",
+        ),
+    ] = 1,
 ) -> None:
     """Run the controller until it is stopped.
 
     It admits suspended Jobs that carry the label admitter.dev/queue-name. Logs go to standard error,
-    one line a decision. Run one controller a cluster, never two.
+    one line a decision. Of several in a cluster one leads; the others are ready to follow it within seconds.
     """
-    address, _, port = bind.rpartition(":")
-    if not address or not port.isdigit() or int(port) > HIGHEST_PORT:
-        raise typer.BadParameter(f"{bind!r} is not ADDRESS:PORT", param_hint="--bind")
-    gpus = gpu_settings(gpu_memory_gb, gpu_resource)
+    more = gpu_settings(gpu_memory_gb, gpu_resource).more
+    typed = {
+        "bind": _checked(bind),
+        "requeue_by": requeue_by,
+        "gpu_memory_gb": gpu_memory_gb,
+        "shards": shards,
+        "gpu_resource": [GpuResource(name=name, memory_gb=size) for name, size in more.items()],
+    }
+    given = {_FIELDS.get(name, name): value for name, value in typed.items() if _is_typed(ctx, name)}
+    configuration = (read(config) if config is not None else Configuration()).model_copy(update=given)
     _log_to_stderr()
-    random = Random()  # noqa: S311  # spreads load only
+    # When each series began is a series of its own, for which nobody asks.
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
+    uvloop.run(_control(Cluster(kubeconfig, context), configuration))
+
+
+def _checked(bind: str) -> str:
+    try:
+        split_address(bind)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--bind") from error
+    return bind
+
+
+def _is_typed(ctx: typer.Context, option: str) -> bool:
+    """Whether an option is on the command line, and not only has its default."""
+    source = ctx.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+async def _control(cluster: Cluster, configuration: Configuration) -> None:
+    metrics, random = Metrics().with_process(), Random()  # noqa: S311  # spreads load only
 
     def managing(transport: Transport) -> Manager:
-        return Manager(transport, lambda: datetime.now(UTC), random, requeue_by, gpus)
+        requeue_by, gpus = configuration.requeue_by, configuration.gpus
+        return Manager(transport, lambda: datetime.now(UTC), random, requeue_by, gpus, metrics)
 
-    uvloop.run(_control(kubeconfig, context, address, int(port), managing))
+    stop = _stop_by_signal()
+    connect = partial(Transport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
+    async with await connect() as tried:  # a wrong kubeconfig ends it here
+        api_server = tried.host
+    replica = Replica(connect, managing, _identity, LeaseSettings(), configuration.shards)
+    pulse = Pulse(metrics.lagged)
+    running: list[asyncio.Task[None]] = []
 
+    def state() -> State:
+        return State(replica.role.ready, replica.standing)
 
-async def _control(
-    kubeconfig: Path | None,
-    context: str | None,
-    address: str,
-    port: int,
-    managing: Callable[[Transport], Manager],
-) -> None:
-    async with await Transport.connect(kubeconfig, context) as transport:
-        manager = managing(transport)
-        health = await serve(address, port, manager.ready.is_set)
-        log.info(
-            "starting",
-            version=__version__,
-            api_server=transport.host,
-            probes="{}:{}".format(*health.addresses[0][:2]),
-        )
-        controlling = asyncio.create_task(manager.run(), name="manager")
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, controlling.cancel)
-        with contextlib.suppress(asyncio.CancelledError):
-            await controlling
-        log.info("stopped")
+    probes = Probes(lambda: ended(running) or pulse.problem(), state, metrics.page)
+    health = await serve(*split_address(configuration.bind), probes)
+    address = "{}:{}".format(*health.addresses[0][:2])
+    log.info("starting", version=__version__, api_server=api_server, probes=address)
+    running.append(asyncio.create_task(pulse.run(), name="pulse"))
+    running.append(asyncio.create_task(replica.run(stop), name="controller"))
+    try:
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*(task for task in running if task.done()))
+    finally:
+        for task in running:
+            task.cancel()
         await health.cleanup()
+    log.info("stopped")
+
+
+def _stop_by_signal() -> asyncio.Event:
+    """An event that a signal sets; a second signal ends the process at once."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+
+    def ask() -> None:
+        stop.set()
+        for number in signals:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in signals:
+        loop.add_signal_handler(number, ask)
+    return stop
+
+
+def _identity() -> str:
+    return f"{socket.gethostname()}_{uuid4().hex[:8]}"
 
 
 def _log_to_stderr() -> None:
+    people = sys.stderr.isatty()
     for_people: list[structlog.typing.Processor] = [structlog.dev.ConsoleRenderer()]
-    for_machines = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    for_machines = [
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(serializer=orjson.dumps),
+    ]
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
-            *(for_people if sys.stderr.isatty() else for_machines),
+            *(for_people if people else for_machines),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        if people
+        else structlog.BytesLoggerFactory(sys.stderr.buffer),
     )

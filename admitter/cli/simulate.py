@@ -17,6 +17,7 @@ from admitter.engine.model import GPU_MEMORY_GB
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import Invalid, read
+from admitter.simulate.picture import Facts, Picture, Settings
 from admitter.simulate.plot import PlotError, draw
 from admitter.simulate.report import event_json, queue_table, result_json, workload_table
 from admitter.simulate.simulator import Simulator
@@ -70,7 +71,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     end = _seconds(until)
     gpus = gpu_settings(gpu_memory_gb, gpu_resource)
     timeline = read(paths)
-    simulator = Simulator(timeline, requeue_by, gpus)
+    simulator = Simulator(timeline, Picture(Facts(timeline.start, Settings(requeue_by, gpus))))
     history = History(simulator.engine)
     events: list[Event] = []
     with Progress(len(timeline.changes), Console(stderr=True)) as progress:

@@ -10,8 +10,9 @@ ClusterError
     └── InvalidError      422: the object breaks a rule of the API server
 """
 
+import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 
 class ClusterError(Exception):
@@ -62,6 +63,47 @@ class InvalidError(ApiError):
 
 class GoneError(ApiError):
     """The resource version asked for is no longer in the server's history."""
+
+
+FENCE: Final = "another controller leads"
+"""Words of the policy on the status of Workloads."""
+
+_BUSY: Final = frozenset({429, 503, 504})
+"""Answers of a server that takes no requests, whatever they ask: too many, not available, too late."""
+_OPEN: Final = frozenset({500, 504})
+"""Answers of a server that may be working on what was asked."""
+_FAILED: Final = 500
+"""From here on it is the server that failed, and not the request that was wrong."""
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether a failure is the server's state, and nothing about what was asked."""
+    return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _BUSY)
+
+
+def is_open(error: BaseException) -> bool:
+    """Whether a write that has failed so may be acted upon yet: nobody knows where it is."""
+    return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _OPEN)
+
+
+def is_fenced(error: BaseException) -> bool:
+    """Whether the API server refused a write since another process leads, as far as it knows."""
+    return isinstance(error, ApiError) and FENCE in error.message
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later, though nothing has changed."""
+    return is_busy(error) or (isinstance(error, ApiError) and error.status >= _FAILED)
+
+
+def level_of(error: BaseException) -> int:
+    """How loud a failure is logged where it is tried again.
+
+    What is the state of the server is told once for all (`admitter.cluster.throttle`), and a conflict or an
+    object that is gone is no fault at all.
+    """
+    quiet = is_busy(error) or isinstance(error, ConflictError | NotFoundError)
+    return logging.DEBUG if quiet else logging.WARNING
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {

@@ -4,7 +4,9 @@ Next step: the listeners of the store (`admitter.controllers`).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, Generic
@@ -13,7 +15,7 @@ import orjson
 import structlog
 
 from admitter.cluster.errors import ClusterError, GoneError, UnreachableError, api_error
-from admitter.cluster.store import Store, V
+from admitter.cluster.store import Store, V, key_of
 from admitter.cluster.transport import Json, Transport
 
 PAGE: Final = 500
@@ -62,6 +64,7 @@ class Informer(Generic[V]):
         self._selector = {"labelSelector": source.selector} if source.selector else {}
         self._random = random
         self._version = ""
+        self._watched = False
 
     async def run(self) -> None:
         """List and watch until cancelled; failures are logged and tried again with growing pauses."""
@@ -76,11 +79,16 @@ class Informer(Generic[V]):
             except ClusterError as error:
                 if isinstance(error, GoneError):
                     self._version = ""
+                self._transport.metrics.watch_failed(self.path)
                 log.warning("watch interrupted", path=self.path, error=str(error))
                 await asyncio.sleep(pause * (1 + self._random.random()))
                 pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     async def _list(self) -> None:
+        with _without_collection():
+            await self._list_all()
+
+    async def _list_all(self) -> None:
         views: list[V] = []
         query = {"limit": str(PAGE), **self._selector}
         while True:
@@ -94,6 +102,9 @@ class Informer(Generic[V]):
         self._version = version
 
     async def _watch(self) -> None:
+        if self._watched:
+            self._transport.metrics.watch_restarted(self.path)
+        self._watched = True
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -102,7 +113,20 @@ class Informer(Generic[V]):
             **self._selector,
         }
         async with self._transport.stream(self.path, query) as body:
-            async for line in _lines(body.iter_any().__aiter__(), self.path):
+            try:
+                async with asyncio.timeout(SILENCE_SECONDS) as silence:
+                    await self._read(body, silence)
+            except TimeoutError as error:
+                words = f"watching {self.path}: silent for {SILENCE_SECONDS:.0f} s"
+                raise UnreachableError(words) from error
+
+    async def _read(self, body: AsyncIterator[bytes], silence: asyncio.Timeout) -> None:
+        """Take the events of a watch, one a line; each piece that comes puts off the end by silence."""
+        loop, rest = asyncio.get_running_loop(), b""
+        async for piece in body:
+            silence.reschedule(loop.time() + SILENCE_SECONDS)
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in filter(None, lines):
                 self._take(line)
 
     def _take(self, line: bytes) -> None:
@@ -115,42 +139,48 @@ class Informer(Generic[V]):
             raise api_error(int(item.get("code", 500)), item)
         metadata = item["metadata"]
         if kind == "DELETED":
-            self.store.delete((metadata.get("namespace", ""), metadata["name"]), metadata["uid"])
-        elif kind in {"ADDED", "MODIFIED"} and (view := self._parsed(item)) is not None:
+            self.store.delete(key_of(metadata), metadata["uid"])
+        elif (
+            kind in {"ADDED", "MODIFIED"}
+            and not self.store.knows(metadata)  # nearly always the echo of an own write
+            and (view := self._parsed(item)) is not None
+        ):
             self.store.apply(view)
         self._version = metadata["resourceVersion"]
+        if kind in {"DELETED", "BOOKMARK"}:
+            self.store.heard(int(self._version))
 
     def _parsed(self, item: Json) -> V | None:
-        """The view of an object; one that can't be read is left out and named, and harms no other."""
-        try:
-            return self._parse(item)
-        except Exception:
-            metadata: dict[str, Any] = item.get("metadata", {})
-            log.exception(
-                "object left out: it can't be read",
-                path=self.path,
-                namespace=metadata.get("namespace", ""),
-                name=metadata.get("name", ""),
-            )
-            return None
+        return parsed(self._parse, item, self.path)
 
 
-async def _lines(chunks: AsyncIterator[bytes], path: str) -> AsyncIterator[bytes]:
-    """The lines of a watch.
+def parsed(parse: Callable[[Json], V], item: Json, path: str) -> V | None:
+    """The view of an object; one that can't be read is left out and named, and harms no other."""
+    try:
+        return parse(item)
+    except Exception:
+        metadata: dict[str, Any] = item.get("metadata", {})
+        log.exception(
+            "object left out: it can't be read",
+            path=path,
+            namespace=metadata.get("namespace", ""),
+            name=metadata.get("name", ""),
+        )
+        return None
 
-    Raises:
-        UnreachableError: nothing came for `SILENCE_SECONDS`.
-    """
-    rest = b""
-    while True:
-        try:
-            async with asyncio.timeout(SILENCE_SECONDS):
-                chunk = await anext(chunks)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise UnreachableError(f"watching {path}: silent for {SILENCE_SECONDS:.0f} s") from error
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line:
-                yield line
+
+_listing = 0
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no garbage while any list is read: all of it stays, and looking takes longer than reading."""
+    global _listing  # noqa: PLW0603  # there is one collector a process
+    _listing += 1
+    gc.disable()
+    try:
+        yield
+    finally:
+        _listing -= 1
+        if not _listing:
+            gc.enable()

@@ -6,8 +6,8 @@ writes at once instead of deciding again on what it has just changed.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterator
-from typing import Final, Generic, Protocol, TypeVar
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import structlog
 
@@ -31,6 +31,11 @@ class View(Protocol):
         """Its resource version."""
 
 
+def key_of(metadata: Mapping[str, Any]) -> Key:
+    """The key in an object's metadata."""
+    return (metadata.get("namespace", ""), metadata["name"])
+
+
 V = TypeVar("V", bound=View)
 Listener = Callable[[V | None, V | None], None]
 """Called with the old and the new view of an object; `None` is: there was none, there is none."""
@@ -41,9 +46,17 @@ log = structlog.get_logger(__name__)
 
 
 class Store(Generic[V]):
-    """Objects of one kind by key, and who listens to their changes."""
+    """Objects of one kind by key, and who listens to their changes.
+
+    Attributes:
+        version: the newest resource version that anything has been heard of at.
+        listing: whether changes come from a whole list now, so that there may have been others between them.
+    """
 
     def __init__(self) -> None:
+        self.version = 0
+        self.listing = False
+        self._listed = 0
         self._objects: dict[Key, V] = {}
         self._listeners: list[Listener[V]] = []
         # A write's answer may arrive after the event of the object's deletion: it must not bring it back.
@@ -57,6 +70,11 @@ class Store(Generic[V]):
         """The newest view of an object."""
         return self._objects.get(key)
 
+    def knows(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a version of an object is known, or a newer one."""
+        known = self._objects.get(key_of(metadata))
+        return known is not None and known.version >= int(metadata["resourceVersion"])
+
     def __iter__(self) -> Iterator[V]:
         return iter(self._objects.values())
 
@@ -66,8 +84,10 @@ class Store(Generic[V]):
     def apply(self, view: V) -> None:
         """Take in a version of an object, unless a newer one or its deletion is known."""
         old = self._objects.get(view.key)
-        if view.uid in self._deleted or (old is not None and old.version >= view.version):
+        known = old.version if old is not None else self._listed  # what a list lacks was gone by then
+        if view.uid in self._deleted or known >= view.version:
             return
+        self.version = max(self.version, view.version)
         if old is not None and old.uid != view.uid:
             self._forget(old)
             old = None
@@ -88,12 +108,19 @@ class Store(Generic[V]):
             views: all objects there are.
             version: the resource version of the list.
         """
+        self.listing = True
         listed = {view.key for view in views}
         for old in [v for v in self._objects.values() if v.key not in listed and v.version <= version]:
             self._remember(old.uid)
             self._forget(old)
         for view in views:
             self.apply(view)
+        self._listed, self.listing = version, False
+        self.heard(version)
+
+    def heard(self, version: int) -> None:
+        """Everything is known up to a resource version."""
+        self.version = max(self.version, version)
 
     def _forget(self, old: V) -> None:
         del self._objects[old.key]
@@ -143,3 +170,30 @@ class Index(Generic[V]):
                 del self._keys[before]
         if new is not None and after is not None:
             self._keys[after].add(new.key)
+
+
+class Lookup(Generic[V]):
+    """The key of the one object in a store that has something, kept up to date."""
+
+    def __init__(self, store: Store[V], by: Callable[[V], Hashable]) -> None:
+        """Look up what is in the store and what will be.
+
+        Args:
+            store: the store.
+            by: what to find an object by; no two have the same at a time.
+        """
+        self._by = by
+        self._keys: dict[Hashable, Key] = {}
+        for view in store:
+            self._changed(None, view)
+        store.listen(self._changed)
+
+    def get(self, value: Hashable) -> Key | None:
+        """The key of the object that has the value."""
+        return self._keys.get(value)
+
+    def _changed(self, old: V | None, new: V | None) -> None:
+        if old is not None and (new is None or self._by(old) != self._by(new)):
+            self._keys.pop(self._by(old), None)
+        if new is not None:
+            self._keys[self._by(new)] = new.key

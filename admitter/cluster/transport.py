@@ -1,14 +1,15 @@
-"""Requests to the API server: kubernetes-asyncio's configuration and connection, JSON by orjson.
+"""Requests to the API server: kubernetes-asyncio's configuration, connections of our own, JSON by orjson.
 
 The library's typed models cost about five times the CPU of a raw call, so objects travel as
-plain JSON. tenacity repeats a single call that was throttled, failed in the server or lost its
-connection; a conflict is never repeated here: who wrote must look at the object again.
+plain JSON. A single call that was throttled, failed in the server or lost its connection is repeated by
+`admitter.cluster.throttle`; a conflict never is: who wrote must look at the object again.
 """
 
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,15 +17,16 @@ from typing import Any, Final, Self
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
 import orjson
 from kubernetes_asyncio import client, config
 from kubernetes_asyncio.config.config_exception import ConfigException
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_exponential_jitter
+from prometheus_client import CollectorRegistry
 
 from admitter import __version__
-from admitter.cluster.errors import ApiError, ConfigurationError, UnreachableError, api_error
+from admitter.cluster.errors import ClusterError, ConfigurationError, UnreachableError, api_error
+from admitter.cluster.http import Answer, Client, HttpError, Server
+from admitter.cluster.metrics import NO_ANSWER, CallMetrics
+from admitter.cluster.throttle import Throttle
 from admitter.names import FIELD_MANAGER
 
 Json = dict[str, Any]
@@ -33,45 +35,47 @@ JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
-ATTEMPTS: Final = 5
-FIRST_PAUSE_SECONDS: Final = 0.1
 CALL_TIMEOUT_SECONDS: Final = 30.0
-LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
-
-_backoff = wait_exponential_jitter(multiplier=0.1, max=5.0, jitter=0.1)
-
-
-def _worth_repeating(error: BaseException) -> bool:
-    if isinstance(error, UnreachableError):
-        return True
-    return isinstance(error, ApiError) and (error.status == 429 or error.status >= 500)
-
-
-def _wished(error: BaseException | None) -> float | None:
-    """How long the server asks to wait, in seconds; None if it does not say."""
-    if isinstance(error, ApiError) and error.retry_after is not None:
-        return min(error.retry_after, LONGEST_RETRY_AFTER_SECONDS)
-    return None
-
-
-def _pause(state: RetryCallState) -> float:
-    wished = _wished(state.outcome.exception() if state.outcome else None)
-    return _backoff(state) if wished is None else wished
 
 
 class Transport:
-    """One connection pool to one API server."""
+    """One connection pool to one API server.
 
-    def __init__(self, api: client.ApiClient, refresher: asyncio.Task[None] | None = None) -> None:
-        self._configuration = api.configuration
-        self._api = api
-        self._host = str(self._configuration.host).rstrip("/")
-        self._proxy = self._configuration.proxy or _proxy(self._host)
-        # The own session of the library looks for a proxy and for a file of passwords at each request.
-        pool: aiohttp.ClientSession = api.rest_client.pool_manager
-        self._session = aiohttp.ClientSession(connector=pool.connector, connector_owner=False)
-        self._timeout = aiohttp.ClientTimeout(total=CALL_TIMEOUT_SECONDS)
+    Attributes:
+        metrics: what is counted of it.
+        permit: waited for before each attempt to write; None: writing is always permitted.
+    """
+
+    def __init__(
+        self,
+        configuration: client.Configuration,
+        refresher: asyncio.Task[None] | None = None,
+        metrics: CallMetrics | None = None,
+        *,
+        repeats: bool = True,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            configuration: where the server is, and who we are.
+            refresher: keeps the configuration's token fresh.
+            metrics: where calls are counted; None: nobody wants to know.
+            repeats: whether calls that the server may take later are held back and repeated.
+
+        Raises:
+            ConfigurationError: the proxy on the way speaks something else than HTTP.
+        """
+        self.metrics = metrics if metrics is not None else CallMetrics(CollectorRegistry())
+        self._configuration = configuration
+        self._host = str(configuration.host).rstrip("/")
+        name = configuration.tls_server_name or ""
+        proxy = _proxy(configuration, self._host)
+        self._client = Client(Server(self._host, _tls(configuration), name, proxy))
+        self._throttle = Throttle() if repeats else None
+        if self._throttle is not None:
+            self.metrics.follow(self._throttle)
         self._refresher = refresher
+        self.permit: Callable[[], Awaitable[None]] | None = None
 
     @property
     def host(self) -> str:
@@ -79,12 +83,21 @@ class Transport:
         return self._host
 
     @classmethod
-    async def connect(cls, kubeconfig: Path | None = None, context: str | None = None) -> Self:
+    async def connect(
+        cls,
+        kubeconfig: Path | None = None,
+        context: str | None = None,
+        metrics: CallMetrics | None = None,
+        *,
+        repeats: bool = True,
+    ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
         Args:
             kubeconfig: the file to read; by default `KUBECONFIG`, `~/.kube/config`, or the pod's own account.
             context: the context in it, by default its current one.
+            metrics: where calls are counted; None: nobody wants to know.
+            repeats: whether calls that the server may take later are held back and repeated.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
@@ -110,7 +123,7 @@ class Transport:
         except (ConfigException, OSError, ValueError) as error:
             source = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
             raise ConfigurationError(f"no cluster to talk to: {source}: {error}") from error
-        return cls(client.ApiClient(settings), refresher)
+        return cls(settings, refresher, metrics, repeats=repeats)
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,8 +139,7 @@ class Transport:
             self._refresher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._refresher
-        await self._session.close()
-        await self._api.close()
+        await self._client.close()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
         """Read an object or a list."""
@@ -166,58 +178,48 @@ class Transport:
         query: Mapping[str, str] | None = None,
     ) -> Json:
         data = None if body is None else orjson.dumps(body)
-        once = partial(self._once, method, self._url(path, query), data, content_type)
+        once = partial(self._once, method, _with(path, query), data, content_type)
         try:
-            return await once()  # as nearly always: to watch over attempts costs as much as the call
-        except (ApiError, UnreachableError) as error:
-            if not _worth_repeating(error):
-                raise
-            wished = _wished(error)
-        await asyncio.sleep(FIRST_PAUSE_SECONDS if wished is None else wished)
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(_worth_repeating),
-            wait=_pause,
-            stop=stop_after_attempt(ATTEMPTS - 1),
-            reraise=True,
-        )
-        return await retrying(once)
+            return await (self._throttle.call(once) if self._throttle is not None else once())
+        except ClusterError as error:
+            if method != "GET":
+                self.metrics.write_failed(path, error)
+            raise
 
-    async def _once(self, method: str, url: str, data: bytes | None, content_type: str | None) -> Json:
+    async def _once(self, method: str, path: str, data: bytes | None, content_type: str | None) -> Json:
         headers = await self._headers(content_type)
+        permit = self.permit if method != "GET" else None
         try:
-            async with self._session.request(
-                method, url, data=data, headers=headers, timeout=self._timeout, **self._connection()
-            ) as response:
-                return _decoded(response, await response.read())
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            answer = await self._client.call(method, path, headers, data, CALL_TIMEOUT_SECONDS, permit)
+        except (HttpError, TimeoutError, OSError) as error:
+            self.metrics.called(method, path, NO_ANSWER)
             raise UnreachableError(
                 f"{self._host} does not answer: {error or type(error).__name__}"
             ) from error
+        self.metrics.called(method, path, str(answer.status))
+        return _decoded(f"{method} {path}", answer)
 
     @contextlib.asynccontextmanager
-    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[aiohttp.StreamReader]:
-        """Open a watch; what it yields is the body, one JSON document a line.
+    async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch; what it yields are pieces of the body, which has one JSON document a line.
 
         Raises:
             ApiError: the server refused it.
             UnreachableError: no connection, or it was lost while reading.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CALL_TIMEOUT_SECONDS)
+        headers = await self._headers(None)
         try:
-            async with self._session.get(
-                self._url(path, query),
-                headers=await self._headers(None),
-                timeout=timeout,
-                **self._connection(),
-            ) as response:
-                if response.status != 200:
-                    _decoded(response, await response.read())
-                yield response.content
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            async with self._client.stream(_with(path, query), headers, CALL_TIMEOUT_SECONDS) as (
+                answer,
+                body,
+            ):
+                self.metrics.watched(path, str(answer.status))
+                if answer.status != 200:
+                    answer.body = b"".join([piece async for piece in body])
+                    _decoded(f"GET {path}", answer)
+                yield body
+        except (HttpError, TimeoutError, OSError) as error:
             raise UnreachableError(f"watching {path}: {error or type(error).__name__}") from error
-
-    def _url(self, path: str, query: Mapping[str, str] | None) -> str:
-        return f"{self._host}{path}?{urlencode(query)}" if query else f"{self._host}{path}"
 
     async def _headers(self, content_type: str | None) -> dict[str, str]:
         headers = {"accept": JSON, "user-agent": f"admitter/{__version__}"}
@@ -228,35 +230,44 @@ class Transport:
             headers["content-type"] = content_type
         return headers
 
-    def _connection(self) -> dict[str, Any]:
-        """What a proxy or another name in the server's certificate asks of each request."""
-        options: dict[str, Any] = {}
-        if self._proxy:
-            options["proxy"] = self._proxy
-        if self._configuration.tls_server_name:
-            options["server_hostname"] = self._configuration.tls_server_name
-        return options
+
+def _with(path: str, query: Mapping[str, str] | None) -> str:
+    return f"{path}?{urlencode(query)}" if query else path
 
 
-def _proxy(host: str) -> str | None:
-    """The proxy that the environment names for the way to a host; None: there is none."""
+def _tls(configuration: client.Configuration) -> ssl.SSLContext:
+    """Whom to trust, and who we are, as the library would have it."""
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.disable_strict_ssl_verification:
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def _proxy(configuration: client.Configuration, host: str) -> str:
+    """The proxy on the way to a host, by the configuration or else the environment; empty: there is none."""
     address = urlsplit(host)
-    if proxy_bypass(address.netloc):
-        return None
-    return getproxies().get(address.scheme)
+    of_environment = None if proxy_bypass(address.netloc) else getproxies().get(address.scheme)
+    proxy = str(configuration.proxy or of_environment or "")
+    if proxy and urlsplit(proxy).scheme != "http":
+        without_password = proxy.rpartition("@")[2]
+        raise ConfigurationError(f"proxy {without_password}: can be reached by http:// only")
+    return proxy
 
 
-def _decoded(response: aiohttp.ClientResponse, raw: bytes) -> Json:
+def _decoded(request: str, answer: Answer) -> Json:
     try:
-        body = orjson.loads(raw) if raw else {}
+        body = orjson.loads(answer.body) if answer.body else {}
     except orjson.JSONDecodeError as error:
-        if response.status < 400:
-            raise UnreachableError(
-                f"the answer to {response.method} {response.url.path} is cut off"
-            ) from error
-        body = {"message": raw[:500].decode(errors="replace")}
-    if response.status >= 400:
+        if answer.status < 400:
+            raise UnreachableError(f"the answer to {request} is cut off") from error
+        body = {"message": answer.body[:500].decode(errors="replace")}
+    if answer.status >= 400:
         raise api_error(
-            response.status, body if isinstance(body, dict) else {}, response.headers.get("Retry-After")
+            answer.status, body if isinstance(body, dict) else {}, answer.headers.get("retry-after")
         )
     return body if isinstance(body, dict) else {}

@@ -1,18 +1,25 @@
 """Keys that wait to be looked at: each once, never two at a time for the same key."""
 
 import asyncio
-from collections import deque
+import heapq
 from collections.abc import Awaitable, Callable, Hashable
+from itertools import count
 from typing import Final, Generic, TypeVar
 
 import structlog
 
-from admitter.cluster.errors import ApiError, ClusterError
+from admitter.cluster.errors import ClusterError, is_busy, level_of
 
 K = TypeVar("K", bound=Hashable)
 
+Urgency = tuple[int, ...]
+"""The smaller, the sooner."""
+
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 30.0
+LEFTOVERS: Final = 4
+"""So many times as many entries as keys are kept at most."""
+IN_ONE_GO: Final = 16
 
 log = structlog.get_logger(__name__)
 
@@ -21,33 +28,60 @@ class WorkQueue(Generic[K]):
     """Level-triggered: a key says that something changed, not what; who handles it reads the world.
 
     A key that is added while it is handled is handled again afterwards. One whose handling fails
-    comes back after a pause that doubles with each failure in a row.
+    comes back after a pause that doubles with each failure in a row. If the API server is too busy the pause
+    stays the first one: whoever calls is held back already (`admitter.cluster.throttle`).
+
+    Attributes:
+        closed: whether keys are dropped: of a follower, who adds all of them when he leads.
     """
 
-    def __init__(self, handle: Callable[[K], Awaitable[None]], workers: int) -> None:
+    def __init__(
+        self,
+        handle: Callable[[K], Awaitable[None]],
+        workers: int,
+        urgency: Callable[[K], Urgency | None] = lambda _: (),
+    ) -> None:
         """Prepare.
 
         Args:
             handle: converges one key; must be safe to call again.
             workers: how many keys are handled at a time.
+            urgency: says at each change of a key's what comes before what; None if there is nothing to do.
+                Of equals the first goes first.
         """
+        self.closed = False
         self._handle = handle
         self._workers = workers
-        self._waiting: deque[K] = deque()
-        self._queued: set[K] = set()
+        self._urgency = urgency
+        self._waiting: list[tuple[Urgency, int, K]] = []
+        self._numbers = count()
+        self._queued: dict[K, Urgency] = {}
         self._busy: set[K] = set()
         self._again: set[K] = set()
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._ready = asyncio.Semaphore(0)
+        self._finishing = False
+        self._finished = asyncio.Event()
 
     def add(self, key: K) -> None:
         """Have a key handled soon."""
+        if self.closed:
+            return
         if key in self._busy:
             self._again.add(key)
-        elif key not in self._queued:
-            self._queued.add(key)
-            self._waiting.append(key)
+            return
+        urgency, before = self._urgency(key), self._queued.get(key)
+        if urgency is None:
+            self._failures.pop(key, None)
+            return
+        if before is not None and before <= urgency:
+            return
+        self._queued[key] = urgency
+        if len(self._waiting) > LEFTOVERS * (len(self._queued) + LEFTOVERS):
+            self._tidy()
+        heapq.heappush(self._waiting, (urgency, next(self._numbers), key))
+        if before is None:
             self._ready.release()
 
     def add_later(self, key: K, seconds: float) -> None:
@@ -70,11 +104,20 @@ class WorkQueue(Generic[K]):
             for _ in range(self._workers):
                 group.create_task(self._work())
 
+    async def finish(self) -> None:
+        """Begin with no key any more, and wait until those that are handled now are done with."""
+        self._finishing = True
+        if self._busy:
+            await self._finished.wait()
+
     async def _work(self) -> None:
-        while True:
+        for number in count():
+            if number % IN_ONE_GO == 0:
+                await asyncio.sleep(0)  # many keys need no call: others must get their turn too
             await self._ready.acquire()
-            key = self._waiting.popleft()
-            self._queued.discard(key)
+            if self._finishing:
+                return
+            key = self._pop()
             self._busy.add(key)
             try:
                 await self._handle(key)
@@ -89,10 +132,25 @@ class WorkQueue(Generic[K]):
                 if key in self._again:
                     self._again.discard(key)
                     self.add(key)
+                if self._finishing and not self._busy:
+                    self._finished.set()
+
+    def _pop(self) -> K:
+        """The most urgent key; what waits under an urgency that has been raised since is passed over."""
+        while True:
+            urgency, _, key = heapq.heappop(self._waiting)
+            if self._queued.get(key) == urgency:
+                del self._queued[key]
+                return key
+
+    def _tidy(self) -> None:
+        """Forget under what urgency keys have waited before it was raised."""
+        self._waiting = [entry for entry in self._waiting if self._queued.get(entry[2]) == entry[0]]
+        heapq.heapify(self._waiting)
 
     def _fail(self, key: K, error: Exception) -> None:
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        failures = self._failures.get(key, 0) + (not is_busy(error))
+        self._failures[key] = failures
         pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
-        conflict = isinstance(error, ApiError) and error.status in {404, 409}
-        log.log(10 if conflict else 30, "will try again", key=key, error=str(error), seconds=pause)
+        log.log(level_of(error), "will try again", key=key, error=str(error), seconds=pause)
         self.add_later(key, pause)

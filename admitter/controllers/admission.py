@@ -6,29 +6,42 @@ is started (`admitter.controllers.jobs`).
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator
 from math import ceil
 from typing import Final
 
 import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
-from admitter.api.conditions import WaitingReason
-from admitter.cluster.errors import ApiError, ClusterError, ConflictError, NotFoundError
+from admitter.cluster.errors import (
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    is_busy,
+    is_fenced,
+    is_open,
+    level_of,
+)
 from admitter.cluster.store import Key
-from admitter.cluster.transport import Json, Transport
+from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
+from admitter.controllers.intake import Intake
+from admitter.controllers.messages import receipt_message
+from admitter.controllers.places import keep_places
+from admitter.controllers.pod_views import PodView
 from admitter.controllers.remainders import Remainders
-from admitter.controllers.views import JobView, PodView, Preemption, WorkloadView, at, parse_workload
+from admitter.controllers.succession import FENCED_WRITE_SECONDS
+from admitter.controllers.views import Preemption, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
-from admitter.controllers.world import World, workload_name, workload_path
-from admitter.convert.pod_sets import job_count
+from admitter.controllers.world import World, workload_path
 from admitter.engine import model
-from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Eviction
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission
+from admitter.names import RETURNED_ANNOTATION
 
 WRITES_AT_A_TIME: Final = 32
 PAUSE_SECONDS: Final = 1.0
@@ -40,6 +53,9 @@ LONGEST_GATHER_SECONDS: Final = 1.0
 REFUSED_SECONDS: Final = 10.0
 """For how long a Workload does not compete after the API server refused its admission or its evictions."""
 
+IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
+"""The API server gives up an admission after that time, so that a new leader need not wait longer for it."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -48,6 +64,10 @@ class Admissions:
 
     What the engine admits is reserved in its state before it is written. A write whose outcome is
     unknown stays reserved until the API server has said what it holds.
+
+    Attributes:
+        restored: whether what was there at the start has been taken in.
+        overruled: set when the API server says that another controller decides.
     """
 
     def __init__(
@@ -62,25 +82,31 @@ class Admissions:
         self._world = world
         self._engine = engine
         self._gate = gate
+        self._intake = Intake(world, engine, gate)
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
         self._remainders = Remainders(world, engine, transport, self._freed)
         self.usage_changed: Callable[[str], None] = lambda _: None
-        self.decided: Callable[[], None] = lambda: None
+        self.decided: Callable[[float], None] = lambda _: None
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
         self._changed_pods: set[Key] = set()
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
+        self.restored = False
+        self.overruled = asyncio.Event()
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        self._shards = world.shards
         self._gather = GATHER_SECONDS
+        self._finishing = False
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """A Workload came, changed or went."""
         self._grace.workload_changed(old, new)
-        if old is not None and new is not None and old.evict_at is not None and new.evicting:
+        over = old is not None and new is not None and old.evict_at is not None and new.evicting
+        if new is not None and over and self._world.owners.owns(new.key):
             self._reasons.evicted(new)
         if old is not None and new is None:
             self._keys.pop(old.uid, None)
@@ -108,19 +134,7 @@ class Admissions:
         """Tell the engine of pods that came and went; those of one Workload together."""
         changed, self._changed_pods = self._changed_pods, set()
         for key in changed:
-            workload = self._world.workloads.get(key)
-            if workload is not None:
-                self._set_pods(workload)
-
-    def _set_pods(self, workload: WorkloadView) -> None:
-        """By the age of its pods an elastic quota's Workload is over quota, or is not."""
-        if workload.admission is not None and workload.admission.pool:
-            pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload.key) if pod.live)
-            job = self._world.job_of(workload.key)
-            places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
-            wanted = job_count(job.spec, self._counted(job)) if job is not None else places
-            left_over = max(0, places - max(wanted, len(pods)))
-            self._engine.set_pods(workload.uid, tuple(pods), left_over)
+            self._intake.take_pods(key)
 
     def job_changed(self, key: Key) -> None:
         """The Job of a Workload came, changed or went."""
@@ -138,6 +152,12 @@ class Admissions:
         """The keys of Workloads."""
         return [self._keys[uid] for uid in uids if uid in self._keys]
 
+    def deciding(self) -> Iterator[Key]:
+        """The LocalQueues of those whose admission is being written, once each."""
+        for workload in map(self._world.workloads.get, self.keys_of(self._writing)):
+            if workload is not None and workload.admission is None:
+                yield workload.namespace, workload.queue
+
     def wake(self) -> None:
         """Run a cycle if there is anything to decide."""
         if self._engine.changed or self._gate.stale or any(self._spared()):
@@ -151,83 +171,47 @@ class Admissions:
     def _spared(self) -> Iterator[WorkloadView]:
         """Who has been told that he will be evicted, and need not be after all."""
         for told in self._grace.unneeded():
-            if told.uid not in self._writing and told.uid not in self._refused:
+            free = told.uid not in self._writing and told.uid not in self._refused
+            if free and self._world.owners.owns(told.key):
                 yield told
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
+        if not self.restored:
+            return
         uid = workload.uid
         self._keys[uid] = workload.key
         if uid in self._writing:
             return  # its answer decides
-        job = self._world.job_of(workload.key)
-        if workload.admission is not None:
-            self._engine.withdraw(uid)
-            self._reserve(workload, job, workload.admission)
-            self._reasons.forget(workload.key)
-            return
-        self._engine.release(uid)
-        if workload.finished:
-            self._engine.withdraw(uid)
-            self._reasons.forget(workload.key)
-            return
-        outcome = self._gate.check(workload, job)
+        outcome = self._intake.take(workload, pauses=uid in self._refused)
         if isinstance(outcome, Waiting):
-            self._engine.withdraw(uid)
             self._reasons.want(workload.key, outcome)
-        else:
-            self._compete(workload, job, outcome)
-
-    def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
-        # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
-        known = self._competitor(workload, job, admission.queue)
-        self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
-        if workload.evicting:
-            self._engine.goes(workload.uid)
-        self._set_pods(workload)
-
-    def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> None:
-        if workload.uid in self._refused:
-            return  # its turn comes when the pause is over
-        try:
-            competing = self._gate.competitor(workload, job, queue)
-        except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
-            self._engine.withdraw(workload.uid)
-            words = f"its requests can't be counted: {error}"
-            self._reasons.want(workload.key, Waiting(WaitingReason.INVALID_REQUESTS, words))
-            return
-        self._engine.submit(competing)
-
-    def _competitor(self, workload: WorkloadView, job: JobView | None, queue: str) -> model.Workload | None:
-        """A Workload as the engine sees it; None if its requests can't be counted."""
-        try:
-            return self._gate.competitor(workload, job, queue)
-        except InvalidQuantityError:
-            return None
+        elif outcome is None or not self._shards.leads_queue(outcome):
+            self._reasons.forget(workload.key)  # it waits no longer, or why it does only a leader knows
 
     def restore(self) -> None:
-        """Keep the places of those for whom others were evicted before this controller started."""
-        for victim in self._world.workloads:
-            wanted = victim.preemption
-            if (
-                wanted is None
-                or victim.finished
-                or (preemptor := self._world.workloads.get(wanted.key)) is None
-            ):
-                continue
-            job = self._world.job_of(wanted.key)
-            waits = preemptor.uid == wanted.uid and preemptor.admission is None and not preemptor.finished
-            if not waits or self._gate.check(preemptor, job) != wanted.admission.queue:
-                continue
-            competing = self._competitor(preemptor, job, wanted.admission.queue)
-            if competing is not None and self._gate.suits(wanted.admission, competing):
-                told = victim.evict_at is not None and not victim.evicting
-                self._engine.evict(victim.uid, competing, wanted.admission, told=told)
+        """Take in the Workloads that there are, those that hold quota first."""
+        self.restored = True
+        for workload in sorted(self._world.workloads, key=lambda workload: workload.admission is None):
+            self._evaluate(workload)
+
+    def lead(self, epochs: dict[int, int]) -> None:
+        """Decide for some shards more; those for whom an earlier owner evicted others keep their places.
+
+        Args:
+            epochs: of these shards; admissions carry it.
+        """
+        self._shards.epochs.update(epochs)
+        self._engine.resume(self._shards.decides)
+        keep_places(self._world, self._engine, self._gate)
+        self._remainders.lead()
+        self._wake.set()
 
     async def run(self) -> None:
         """Decide whenever something changed, until cancelled.
 
         1. Events have brought the engine up to date; definitions of one moment are put in force together.
+           A follower does no more.
         2. A cycle makes a plan.
         3. Its admissions and evictions are written side by side; its reasons to wait, merged, a little later.
         """
@@ -237,22 +221,50 @@ class Admissions:
                 await self._wake.wait()
                 await self._refresh()
                 self._wake.clear()
+                if self._finishing:
+                    return
                 self._take_pods_in()
-                plan = self._engine.cycle(int(self._grace.now().timestamp()))
-                for uid, refusal in plan.refusals.items():
-                    self._reasons.want(self._keys[uid], self._gate.waits(refusal))
-                for workload, admission in plan.admissions:
-                    task = group.create_task(self._admit(self._keys[workload.uid], workload, admission))
-                    self._writing[workload.uid] = task
-                for eviction in plan.evictions:
-                    uid = eviction.victim.holder
-                    self._writing[uid] = group.create_task(
-                        self._evict(self._keys[uid], eviction, self._writing.get(uid))
-                    )
-                for told in list(self._spared()):
-                    self._writing[told.uid] = group.create_task(self._spare(told))
-                self._wake_at(self._engine.due)
-                self.decided()
+                if self._shards.epochs:
+                    self._decide(group)
+
+    def refresh(self) -> None:
+        """Put changed definitions in force at once."""
+        self._gate.refresh()
+        self.wake()
+
+    async def drained(self) -> None:
+        """Wait for the end of all writes that were decided before now."""
+        if self._writing:
+            await asyncio.wait([*self._writing.values()])
+
+    def forsake(self) -> None:
+        """Keep no places any more in trees that have come to others."""
+        self._engine.forsake(self._shards.decides)
+
+    async def finish(self) -> None:
+        """Decide nothing more, and wait until what was decided is written, or refused."""
+        self._finishing = True
+        while self._writing:
+            await asyncio.wait(self._writing.values())
+
+    def _decide(self, group: asyncio.TaskGroup) -> None:
+        began = time.perf_counter()
+        plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
+        took = time.perf_counter() - began
+        for uid, refusal in plan.refusals.items():
+            self._reasons.want(self._keys[uid], self._gate.waits(refusal))
+        for workload, admission in plan.admissions:
+            task = group.create_task(self._admit(self._keys[workload.uid], workload, admission))
+            self._writing[workload.uid] = task
+        for eviction in plan.evictions:
+            uid = eviction.victim.holder
+            self._writing[uid] = group.create_task(
+                self._evict(self._keys[uid], eviction, self._writing.get(uid))
+            )
+        for told in list(self._spared()):
+            self._writing[told.uid] = group.create_task(self._spare(told))
+        self._wake_at(self._engine.due)
+        self.decided(took)
 
     async def _refresh(self) -> None:
         """Put changed definitions in force, those of a while together."""
@@ -264,6 +276,11 @@ class Admissions:
             taken = GATHER_TIMES * (loop.time() - began)
             self._gather = min(max(GATHER_SECONDS, taken), LONGEST_GATHER_SECONDS)
 
+    def close(self) -> None:
+        """Nothing more is decided."""
+        if self._timer is not None:
+            self._timer.cancel()
+
     def _wake_at(self, due: float | None) -> None:
         """Run a cycle when somebody may be preempted who may not yet."""
         if self._timer is not None:
@@ -273,32 +290,37 @@ class Admissions:
             left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
             self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
 
-    def _counted(self, job: JobView) -> Json:
-        """The status of a Job, with the pods that have succeeded since it was written."""
-        pods = self._world.pods_of((job.namespace, workload_name(job)))
-        succeeded = sum(pod.succeeded for pod in pods)
-        return {"succeeded": max(succeeded, int(job.status["succeeded"]))}
-
     async def _admit(self, key: Key, workload: model.Workload, admission: Admission) -> None:
+        try:
+            while not (await self._tried(key, workload, admission) or self._finishing):
+                pass
+        finally:
+            self._written(key, workload.uid)
+
+    async def _tried(self, key: Key, workload: model.Workload, admission: Admission) -> bool:
+        """Write an admission; False if the server is too busy: it stays decided, and nobody overtakes."""
         try:
             async with self._slots:
                 await self._write(key, workload, admission)
         except ClusterError as error:
             await self._failed("admission not written", key, workload.uid, error)
-        finally:
-            self._written(key, workload.uid)
+            return not is_busy(error)
+        return True
 
     async def _write(self, key: Key, workload: model.Workload, admission: Admission) -> None:
-        view = self._world.workloads.get(key)
-        if view is None or self._competitor(view, self._world.job_of(key), workload.queue) != workload:
+        view, job = self._world.workloads.get(key), self._world.job_of(key)
+        if view is None or view.admission is not None or self._gate.check(view, job) != workload.queue:
+            return  # it has been written already, or may not be admitted any more
+        if self._gate.countable(view, job, workload.queue) != workload:
             return  # it changed after the decision: it competes again as what it is now
-        raw = await self._transport.patch(
-            f"{workload_path(key)}/status", status.admitted(view, admission, self._grace.now())
-        )
+        term = self._shards.epoch_of(admission.queue)
+        if term is None:
+            return  # its tree is another's by now, or may have got what is another's
+        body = status.admitted(view, admission, term, self._grace.now())
+        raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
         admitted = parse_workload(raw)
         self._world.workloads.apply(admitted)
         self._reasons.admitted(admitted)
-        log.info("admitted", namespace=key[0], workload=key[1], cluster_queue=admission.queue)
 
     def _written(self, key: Key, uid: str) -> None:
         """A write has come to its end: what the API server holds decides again."""
@@ -313,20 +335,18 @@ class Admissions:
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
         """A write has failed: find out what is true, and do not write the same again at once."""
-        conflict = isinstance(error, ConflictError | NotFoundError)
-        log.log(
-            logging.DEBUG if conflict else logging.WARNING,
-            what,
-            namespace=key[0],
-            workload=key[1],
-            error=str(error),
-        )
+        log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
         self._pause(uid, error)
-        await self._settle(key, uid)
+        await self._settle(key, uid, lost=is_open(error))
 
     def _pause(self, uid: str, error: ClusterError) -> None:
-        """Let a Workload compete only after a while if the API server refuses what is written for it."""
-        if not isinstance(error, ApiError) or isinstance(error, ConflictError | NotFoundError):
+        """Let a Workload compete only after a while if the API server refuses what is written for it.
+
+        A server that is too busy refuses nothing of it: it keeps its turn, and nobody overtakes it.
+        """
+        if is_fenced(error):
+            self.overruled.set()
+        if is_busy(error) or isinstance(error, ConflictError | NotFoundError):
             return
 
         def over() -> None:
@@ -381,7 +401,10 @@ class Admissions:
         view, preemptor = self._world.workloads.get(key), self._keys.get(eviction.preemptor.uid)
         if view is None or view.admission is None or view.evicting or preemptor is None:
             return  # it has gone, or goes already, or nobody needs its place any more
-        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission)
+        if self._shards.epoch_of(eviction.admission.queue) is None:
+            return  # whose the tree is now decides anew
+        why = receipt_message(eviction)
+        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission, why=why)
         now = self._grace.now()
         if eviction.grace:
             # One who was told before, for somebody who has gone since, is granted no more time.
@@ -392,18 +415,34 @@ class Admissions:
         evicted = parse_workload(await self._transport.patch(f"{workload_path(key)}/status", body))
         self._world.workloads.apply(evicted)
         self._reasons.evicted(evicted)
-        what = "told to end" if eviction.grace else "preempted"
-        log.info(what, namespace=key[0], workload=key[1], by="/".join(preemptor))
 
-    async def _settle(self, key: Key, uid: str) -> None:
-        """Ask the API server, for as long as it takes, what has become of a write that failed."""
-        while True:
+    async def _settle(self, key: Key, uid: str, *, lost: bool) -> None:
+        """Ask the API server, for as long as it takes, what has become of a write that failed.
+
+        Args:
+            key: of the Workload.
+            uid: of the same.
+            lost: whether the write may still be on its way. Then the Workload is written: what names an
+                earlier version comes too late, and its quota can be another's.
+        """
+
+        async def ask() -> None:
+            path = workload_path(key)
             try:
-                self._world.workloads.apply(parse_workload(await self._transport.get(workload_path(key))))
+                raw = await self._transport.get(path)
+                if lost and raw["metadata"]["uid"] == uid and not parse_workload(raw).admission:
+                    version = raw["metadata"]["resourceVersion"]
+                    mark = {"annotations": {RETURNED_ANNOTATION: version}}
+                    body = {"metadata": {"resourceVersion": version, **mark}}
+                    raw = await self._transport.patch(path, body)
+                self._world.workloads.apply(parse_workload(raw))
             except NotFoundError:
                 self._world.workloads.delete(key, uid)
-            except ClusterError as error:
-                log.warning("can't read a workload", namespace=key[0], workload=key[1], error=str(error))
-                await asyncio.sleep(PAUSE_SECONDS)
-                continue
-            return
+
+        def tell(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome is not None else None
+            level = level_of(error) if isinstance(error, ClusterError) else logging.WARNING
+            log.log(level, "can't read a workload", namespace=key[0], workload=key[1], error=str(error))
+
+        passing = retry_if_exception_type(ClusterError)
+        await AsyncRetrying(retry=passing, wait=wait_fixed(PAUSE_SECONDS), before_sleep=tell)(ask)

@@ -1,9 +1,9 @@
-"""What the controller writes to Jobs that are not admitted: a queue, and that they must not run."""
+"""What the controller writes to Jobs that are not admitted: a queue, or that they must not run."""
 
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.views import JobView, parse_job
 from admitter.controllers.world import World, job_path
-from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL
+from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL, RETURNED_ANNOTATION
 
 
 async def adopt(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
@@ -44,6 +44,21 @@ async def release(job: JobView, world: World, transport: Transport) -> JobView:
     """
     noted = {"annotations": {PLACEMENT_ANNOTATION: None, PLACED_ANNOTATION: ""}}
     return await _write(job, noted, {}, world, transport)
+
+
+async def bar(job: JobView, mark: str, world: World, transport: Transport) -> JobView:
+    """Make sure that a Job still is as it was seen, and that a start on its way comes too late.
+
+    Args:
+        job: suspended; it names the version that a start would name too.
+        mark: what to write; another one each time, since a write that changes nothing changes no version.
+        world: where the outcome is kept.
+        transport: where to write.
+
+    Raises:
+        ClusterError: it has changed meanwhile, or can't be written.
+    """
+    return await _write(job, {"annotations": {RETURNED_ANNOTATION: mark}}, {}, world, transport)
 
 
 async def _write(job: JobView, metadata: Json, more: Json, world: World, transport: Transport) -> JobView:

@@ -4,10 +4,12 @@ A queue that can't work (a rule broken that the API server did not check, a flav
 admits nothing and shows the reason as its condition `Active`; what it lends and uses still counts.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from admitter.api.base import problems
+from admitter.api.base import checked
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason
@@ -70,11 +72,13 @@ class _Read:
     """A ClusterQueue as it was read last.
 
     Attributes:
+        uid: of the object: one of the same name that was deleted is another one.
         entry: by itself.
         written: its last valid definition, by itself; None if it never was valid.
         named: flavors that it names.
     """
 
+    uid: str
     entry: QueueEntry
     written: Queue | None
     named: Named = ()
@@ -86,12 +90,12 @@ class Told:
 
     Attributes:
         queue: of the name of each ClusterQueue whose rules changed.
-        cohorts: that Cohorts changed: by cycles, and by what is above, others are concerned too.
+        cohorts: of the names of Cohorts whose rules changed, or those of others around them.
         quotas: of what changed of elastic quotas.
     """
 
     queue: Callable[[str], None] = lambda _: None
-    cohorts: Callable[[], None] = lambda: None
+    cohorts: Callable[[AbstractSet[str]], None] = lambda _: None
     quotas: QuotasChanged = lambda *_: None
 
 
@@ -99,7 +103,7 @@ class Catalog:
     """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them.
 
     Changes of queues and Cohorts are noted, and come into force with `refresh`, all in one step: with each
-    step the engine plans whole trees anew.
+    step the engine tries all again who wait in their trees.
 
     Attributes:
         gpus: what counts as a GPU.
@@ -130,11 +134,12 @@ class Catalog:
         self._roots = Roots(world, gpus)
         self._branches: dict[str, Branch] = {}
         self._hierarchy = Hierarchy()
+        self._following: list[str] = []
         self._read: dict[str, _Read] = {}
+        self._in_cohort: defaultdict[str, set[str]] = defaultdict(set)
         self._queues: dict[str, QueueEntry] = {}
         self._changed_queues: set[str] = set()
         self._changed_cohorts: set[str] = set()
-        self._made: dict[str, Queue] = {}
         self._gone_flavors: set[str] = set()
         self._unseen = False
 
@@ -175,11 +180,11 @@ class Catalog:
         flavor = None
         problem = self._flavor_problems.pop(name, None)
         if view is not None:
-            found = problems(ResourceFlavor, raw(view))
-            if found:
+            written, found = checked(ResourceFlavor, raw(view))
+            if written is None:
                 self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
             else:
-                flavor = definitions.flavor(ResourceFlavor.model_validate(raw(view)), self.gpus)
+                flavor = definitions.flavor(written, self.gpus)
         before = self._flavors.pop(name, None)
         if flavor is not None:
             self._flavors[name] = flavor
@@ -198,34 +203,49 @@ class Catalog:
         """A ClusterQueue was made, changed or removed."""
         self._changed_queues.add(name)
         view = self._world.cluster_queues.get(("", name))
+        before = self._read.pop(name, None)
+        known = before.written if before is not None else None
+        if known is not None:
+            self._in_cohort[known.cohort].discard(name)
+            if not self._in_cohort[known.cohort]:
+                del self._in_cohort[known.cohort]
+        self._roots.queue_written(name)
         if view is None:
-            self._read.pop(name, None)
             return
-        found = problems(ClusterQueue, raw(view))
-        if found:  # an invalid one admits nothing, but lends and counts as before
-            known = self._read.get(name)
-            wrong = QueueEntry((ActiveReason.INVALID_SPEC, sentence(found)))
-            self._read[name] = _Read(wrong, known.written if known is not None else None)
-            return
-        spec = ClusterQueue.model_validate(raw(view)).spec
-        self._read[name] = _Read(
-            QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
-            definitions.queue(name, spec, lenient=is_lenient(view)),
-            hierarchy.named(spec.resources),
-        )
+        made, found = checked(ClusterQueue, raw(view))
+        if made is None:  # an invalid one admits nothing, but lends and counts as before
+            valid = known if before is not None and before.uid == view.uid else None
+            read = _Read(view.uid, QueueEntry((ActiveReason.INVALID_SPEC, sentence(found))), valid)
+        else:
+            spec = made.spec
+            read = _Read(
+                view.uid,
+                QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
+                definitions.queue(name, spec, lenient=is_lenient(view)),
+                hierarchy.named(spec.resources),
+            )
+        self._read[name] = read
+        if read.written is not None:
+            self._in_cohort[read.written.cohort].add(name)
+            self._roots.queue_written(name, read.written.cohort, (flavor for _, flavor in read.named))
 
     def cohort_changed(self, name: str) -> None:
         """A Cohort was made, changed or removed."""
         self._changed_cohorts.add(name)
         view = self._world.cohorts.get(("", name))
         self._cohort_problems.pop(name, None)
-        found = problems(Cohort, raw(view)) if view is not None else []
         if view is None:
             self._branches.pop(name, None)
-        elif found:  # an invalid one stays what it was
+            return
+        written, found = checked(Cohort, raw(view))
+        if written is None:  # an invalid one stays what it was, but where it says: all agree on the trees
             self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
+            known = self._branches.get(name, Branch(CohortRules(name)))
+            if name != ELASTIC_QUOTA_QUEUE:
+                parent = str(view.spec.get("parent") or "")
+                self._branches[name] = replace(known, rules=replace(known.rules, parent=parent))
         else:
-            made = hierarchy.branch(name, Cohort.model_validate(raw(view)).spec)
+            made = hierarchy.branch(name, written.spec)
             self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
 
     def nodes_changed(self) -> None:
@@ -241,42 +261,86 @@ class Catalog:
         queues, self._changed_queues = self._changed_queues, set()
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
-        self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
-        before, self._hierarchy = self._hierarchy, self._above()
-        branches = self._hierarchy.branches
-        changed = cohorts | {name for name, b in branches.items() if before.branches.get(name) != b}
-        entries: dict[str, QueueEntry] = {}
-        made: dict[str, Queue] = {}
-        for name in sorted(self._read.keys() & (queues | self._below(changed, before))):
-            entries[name], queue = self._derived(self._read[name])
-            if queue is not None:
-                made[name] = queue
-        gone = queues - self._read.keys()
-        self._made = {name: queue for name, queue in (self._made | made).items() if name not in gone}
-        rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
-        rules += self._roots.changed(self._hierarchy, self._made.values())
-        self._engine.define(made.values(), rules, gone, cohorts - branches.keys())
+        before, changed = self._hierarchy, self._reshape(cohorts)
+        entries, made = self._derive((queues & self._read.keys()) | self._below(changed, before))
+        gone = {name for name in queues if name not in self._read or self._read[name].written is None}
+        news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
+        news |= {name for name, queue in made.items() if self._counts_else(queue)}
+        around = self._define(made, gone, cohorts, before)
         for name in gone_flavors:
             self._engine.remove_flavor(name)
-        self._tell(queues, entries)
-
-    def _tell(self, queues: set[str], entries: dict[str, QueueEntry]) -> None:
-        """Keep what has come of it, and tell those whom it concerns."""
-        news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
-        for name in queues - self._read.keys():
+        for name in gone:
             self._queues.pop(name, None)
         self._queues.update(entries)
-        self._told.cohorts()
+        # Where a Cohort has changed, any other may be in a cycle with it, or have more than it allows.
+        self._told.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
         for name in sorted(news):
             self._told.queue(name)
 
+    def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
+        """Some queues as they are to be, and what the engine gets of them."""
+        entries: dict[str, QueueEntry] = {}
+        made: dict[str, Queue] = {}
+        for name in sorted(names):
+            entries[name], queue = self._derived(self._read[name])
+            if queue is not None:
+                made[name] = queue
+        return entries, made
+
+    def _define(
+        self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy
+    ) -> set[str]:
+        """Tell the engine of queues and Cohorts; returns the Cohorts for which that makes a difference.
+
+        Args:
+            made: queues as they are to be.
+            gone: queues that are there no longer.
+            cohorts: that were written.
+            before: who was above whom.
+        """
+        for name in {*made, *gone}:
+            self._roots.queue_defined(name, made.get(name))
+        branches = self._hierarchy.branches
+        rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
+        rules += self._roots.changed(self._hierarchy)
+        around = self._around({*made, *gone}, before) | {cohort.name for cohort in rules}
+        self._engine.define(made.values(), rules, gone, [name for name in cohorts if name not in branches])
+        return around | self._around(made, self._hierarchy)
+
+    def _reshape(self, cohorts: set[str]) -> set[str]:
+        """Take the Cohorts as they are now, with what nodes give them; returns those that have changed.
+
+        Args:
+            cohorts: that were written.
+        """
+        if cohorts:
+            self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
+            self._following = [name for name, branch in self._branches.items() if branch.from_nodes]
+        elif not self._following:
+            return set()
+        before, branches = self._hierarchy.branches, self._roots.branches(self._branches, self._flavors)
+        changed = cohorts | {name for name, branch in branches.items() if before.get(name) != branch}
+        if changed:
+            self._hierarchy = Hierarchy(branches)
+        return changed
+
+    def _around(self, queues: Iterable[str], above: Hierarchy) -> set[str]:
+        """The Cohorts above some queues, as the engine knows these now."""
+        known = self._engine.tree.queues
+        return {each for name in queues if name in known for each in above.above(known[name].cohort)}
+
+    def _counts_else(self, queue: Queue) -> bool:
+        """Whether a queue counts something else than the engine knows of it."""
+        known = self._engine.tree.queues.get(queue.name)
+        return known is None or known.keys() != queue.keys()
+
     def cohort_problem(self, name: str) -> Defect | None:
         """Why a Cohort does not share with what is above it, or is not what it says."""
-        for cycle in self._engine.tree.cycles():
-            if name in cycle:
-                place = cycle.index(name)
-                way = " > ".join((*cycle[place:], *cycle[:place], name))
-                return ActiveReason.COHORT_CYCLE, f"spec.parent makes it its own ancestor: {way}"
+        cycle = self._engine.tree.cycle(name)
+        if cycle:
+            place = cycle.index(name)
+            way = " > ".join((*cycle[place:], *cycle[:place], name))
+            return ActiveReason.COHORT_CYCLE, f"spec.parent makes it its own ancestor: {way}"
         if name in self._cohort_problems or name not in self._branches:
             return self._cohort_problems.get(name)
         rules = self._branches[name].rules
@@ -290,22 +354,13 @@ class Catalog:
             self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
         return plain
 
-    def _above(self) -> Hierarchy:
-        """The Cohorts as they are now, with what nodes give them."""
-        reads = self._read.values()
-        named = [(read.written.cohort, [f for _, f in read.named]) for read in reads if read.written]
-        return Hierarchy(self._roots.branches(self._branches, named, self._flavors))
-
     def _below(self, cohorts: set[str], before: Hierarchy) -> set[str]:
         """The queues below some cohorts, or that were before these changed."""
-        if not cohorts:
-            return set()
-        written = ((name, read.written) for name, read in self._read.items() if read.written is not None)
-        return {
-            name
-            for name, queue in written
-            if not cohorts.isdisjoint((*before.above(queue.cohort), *self._hierarchy.above(queue.cohort)))
-        }
+        found: set[str] = set()
+        for cohort, names in self._in_cohort.items() if cohorts else ():
+            if not cohorts.isdisjoint((*before.above(cohort), *self._hierarchy.above(cohort))):
+                found |= names
+        return found
 
     def _derived(self, read: _Read) -> tuple[QueueEntry, Queue | None]:
         """A queue as it is to be, and what the engine gets."""

@@ -1,5 +1,10 @@
 """What a Job asks for, as the spec of its Workload."""
 
+from functools import lru_cache
+from typing import Final
+
+import orjson
+
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.injection import original_template
 from admitter.controllers.views import JobView, Json, WorkloadView
@@ -8,7 +13,8 @@ from admitter.convert import workloads
 from admitter.convert.pod_sets import job_count, pod_set
 from admitter.engine.amounts import InvalidQuantityError
 
-POD_SET = "main"
+DIFFERENT: Final = 1024
+POD_SET: Final = "main"
 """The name of a Job's only pod set."""
 
 
@@ -20,7 +26,7 @@ def workload_spec(job: JobView, world: World) -> Json:
     """
     assert job.queue is not None
     spec: Json = {"queueName": job.queue, "podSets": [_pod_set(job, world)]}
-    spec["priority"], name = _priority(job, world)
+    spec["priority"], name = priority_of(job, world)
     if name:
         spec["priorityClassName"] = name
     return spec
@@ -52,18 +58,22 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
 
 
 def _pod_set(job: JobView, world: World) -> Json:
+    """What a Job's pods ask for; nobody may change it."""
     limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
-    return pod_set(
-        POD_SET,
-        original_template(job),
-        job_count(job.spec, job.status),
-        [limits.spec for limits in limit_ranges if limits is not None],
-        {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes},
-    )
+    limits = [limit_range.spec for limit_range in limit_ranges if limit_range is not None]
+    classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
+    count = job_count(job.spec, job.status)
+    return _derived(orjson.dumps(original_template(job)), count, orjson.dumps(limits), orjson.dumps(classes))
 
 
-def _priority(job: JobView, world: World) -> tuple[int, str]:
-    """Value and name of the Job's PriorityClass, or of the one that is the default of all."""
+@lru_cache(maxsize=DIFFERENT)
+def _derived(template: bytes, count: int, limits: bytes, classes: bytes) -> Json:
+    """The same for the same: most Jobs differ in nothing that counts."""
+    return pod_set(POD_SET, orjson.loads(template), count, orjson.loads(limits), orjson.loads(classes))
+
+
+def priority_of(job: JobView, world: World) -> tuple[int, str]:
+    """Value and name of a Job's PriorityClass, or of the one that is the default of all."""
     name = job.template.get("priorityClassName")
     if name:
         chosen = world.priority_classes.get(("", name))

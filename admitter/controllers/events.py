@@ -9,12 +9,13 @@ from typing import Final
 import structlog
 
 from admitter.cluster.errors import ClusterError, ConflictError
+from admitter.cluster.pace import Pace
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.status import Clock
 from admitter.controllers.views import timestamp
 from admitter.names import CONTROLLER_NAME
 
-MOST_WAITING: Final = 1000
+MOST_WAITING: Final = 10_000
 MOST_REMEMBERED: Final = 10_000
 _DIGITS: Final = 16
 LONGEST_MESSAGE: Final = 1024
@@ -51,11 +52,17 @@ class _Said:
 
 
 class Events:
-    """Writes events one after the other; of those that wait, only the newest a subject is kept."""
+    """Writes events one after the other; of those that wait, only the newest a subject is kept.
 
-    def __init__(self, transport: Transport, clock: Clock) -> None:
+    Attributes:
+        closed: whether events are dropped: of a follower, who does nothing that he could tell.
+    """
+
+    def __init__(self, transport: Transport, clock: Clock, pace: Pace) -> None:
         self._transport = transport
         self._clock = clock
+        self._pace = pace
+        self.closed = False
         self._waiting: OrderedDict[str, _Said] = OrderedDict()
         self._written_here: OrderedDict[str, None] = OrderedDict()
         self._ready = asyncio.Event()
@@ -71,6 +78,8 @@ class Events:
             lasting: whether it tells what is so, and not what happens: then it is said again when it comes
                 true again, but not after a restart, as long as the API server keeps what was said before.
         """
+        if self.closed:
+            return
         self._waiting.pop(subject.uid, None)
         self._waiting[subject.uid] = _Said(subject, reason, message, lasting)
         if len(self._waiting) > MOST_WAITING:
@@ -82,26 +91,31 @@ class Events:
         while True:
             await self._ready.wait()
             self._ready.clear()
-            while self._waiting:
-                _, said = self._waiting.popitem(last=False)
-                try:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write all events that wait."""
+        while self._waiting:
+            _, said = self._waiting.popitem(last=False)
+            try:
+                async with self._pace.turn():
                     await self._write(said)
-                except ClusterError as error:  # a namespace that is going away takes no events
-                    place = {"namespace": said.subject.namespace, "name": said.subject.name}
-                    log.debug("event dropped", **place, error=str(error))
+            except ClusterError as error:  # a namespace that is going away takes no events
+                place = {"namespace": said.subject.namespace, "name": said.subject.name}
+                log.debug("event dropped", **place, error=str(error))
 
     async def _write(self, said: _Said) -> None:
         """Write an event; one that lasts has a name by which it is known again after a restart."""
         path = f"/api/v1/namespaces/{said.subject.namespace}/events"
         digest = said.digest if said.lasting else ""
         if digest and digest not in self._written_here:
-            self._written_here[digest] = None
-            if len(self._written_here) > MOST_REMEMBERED:
-                self._written_here.popitem(last=False)
             try:
                 await self._transport.create(path, self._event(said, digest))
             except ConflictError:
                 log.debug("event is there", namespace=said.subject.namespace, name=said.subject.name)
+            self._written_here[digest] = None  # not before: one that is dropped may be said later
+            if len(self._written_here) > MOST_REMEMBERED:
+                self._written_here.popitem(last=False)
             return
         self._written += 1
         unique = f"{int(self._clock().timestamp() * 1_000_000):x}{self._written % 4096:03x}"

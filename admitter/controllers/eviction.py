@@ -1,30 +1,33 @@
 """Taking an admission back: Evicted is written, the Job suspended, its pods end, then quota is free.
 
-Quota is released only when nothing can run on it any more: the Job controller says that the Job is
-suspended and has no pods, and a fresh list of its pods confirms it. Job status names no generation,
-so an old answer could say the same: that is why a Job is not suspended before the Job controller
-has acted on its start (design §3, *Eviction on the cluster*).
+Quota is released only when nothing can run on it any more: the Job was never started, or the Job
+controller says that it is suspended and has no pods, and a fresh list of its pods confirms it. Job status
+names no generation, so an old answer could say the same: that is why a Job is not suspended before the
+Job controller has acted on its start (design §3, *Eviction on the cluster*).
 """
 
+from collections.abc import Callable
 from datetime import datetime
-
-import structlog
 
 from admitter.api.conditions import EvictedReason
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
+from admitter.controllers.adoption import bar
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.grace import GracePeriods
+from admitter.controllers.pod_views import parse_pod
 from admitter.controllers.shortage import Shortages
-from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_pod, parse_workload
+from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_workload
 from admitter.controllers.world import World, job_path, pods_path, workload_path
 from admitter.names import WORKLOAD_LABEL
 
-log = structlog.get_logger(__name__)
-
 
 class Eviction:
-    """Evicts Workloads, one step a call."""
+    """Evicts Workloads, one step a call.
+
+    Attributes:
+        barred: called with a Job before and after it was written so that no start on its way arrives.
+    """
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Eviction:
         self._grace = grace
         self._shortages = shortages
         self._transport = transport
+        self.barred: Callable[[JobView, JobView], None] = lambda _before, _after: None
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -70,7 +74,6 @@ class Eviction:
             body = status.evicted(workload, reason, message, self._grace.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
-        log.info("evicted", namespace=workload.namespace, workload=workload.name, reason=str(reason))
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
         """Do the next step of an eviction that is wanted or under way.
@@ -86,29 +89,40 @@ class Eviction:
             if wanted is not None:
                 await self.begin(workload, *wanted)
         elif job is None:
-            await self._release(workload)
+            await self._free(workload)
+        elif job.unstarted:
+            await self._bar(workload, job)
+            await self._free(workload)
         elif not job.suspended:
             if job.resumed:
                 await self._suspend(job)
         elif job.stopped:
-            await self._release(workload)
+            await self._release(workload, job)
 
     async def _suspend(self, job: JobView) -> None:
         body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
         self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
 
-    async def _release(self, workload: WorkloadView) -> None:
+    async def _release(self, workload: WorkloadView, job: JobView) -> None:
+        await self._bar(workload, job)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
         listed = await self._transport.get(pods_path(workload.namespace), query)
         if any(parse_pod(raw).live for raw in listed["items"]):
             return  # the end of the last pod brings us here again
+        await self._free(workload)
+
+    async def _bar(self, workload: WorkloadView, job: JobView) -> None:
+        self.barred(job, await bar(job, str(workload.version), self._world, self._transport))
+
+    async def _free(self, workload: WorkloadView) -> None:
         body = status.released(workload, self._grace.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
 
     async def forget_start(self, job: JobView) -> JobView:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
-        raw = await self._transport.patch(f"{job_path(job.key)}/status", {"status": {"startTime": None}})
+        body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
+        raw = await self._transport.patch(f"{job_path(job.key)}/status", body)
         forgotten = parse_job(raw)
         self._world.jobs.apply(forgotten)
         return forgotten

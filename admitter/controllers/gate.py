@@ -4,6 +4,7 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 (`admitter.engine.cycle`), which decides among those that pass.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from admitter.api.conditions import ActiveReason, WaitingReason
@@ -15,6 +16,7 @@ from admitter.controllers.world import World
 from admitter.convert import workloads
 from admitter.convert.pod_sets import claims
 from admitter.convert.workloads import RequeueBy
+from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.explain import Refusal
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE
@@ -32,7 +34,15 @@ class Waiting:
 class Gate:
     """Finds the ClusterQueue of a Workload, or the reason that it can't have one now."""
 
-    def __init__(self, world: World, catalog: Catalog, requeue_by: RequeueBy = RequeueBy.CREATION) -> None:
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        requeue_by: RequeueBy = RequeueBy.CREATION,
+        refused_start: Callable[[JobView], str | None] = lambda _: None,
+    ) -> None:
+        """Prepare; `refused_start` says why a Job can't be started as it is, if somebody has tried."""
+        self._refused_start = refused_start
         self._world = world
         self._catalog = catalog
         self._requeue_by = requeue_by
@@ -55,6 +65,13 @@ class Gate:
         age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
         gpus = self._catalog.gpus
         return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
+
+    def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
+        """As `competitor`; None if its requests can't be counted."""
+        try:
+            return self.competitor(workload, job, queue)
+        except InvalidQuantityError:
+            return None
 
     def waits(self, refusal: Refusal) -> Waiting:
         """Why a Workload waits that the engine has refused."""
@@ -88,8 +105,14 @@ class Gate:
         name = job.template.get("priorityClassName")
         if name and self._world.priority_classes.get(("", name)) is None:
             return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
+        return self._startable(job)
+
+    def _startable(self, job: JobView) -> Waiting | None:
         if job.deleting:
             return Waiting(WaitingReason.INACTIVE, "its Job is being deleted")
+        refused = self._refused_start(job)
+        if refused is not None:
+            return Waiting(WaitingReason.NOT_STARTED, refused)
         if not job.suspended or not job.idle:
             return Waiting(WaitingReason.JOB_STILL_RUNNING, "pods of an earlier start of its Job still run")
         return None
@@ -121,7 +144,23 @@ class Gate:
             return self._without_queue(namespace, name)
         if local_queue.spec.get("stopPolicy", "None") != "None":
             return Waiting(WaitingReason.QUEUE_STOPPED, f"LocalQueue {name} is stopped")
-        return self._cluster_queue(workload.namespace, local_queue)
+        found = self._cluster_queue(namespace, local_queue)
+        return found if isinstance(found, Waiting) else self._of_its_classes(workload, local_queue, found)
+
+    def _of_its_classes(self, workload: WorkloadView, local_queue: ObjectView, queue: str) -> str | Waiting:
+        """The ClusterQueue, if it and the LocalQueue take the Workload's PriorityClass."""
+        chosen = workload.spec.get("priorityClassName")
+        cluster_queue = self._world.cluster_queues.get(("", queue))
+        for title, view in (
+            (f"LocalQueue {local_queue.name}", local_queue),
+            (queue_title(queue), cluster_queue),
+        ):
+            classes = view.spec.get("priorityClasses") if view is not None else None
+            if chosen and classes is not None and chosen not in classes:
+                taken = f"only {', '.join(sorted(classes))}" if classes else "none"
+                words = f"its PriorityClass is {chosen}, but {title} takes {taken}"
+                return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
+        return queue
 
     def _without_queue(self, namespace: str, name: str) -> Waiting:
         if name != ELASTIC_QUOTA_QUEUE:

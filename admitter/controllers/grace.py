@@ -75,6 +75,12 @@ class GracePeriods:
             if not self._ledger.evicting(workload.uid):
                 yield workload
 
+    def close(self) -> None:
+        """Nothing more happens to anybody."""
+        for _, timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
     def _forget(self, uid: str) -> None:
         self._told.pop(uid, None)
         self._stop_timer(uid)

@@ -50,7 +50,8 @@ def start_patch(
     """The merge patch that unsuspends a Job on the flavors it was admitted to.
 
     It names the resource version that the Workload was compared with: a Job that changed since is
-    not started on what it asked for before.
+    not started on what it asked for before. A pod is replaced when it has ended, and not while it takes
+    its time to end: both together would use more than was admitted.
 
     Args:
         job: the suspended Job.
@@ -83,7 +84,11 @@ def start_patch(
             "resourceVersion": str(job.version),
             "annotations": annotations | ({EVICTION_TIME_ANNOTATION: None} if job.told else {}),
         },
-        "spec": {"suspend": False, "template": {"metadata": metadata, "spec": spec}},
+        "spec": {
+            "suspend": False,
+            "podReplacementPolicy": "Failed",
+            "template": {"metadata": metadata, "spec": spec},
+        },
     }
 
 

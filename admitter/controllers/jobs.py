@@ -9,20 +9,21 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import EvictedReason, FinishedReason, WaitingReason
-from admitter.cluster.errors import ConflictError, InvalidError, NotFoundError
+from admitter.cluster.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Json, Transport
-from admitter.cluster.workqueue import WorkQueue
+from admitter.cluster.workqueue import Urgency, WorkQueue
 from admitter.controllers import status
 from admitter.controllers.adoption import adopt, hold
 from admitter.controllers.catalog import Catalog
-from admitter.controllers.derive import covers, workload_spec
+from admitter.controllers.derive import covers, priority_of, workload_spec
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.eviction import Eviction
 from admitter.controllers.injection import start_patch
 from admitter.controllers.marks import Marks
+from admitter.controllers.starts import RefusedStarts, is_for_good
 from admitter.controllers.views import JobView, WorkloadView, at, parse_job, parse_workload, timestamp
-from admitter.controllers.world import OWN, World, job_path, workload_name, workload_path
+from admitter.controllers.world import OWN, World, job_path, workload_path
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.names import (
     API_VERSION,
@@ -32,8 +33,8 @@ from admitter.names import (
     QUEUE_LABEL,
 )
 
-WORKERS: Final = 16
-PAUSE_SECONDS: Final = 0.5
+WORKERS: Final = 32
+GIVES_BACK, STARTS, NEW, OTHER = range(4)
 
 log = structlog.get_logger(__name__)
 
@@ -56,10 +57,29 @@ class Jobs:
         self._marks = marks
         self._transport = transport
         self._eviction = eviction
-        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
+        self.refused = RefusedStarts()
+        eviction.barred = self.refused.barred
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency)
+
+    def _urgency(self, key: Key) -> Urgency | None:
+        """What gives quota back comes first, then who has it and is to start, then who is not counted yet."""
+        if not self._world.owners.owns(key):
+            return None
+        workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        if workload is None:
+            return (NEW, -priority_of(job, self._world)[0]) if job is not None and not job.finished else None
+        if job is None or job.uid != (workload.job or ("", ""))[1]:
+            return (OTHER,)
+        if workload.finished:
+            return None
+        if job.finished or workload.evicting:
+            return (GIVES_BACK,)
+        return (STARTS,) if workload.admission is not None and job.suspended else (OTHER,)
 
     async def converge(self, key: Key) -> None:
         """Do the next thing that brings a Job and the Workload of this key in step."""
+        if not self._world.owners.owns(key):
+            return  # it has come to another process while it waited here
         workload, job = self._world.workloads.get(key), self._world.job_of(key)
         if job is None and workload is not None:
             await self._without_job(workload)
@@ -73,9 +93,24 @@ class Jobs:
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
-            await self._delete(workload)
+            if await self._newest(workload) is None:
+                await self._delete(workload)
         elif not workload.finished:
             await self._eviction.converge(workload, None)
+
+    async def _newest(self, workload: WorkloadView) -> JobView | None:
+        """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
+        name, uid = workload.job or ("", "")
+        if not name:
+            return None
+        try:
+            job = parse_job(await self._transport.get(job_path((workload.namespace, name))))
+        except NotFoundError:
+            return None
+        if job.uid != uid:
+            return None
+        self._world.jobs.apply(job)
+        return job
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
@@ -84,7 +119,7 @@ class Jobs:
         if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
             return
         if not job.suspended:
-            if job.started_by == workload_name(job) and not job.resumed:
+            if job.started_by == job.workload and not job.resumed:
                 return  # the Job controller has yet to act on the start: only then can it prove the stop
             job = await self._suspend(job)
         if not job.queue:
@@ -99,7 +134,7 @@ class Jobs:
             "apiVersion": API_VERSION,
             "kind": "Workload",
             "metadata": {
-                "name": workload_name(job),
+                "name": job.workload,
                 "namespace": job.namespace,
                 "labels": {JOB_LABEL: job.uid},
                 "ownerReferences": [
@@ -164,9 +199,15 @@ class Jobs:
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
-        if not covers(workload, job, self._world, self._catalog):
+        words = ""
+        if job.queue != workload.queue:
+            words = "its Job names another queue than the one that it was admitted from"
+        elif not covers(workload, job, self._world, self._catalog):
             words = "its Job asks for more, or for something else, than was admitted"
-            await self._eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
+        if words:
+            now = await self._newest(workload)
+            if now is not None and now.version == job.version:  # otherwise its change brings us here again
+                await self._eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
         elif job.suspended and not job.deleting:
             await self._start(job, workload)
         else:
@@ -191,8 +232,15 @@ class Jobs:
             job = await self._eviction.forget_start(job)
         capacity = self._marks.of_next_pod(workload)
         body = start_patch(job, workload, workload.admission, flavors, capacity)
-        self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
-        log.info("started", namespace=job.namespace, job=job.name)
+        try:
+            raw = await self._transport.patch(job_path(job.key), body)
+        except ApiError as error:
+            if not is_for_good(error):
+                raise
+            words = self.refused.note(job, error)
+            await self._eviction.begin(workload, EvictedReason.NOT_STARTED, words)
+            return
+        self._world.jobs.apply(parse_job(raw))
 
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         succeeded = job.finished == "Complete"
@@ -200,13 +248,12 @@ class Jobs:
         body = status.finished(workload, reason, job.finish_message, self._eviction.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
-        log.info("finished", namespace=job.namespace, job=job.name, reason=str(reason))
 
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""
         suspended = await hold(job, self._world, self._transport)
         self._tell(job, "Suspended", "suspended until it is admitted: it was set running without admission")
-        log.info("suspended", namespace=job.namespace, job=job.name)
+        log.info("suspended", namespace=job.namespace, workload=job.workload, job=job.name)
         return suspended
 
     async def _delete(self, workload: WorkloadView) -> None:
@@ -214,10 +261,13 @@ class Jobs:
         try:
             await self._transport.delete(
                 workload_path(workload.key),
-                {"preconditions": {"uid": workload.uid}, "propagationPolicy": "Background"},
+                {
+                    "preconditions": {"uid": workload.uid, "resourceVersion": str(workload.version)},
+                    "propagationPolicy": "Background",
+                },
             )
         except (ConflictError, NotFoundError):
-            return  # gone already, or another one of that name
+            return  # gone already, or it has changed: that brings us here again
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self._events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)

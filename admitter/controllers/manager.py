@@ -4,16 +4,23 @@ One Job's way: `views` → `jobs` (its Workload) → `gate` → `admission` (eng
 """
 
 import asyncio
+import contextlib
 import gc
+from collections.abc import Set as AbstractSet
+from enum import StrEnum
 from random import Random
+from typing import Final
 
 import structlog
 
+from admitter.cluster.campaign import lease_name
 from admitter.cluster.informer import Informer
+from admitter.cluster.pace import Pace
 from admitter.cluster.store import Key, Listener, Store, V
 from admitter.cluster.transport import Transport
 from admitter.controllers.admission import Admissions
 from admitter.controllers.catalog import Catalog, Told
+from admitter.controllers.decisions import Decisions
 from admitter.controllers.elastic_quotas import PLURALS, Place
 from admitter.controllers.events import Events
 from admitter.controllers.eviction import Eviction
@@ -23,22 +30,45 @@ from admitter.controllers.grace import GracePeriods
 from admitter.controllers.guards import say_what_is_missing
 from admitter.controllers.jobs import Jobs
 from admitter.controllers.marks import Marks
+from admitter.controllers.metrics import Metrics
 from admitter.controllers.namespace_queues import NamespaceQueues
 from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.placement import Placement
+from admitter.controllers.pod_views import PodView
 from admitter.controllers.queues import Queues
 from admitter.controllers.shortage import Shortages
+from admitter.controllers.state_metrics import StateMetrics
 from admitter.controllers.status import Clock
-from admitter.controllers.views import JobView, Json, NodeView, ObjectView, PodView, WorkloadView
+from admitter.controllers.succession import Claim, Succession
+from admitter.controllers.views import JobView, Json, NodeView, ObjectView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
-from admitter.controllers.world import World, workload_name
+from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 
+STOP_SECONDS: Final = 5.0
+"""For how long what is being written may go on once it is to stop."""
+TELL_SECONDS: Final = 0.5
+"""For how long people are told afterwards: nobody decides meanwhile, and the next leader tells the rest."""
+
 log = structlog.get_logger(__name__)
+
+
+class Role(StrEnum):
+    """What this process is to its cluster."""
+
+    STARTING = "not synced with the API server yet"
+    FOLLOWER = "follower"
+    LEADER = "leader"
+    STOPPING = "stopping"
+
+    @property
+    def ready(self) -> bool:
+        """Whether it leads, or could at once."""
+        return self in {Role.FOLLOWER, Role.LEADER}
 
 
 class Manager:
@@ -51,41 +81,104 @@ class Manager:
         random: Random,
         requeue_by: RequeueBy = RequeueBy.CREATION,
         gpus: GpuSettings = DEFAULT_GPUS,
+        metrics: Metrics | None = None,
     ) -> None:
         self._transport = transport
+        self._metrics = metrics if metrics is not None else Metrics()
         self._world = World()
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
         engine = Engine()
+        pace = Pace()
         told = Told(self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed)
         self._catalog = Catalog(self._world, engine, gpus, told)
-        self._events = Events(transport, clock)
-        self._reasons = WaitingReasons(self._world, self._events, transport, clock)
-        gate = Gate(self._world, self._catalog, requeue_by)
-        self._marks = Marks(self._world, engine.capacity, transport)
-        grace = GracePeriods(engine.ledger, clock, self._time_is_up)
+        self._events = Events(transport, clock, pace)
+        self._reasons = WaitingReasons(self._world, self._events, transport, clock, pace)
+        self._marks = Marks(self._world, engine.capacity, transport, pace)
+        grace = self._grace = GracePeriods(engine.ledger, clock, self._time_is_up)
         self._shortages = Shortages(engine, self._catalog)
         eviction = Eviction(self._world, self._catalog, grace, self._shortages, transport)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
+        gate = Gate(self._world, self._catalog, requeue_by, self._jobs.refused.why)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
-        self._queues = Queues(self._world, self._catalog, engine, transport, clock)
+        self._queues = Queues(self._world, self._catalog, engine, transport, clock, pace)
         self._weights = NamespaceWeights(self._world, engine)
         self._namespaces = NamespaceQueues(
             self._world, self._events, transport, self._cluster_queue_rules_changed
         )
         self._placement = Placement(self._world, self._catalog, self._events, transport, clock)
         self._admissions.usage_changed = self._queues.usage_changed
-        self._admissions.decided = self._end_shortages
+        self._admissions.decided = self._decided
+        self._decisions = Decisions(self._metrics, self._world.workloads.get)
+        self._metrics.follow(StateMetrics(engine, self._queues, self._admissions.deciding))
+        self._jobs.refused.again = self._admissions.reconsider
         self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
-        self.ready = asyncio.Event()
+        self._writers = (
+            *(self._jobs.queue, self._namespaces.queue, self._placement.queue),
+            *(self._queues, self._marks, self._events, self._decisions),
+        )
+        for writer in self._writers:
+            writer.closed = True
+        self._leads = asyncio.Event()
+        self._world.shards.governed = lambda name: self._catalog.elastic.governing(name) is not None
+        self.role = Role.STARTING
+        self._metrics.leads(lease_name(0), holds=False)
 
-    async def run(self) -> None:
+    async def stop(self) -> frozenset[int]:
+        """Come to an orderly end; `run` is to be cancelled afterwards.
+
+        Nothing is decided or begun any more. What is being written may come to its end within `STOP_SECONDS`;
+        what takes longer is for the next leader to find out. Then for `TELL_SECONDS` people are told.
+
+        Returns:
+            The shards that this process has led, and for which nothing is on its way any more.
+        """
+        led: frozenset[int] = frozenset()
+        self.role = Role.STOPPING
+        queues = (self._jobs.queue, self._namespaces.queue, self._placement.queue)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await asyncio.gather(self._admissions.finish(), *(queue.finish() for queue in queues))
+                led = frozenset(self._world.shards.epochs)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TELL_SECONDS):
+                await asyncio.gather(self._events.flush(), self._reasons.flush(), self._queues.flush())
+        return led
+
+    async def run(self, claim: Claim) -> None:
         """Control until cancelled.
 
         1. The stores are filled.
         2. What is known is fed in, quota that is held before anything is decided.
-        3. Changes are followed, and decisions written.
+        3. Changes are followed, and nothing is written, until this process leads.
+        4. What an earlier leader has written last is taken in. Decisions are made and written.
+
+        Args:
+            claim: to the shards, each of which has its leader.
         """
+        self._world.shards.spread(claim.number)
+        try:
+            await self._run(claim)
+        finally:
+            self.role = Role.STARTING
+            for shard in range(claim.number):
+                self._metrics.leads(lease_name(shard), holds=False)
+            self._stop_timers()
+            gc.unfreeze()
+
+    def _stop_timers(self) -> None:
+        """Nothing of this manager happens any more."""
+        self._grace.close()
+        self._admissions.close()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @property
+    def overruled(self) -> asyncio.Event:
+        """Set when the API server says that another controller decides."""
+        return self._admissions.overruled
+
+    async def _run(self, claim: Claim) -> None:
         async with asyncio.TaskGroup() as group:
             for informer in self._informers:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
@@ -93,9 +186,13 @@ class Manager:
                 await informer.synced.wait()
             await say_what_is_missing(self._transport)
             self._feed()
-            gc.collect()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
             group.create_task(self._admissions.run(), name="admissions")
+            self.role = Role.FOLLOWER
+            log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
+            succession = Succession(self._world, self, self._transport, claim)
+            group.create_task(succession.run(), name="succession")
+            await self._leads.wait()
             group.create_task(self._jobs.queue.run(), name="jobs")
             group.create_task(self._reasons.run(), name="reasons")
             group.create_task(self._events.run(), name="events")
@@ -103,8 +200,63 @@ class Manager:
             group.create_task(self._marks.run(), name="marks")
             group.create_task(self._namespaces.queue.run(), name="namespaces")
             group.create_task(self._placement.queue.run(), name="placement")
-            self.ready.set()
-            log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
+
+    @property
+    def led(self) -> list[int]:
+        """The shards that this process leads."""
+        return sorted(self._world.shards.epochs)
+
+    def refresh(self) -> None:
+        """Decide by the definitions as they are known now."""
+        self._admissions.refresh()
+
+    async def drained(self) -> None:
+        """Wait for the end of all writes that were decided before now."""
+        await self._admissions.drained()
+
+    def forsake(self) -> None:
+        """Decide for some shards less."""
+        self._admissions.forsake()
+        self._open()
+
+    def _open(self) -> None:
+        """Write what belongs to the shards that are led; what is in none is in shard 0."""
+        led = self._world.shards.epochs
+        for writer in self._writers:
+            writer.closed = not led
+        for queue in (self._namespaces.queue, self._placement.queue):
+            queue.closed = 0 not in led
+        for shard in range(self._world.shards.number):
+            self._metrics.leads(lease_name(shard), holds=shard in led)
+        if self.role is not Role.STOPPING:
+            self.role = Role.LEADER if led else Role.FOLLOWER
+
+    def lead(self, epochs: dict[int, int]) -> None:
+        """Decide and write for some shards more; what their leaders had to do may have been left undone."""
+        if self.role is Role.STOPPING:
+            return
+        world = self._world
+        self._admissions.lead(epochs)
+        self._open()
+        self._queues.touch_all()
+        for workload in world.workloads:
+            self._jobs.queue.add(workload.key)
+            if world.shards.number > 1 and workload.admission is None:
+                self._admissions.reconsider(workload.key)  # why it waits was for others to say until now
+            if workload.evict_at is not None or (workload.admission is not None and workload.admission.pool):
+                self._marks.touch(workload.key)
+        for job in world.jobs:
+            self._jobs.queue.add((job.namespace, job.workload))
+            self._placement.job_changed(None, job)
+        for namespace in world.namespaces:
+            self._namespaces.namespace_changed(None, namespace)
+        for queue in world.cluster_queues:
+            self._namespaces.cluster_queue_changed(None, queue)
+        for queue in world.local_queues:
+            self._namespaces.local_queue_changed(None, queue)
+        for shard, epoch in epochs.items():
+            log.info("deciding", shard=shard, epoch=epoch)
+        self._leads.set()
 
     def _feed(self) -> None:
         """Listen, and take in what is there already; nothing is decided before the end of this call."""
@@ -159,6 +311,11 @@ class Manager:
             self._catalog.nodes_changed()
             self._admissions.wake()
 
+    def _decided(self, seconds: float) -> None:
+        """A cycle is over that took so long."""
+        self._metrics.decided(seconds)
+        self._end_shortages()
+
     def _end_shortages(self) -> None:
         """Evict where there has been too little for too long, and look again when that will be."""
         if self._timer is not None:
@@ -172,9 +329,9 @@ class Manager:
             left = self._shortages.due - now
             self._timer = asyncio.get_running_loop().call_later(left, self._end_shortages)
 
-    def _hierarchy_changed(self) -> None:
-        for cohort in self._world.cohorts:  # a cycle may have come or gone that others are in
-            self._queues.touch("cohorts", cohort.key)
+    def _hierarchy_changed(self, cohorts: AbstractSet[str]) -> None:
+        for cohort in cohorts:
+            self._queues.touch("cohorts", ("", cohort))
 
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or _declared(old) != _declared(new):
@@ -233,6 +390,8 @@ class Manager:
         self._reconsider(self._world.workloads_by_queue.get(view.key))
 
     def _workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        if self._world.owners.owns(_either(old, new).key):
+            self._decisions.workload_changed(old, new)
         self._queues.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
         self._placement.workload_changed(old, new)
@@ -248,8 +407,9 @@ class Manager:
         self._jobs.queue.add(workload)
 
     def _job_changed(self, old: JobView | None, new: JobView | None) -> None:
+        self._decisions.job_changed(old, new)
         job = _either(old, new)
-        key = (job.namespace, workload_name(job))
+        key = (job.namespace, job.workload)
         self._admissions.job_changed(key)
         self._jobs.queue.add(key)
         self._placement.job_changed(old, new)
@@ -293,6 +453,8 @@ class Manager:
             self._job_changed(None, job)
 
     def _reconsider(self, keys: list[Key]) -> None:
+        if not self._admissions.restored:
+            return  # all of them are looked at once everything is there
         for key in keys:
             self._admissions.reconsider(key)
             self._jobs.queue.add(key)

@@ -10,10 +10,12 @@ from typing import Final
 
 import structlog
 
-from admitter.cluster.errors import ClusterError, NotFoundError
+from admitter.cluster.errors import ClusterError, NotFoundError, level_of
+from admitter.cluster.pace import Pace
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Json, Transport
-from admitter.controllers.views import PodView, WorkloadView, at, parse_pod, parse_workload, timestamp
+from admitter.controllers.pod_views import PodView, parse_pod
+from admitter.controllers.views import WorkloadView, at, parse_workload, timestamp
 from admitter.controllers.world import World, pods_path, workload_path
 from admitter.engine.capacity import Capacity, Excess
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, EVICTION_TIME_ANNOTATION
@@ -31,25 +33,33 @@ Write = tuple[str, Key, Json]
 
 
 class Marks:
-    """Writes labels and annotations that are not what they should be."""
+    """Writes labels and annotations that are not what they should be.
 
-    def __init__(self, world: World, capacity: Capacity, transport: Transport) -> None:
+    Attributes:
+        closed: whether changes are dropped: of a follower, who looks at everything when he leads.
+    """
+
+    def __init__(self, world: World, capacity: Capacity, transport: Transport, pace: Pace) -> None:
         self._world = world
         self._capacity = capacity
         self._transport = transport
+        self._pace = pace
+        self.closed = False
         self._queues: set[str] = set()
         self._workloads: set[Key] = set()
         self._ready = asyncio.Event()
 
     def touch_queue(self, name: str) -> None:
         """The capacity of a queue's pods may have changed."""
-        self._queues.add(name)
-        self._ready.set()
+        if not self.closed:
+            self._queues.add(name)
+            self._ready.set()
 
     def touch(self, workload: Key) -> None:
         """What a Workload and its pods show may have changed."""
-        self._workloads.add(workload)
-        self._ready.set()
+        if not self.closed:
+            self._workloads.add(workload)
+            self._ready.set()
 
     def of_next_pod(self, workload: WorkloadView) -> str | None:
         """What the next pod of a Workload will be; None outside of elastic quotas."""
@@ -76,7 +86,7 @@ class Marks:
         excesses = {}
         for key in sorted(keys):
             workload = self._world.workloads.get(key)
-            if workload is None:
+            if workload is None or not self._world.owners.owns(key):
                 continue
             if workload.finished:
                 if workload.capacity == OVER_QUOTA:
@@ -120,11 +130,13 @@ class Marks:
     async def _write(self, kind: str, key: Key, metadata: Json) -> None:
         path = workload_path(key) if kind == "workload" else f"{pods_path(key[0])}/{key[1]}"
         try:
-            raw = await self._transport.patch(path, {"metadata": metadata})
+            async with self._pace.turn():
+                raw = await self._transport.patch(path, {"metadata": metadata})
         except NotFoundError:
             return
         except ClusterError as error:
-            log.warning("label not written", kind=kind, namespace=key[0], name=key[1], error=str(error))
+            level = level_of(error)
+            log.log(level, "label not written", kind=kind, namespace=key[0], name=key[1], error=str(error))
             self._again(kind, key)
             return
         if kind == "workload":

@@ -1,7 +1,12 @@
 """Sentences for users: why a workload waits. Made from the engine's data, and nowhere else."""
 
+from typing import Final
+
 from admitter.engine.amounts import to_quantity
+from admitter.engine.contest import Eviction
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
+from admitter.engine.fairness import Share
+from admitter.engine.receipt import Grounds
 from admitter.names import ANY_NODE
 
 
@@ -34,10 +39,48 @@ def waiting_message(refusal: Refusal, queue: str = "") -> str:
             return _shortage(refusal, queue)
 
 
+_GROUNDS: Final = {
+    Grounds.LOWER_PRIORITY: "its priority {theirs} is lower than {mine} (withinClusterQueue)",
+    Grounds.NEWER: "it is the newer one of priority {theirs} (withinClusterQueue)",
+    Grounds.NAMESPACE_SHARE: "namespace {namespace} has a smaller share of {queue} (namespaceOrdering)",
+    Grounds.RECLAIM: "{queue} takes back what it lent (reclaimWithinCohort)",
+    Grounds.BORROW: "its priority {theirs} is below {mine}; {queue} borrows instead (borrowWithinCohort)",
+    Grounds.GUARANTEED_SHARE: "{queue} takes its guaranteed share of what is unused (GuaranteedShare)",
+    Grounds.FAIR_SHARE: "{larger} had {before} of what can be lent, {smaller} has {after} now (fairSharing)",
+}
+
+
+def receipt_message(eviction: Eviction) -> str:
+    """By which rule somebody is evicted, and what was compared."""
+    victim, preemptor, compared = eviction.victim.workload, eviction.preemptor, eviction.receipt.compared
+    assert victim is not None, "only Workloads are evicted"
+    words = {
+        "theirs": victim.priority,
+        "mine": preemptor.priority,
+        "namespace": preemptor.namespace,
+        "queue": queue_title(eviction.admission.queue),
+    }
+    if compared is not None:
+        words |= {"larger": node_title(*compared.victim), "before": _share(compared.before)}
+        words |= {"smaller": node_title(*compared.preemptor), "after": _share(compared.after)}
+    return _GROUNDS[eviction.receipt.grounds].format(**words)
+
+
+def _share(share: Share) -> str:
+    """A weighted share, as people read it."""
+    endless, size = share
+    return "without a weight all" if endless else f"a weighted share of {float(size):.3g}"
+
+
+def node_title(kind: str, name: str) -> str:
+    """A place of the quota tree."""
+    return f"Cohort {name}" if kind == "cohort" else queue_title(name)
+
+
 def _shortage(refusal: Refusal, queue: str) -> str:
     asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
     subject = f"pod set {refusal.pod_set} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
-    tried = "; ".join(_flavor_sentence(flavor) for flavor in refusal.flavors)
+    tried = "; ".join(flavor_sentence(flavor) for flavor in refusal.flavors)
     match refusal.reason:
         case Reason.NO_MATCHING_FLAVOR:
             return f"{subject}, and no flavor of {queue} suits it: {tried}"
@@ -48,7 +91,8 @@ def _shortage(refusal: Refusal, queue: str) -> str:
     return f"{subject} from {queue}: {tried}{nobody}{shares}"
 
 
-def _flavor_sentence(refused: FlavorRefusal) -> str:
+def flavor_sentence(refused: FlavorRefusal) -> str:
+    """Why one flavor was not taken."""
     match refused.rule:
         case Rule.TAINT:
             return f"the taint {refused.detail} of {refused.flavor} is not tolerated"

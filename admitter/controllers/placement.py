@@ -24,7 +24,7 @@ from admitter.controllers.placement_plan import generated, surroundings
 from admitter.controllers.placement_policies import Claim, Policy
 from admitter.controllers.status import Clock
 from admitter.controllers.views import JobView, WorkloadView
-from admitter.controllers.world import World, workload_name
+from admitter.controllers.world import World
 from admitter.quotas.placement import Placed, PlacementError, place
 
 WORKERS: Final = 8
@@ -124,7 +124,7 @@ class Placement:
             return False
         if job.queue is None:
             return True
-        workload = self._world.workloads.get((job.namespace, workload_name(job)))
+        workload = self._world.workloads.get((job.namespace, job.workload))
         if not job.suspended or (workload is not None and workload.admission is not None):
             return False
         queue = self._world.local_queues.get((job.namespace, job.queue))

@@ -10,7 +10,8 @@ import structlog
 
 from admitter.api.base import own_name
 from admitter.api.conditions import ActiveReason
-from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError
+from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError, level_of
+from admitter.cluster.pace import Pace
 from admitter.cluster.store import Key, Store
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
@@ -18,6 +19,7 @@ from admitter.controllers.catalog import Catalog
 from admitter.controllers.defects import Defect
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.namespace_plan import defect_of
+from admitter.controllers.shards import ELASTIC
 from admitter.controllers.views import Json, ObjectView, WorkloadView, at, parse_object, timestamp
 from admitter.controllers.world import OWN, World
 from admitter.engine.amounts import to_quantity
@@ -36,10 +38,20 @@ Target = tuple[str, Key]
 
 
 class Queues:
-    """Counts workloads by queue, and writes the status of what changed."""
+    """Counts workloads by queue, and writes the status of what changed.
+
+    Attributes:
+        closed: whether changes are counted only: of a follower, who looks at everything when he leads.
+    """
 
     def __init__(
-        self, world: World, catalog: Catalog, engine: Engine, transport: Transport, clock: status.Clock
+        self,
+        world: World,
+        catalog: Catalog,
+        engine: Engine,
+        transport: Transport,
+        clock: status.Clock,
+        pace: Pace,
     ) -> None:
         self._world = world
         self._catalog = catalog
@@ -47,9 +59,11 @@ class Queues:
         self._tree = engine.tree
         self._transport = transport
         self._clock = clock
+        self._pace = pace
         self._pending: Counter[Key] = Counter()
         self._admitted: Counter[Key] = Counter()
         self._admitted_by: Counter[str] = Counter()
+        self.closed = False
         self._changed: set[Target] = set()
         self._ready = asyncio.Event()
         self._statuses: dict[str, Callable[[ObjectView], Json]] = {
@@ -73,8 +87,15 @@ class Queues:
 
     def touch(self, plural: str, key: Key) -> None:
         """The status of an object may have to change."""
-        self._changed.add((plural, key))
-        self._ready.set()
+        if not self.closed:
+            self._changed.add((plural, key))
+            self._ready.set()
+
+    def touch_all(self) -> None:
+        """Any status may have to change."""
+        for plural, store in self._stores.items():
+            for view in store:
+                self.touch(plural, view.key)
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """Count a Workload where it waits or is admitted."""
@@ -90,6 +111,27 @@ class Queues:
         for view in (old, new):
             if view is not None:
                 self._touch_queues_of(view)
+
+    def queue_of(self, local_queue: Key) -> str:
+        """The engine's queue that a LocalQueue, or the name of an elastic quota, leads to; empty: none."""
+        namespace, name = local_queue
+        quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
+        if quota is not None:
+            return quota.queue
+        found = self._world.local_queues.get(local_queue)
+        return str(found.spec["clusterQueue"]) if found is not None else ""
+
+    def pending(self) -> Counter[str]:
+        """How many Workloads wait, by the engine's queue; under no name those that have none."""
+        counts: Counter[str] = Counter()
+        for local_queue, count in self._pending.items():
+            if count:
+                counts[self.queue_of(local_queue)] += count
+        return counts
+
+    def admitted(self) -> dict[str, int]:
+        """How many Workloads hold quota of each queue that there is."""
+        return {name: self._admitted_by[name] for name in self._tree.queues}
 
     def usage_changed(self, cluster_queue: str) -> None:
         """The use of a ClusterQueue, or of an elastic quota's queue, changed without a Workload changing."""
@@ -118,9 +160,13 @@ class Queues:
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
-            self._ready.clear()
-            changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
-            await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write all statuses that may have to change."""
+        self._ready.clear()
+        changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
+        await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
 
     def _is_known(self, target: Target) -> bool:
         """Whether what is to be told of a queue is in force; if not, it is touched again once it is."""
@@ -136,7 +182,7 @@ class Queues:
     async def _write(self, plural: str, key: Key) -> None:
         store = self._stores[plural]
         view = store.get(key)
-        if view is None:
+        if view is None or not self._world.shards.owns(self._shard(plural, key)):
             return
         wanted = self._status(plural, view)
         if all(view.status.get(name) == value for name, value in wanted.items()):
@@ -145,12 +191,27 @@ class Queues:
         path = f"{OWN}{namespace}/{plural}/{key[1]}/status"
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
-            store.apply(parse_object(await self._transport.patch(path, body)))
+            async with self._pace.turn():
+                raw = await self._transport.patch(path, body)
+            store.apply(parse_object(raw))
         except (ConflictError, NotFoundError):
             self.touch(plural, key)  # an edit is on its way here
         except ClusterError as error:
-            log.warning("status not written", kind=plural, name=key[1], error=str(error))
+            log.log(level_of(error), "status not written", kind=plural, name=key[1], error=str(error))
             self.touch(plural, key)
+
+    def _shard(self, plural: str, key: Key) -> int:
+        """Whose an object's status is: who decides in its tree has the newest figures."""
+        match plural:
+            case "clusterqueues":
+                return self._world.shards.of_queue(key[1])
+            case "localqueues":
+                return self._world.owners.of_local_queue(*key)
+            case "cohorts":
+                return self._world.shards.of_cohort(key[1])
+            case "elasticquotas" | "compositeelasticquotas":
+                return self._world.shards.of_tree(ELASTIC)
+        return 0
 
     def _status(self, plural: str, view: ObjectView) -> Json:
         return self._statuses[plural](view)

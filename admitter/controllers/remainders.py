@@ -1,21 +1,32 @@
 """Pods that outlive their Workload's admission still use quota until they are gone.
 
-A Job may be deleted, or its Workload by hand, while its pods take their time to end. The labels and
-the annotation injected at admission say what such a pod uses, also after a restart.
+A Job may be deleted, or its Workload by hand, while its pods take their time to end, or are yet to be made.
+The labels and the annotations injected at admission say what such a pod, or Job, uses, also after a restart.
 """
 
 from collections.abc import Callable
+from typing import Final
 
+from admitter.cluster.errors import NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
-from admitter.controllers.views import PodView, WorkloadView, parse_pod
-from admitter.controllers.world import World, pods_path
+from admitter.controllers.adoption import bar
+from admitter.controllers.pod_views import PodView, parse_pod, usage_of
+from admitter.controllers.views import JobView, WorkloadView, parse_job
+from admitter.controllers.world import World, job_path, pods_path
 from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission
 from admitter.names import WORKLOAD_LABEL
 
-Gone = tuple[str, str, str]
-"""Namespace, name and UID of a Workload that went while it held quota."""
+WORKERS: Final = 16
+"""A list of pods may wait a tenth of a second for the API server's cache to catch up."""
+
+LATER_SECONDS: Final = 5.0
+"""A follower can't bar starts: by then those that were on their way have arrived."""
+
+Gone = tuple[str, str, str, str]
+"""Namespace and name of a Workload that is gone, the UID under which its quota counts, and its Job's name."""
 
 
 class Remainders:
@@ -29,8 +40,17 @@ class Remainders:
         self._world = world
         self._engine = engine
         self._transport = transport
-        self.queue: WorkQueue[Gone] = WorkQueue(self._settle, workers=4)
+        self.queue: WorkQueue[Gone] = WorkQueue(self._settle, workers=WORKERS)
         self._unsettled: dict[Key, Gone] = {}
+        self._leads = False
+
+    def lead(self) -> None:
+        """From now on nobody else starts Jobs."""
+        self._leads = True
+        for gone in self._unsettled.values():
+            self.queue.add(gone)
+        for job in self._world.jobs:
+            self._count_loose(job)
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
@@ -43,37 +63,83 @@ class Remainders:
             self._engine.release(old.uid)
 
     def workload_gone(self, workload: WorkloadView) -> None:
-        """A Workload that held quota is deleted: all of it stays reserved until its pods are counted."""
+        """A Workload that held quota is deleted: all of it stays reserved until its pods are counted.
+
+        Only Jobs make pods with the labels: one that was made by hand has none that we do not know.
+        """
         assert workload.admission is not None
+        if workload.job is None:
+            self._replace(workload.key, workload.uid)
+            return
         since, namespace = workload.since, workload.namespace
         self._engine.reserve(workload.uid, workload.admission, since=since, namespace=namespace)
-        gone = (workload.namespace, workload.name, workload.uid)
+        gone = (workload.namespace, workload.name, workload.uid, workload.job[0])
         self._unsettled[workload.key] = gone
-        self.queue.add(gone)
+        self._look_at(gone)
 
     def job_changed(self, key: Key) -> None:
         """A Job changed: one whose Workload is gone may have stopped."""
-        gone = self._unsettled.get(key)
+        gone, job = self._unsettled.get(key), self._world.job_of(key)
         if gone is not None:
+            self._look_at(gone)
+        elif job is not None and self._leads:
+            self._count_loose(job)
+
+    def _count_loose(self, job: JobView) -> None:
+        """Count a Job that was started, and for which no Workload holds anything, though it may run.
+
+        Its Workload was deleted by hand, and whoever saw that has ended. Jobs of other processes are left to
+        them: they may have admitted one just now.
+        """
+        key = (job.namespace, job.workload)
+        usage = loose_usage(job, self._world.workloads.get(key))
+        if usage is None or key in self._unsettled or not self._world.owners.owns(key):
+            return
+        for pod in self._world.pods_of(key):
+            self._engine.release(pod.uid)
+        self._engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
+        self._unsettled[key] = (job.namespace, job.workload, job.uid, job.name)
+        self.queue.add(self._unsettled[key])
+
+    def _look_at(self, gone: Gone) -> None:
+        if self._leads:
             self.queue.add(gone)
+        else:
+            self.queue.add_later(gone, LATER_SECONDS)
 
     async def _settle(self, gone: Gone) -> None:
         """Replace what the Workload held by what its pods still use.
 
-        A Job that is there still may be about to make pods: that is over when it has stopped. The pods
-        are read from the API server, since the store may not have the newest ones yet.
+        A Job that is there still may be about to make pods: that is over when it has stopped. Job and pods
+        are read from the API server, since the stores may not have the newest yet.
         """
-        namespace, name, uid = gone
-        job = self._world.job_of((namespace, name))
-        if job is not None and not job.finished and not (job.suspended and job.stopped):
-            return  # its next change brings us here again
+        namespace, name, uid, job_name = gone
+        if self._unsettled.get((namespace, name)) != gone:
+            return
+        job = await self._job(namespace, job_name)
+        if job is not None and job.workload == name and not job.finished:
+            if not (job.suspended and (job.stopped or job.unstarted)):
+                return  # its next change brings us here again
+            if self._leads:
+                await bar(job, str(job.version), self._world, self._transport)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
         listed = await self._transport.get(pods_path(namespace), query)
         for raw in listed["items"]:
             self._world.pods.apply(parse_pod(raw))
-        if self._unsettled.get((namespace, name)) == gone:
-            del self._unsettled[namespace, name]
-        for pod in self._world.pods_of((namespace, name)):
+        self._unsettled.pop((namespace, name), None)
+        self._replace((namespace, name), uid)
+
+    async def _job(self, namespace: str, name: str) -> JobView | None:
+        if not name:
+            return None
+        try:
+            return parse_job(await self._transport.get(job_path((namespace, name))))
+        except NotFoundError:
+            return None
+
+    def _replace(self, key: Key, uid: str) -> None:
+        """Count the pods that there are instead of what their Workload held."""
+        for pod in self._world.pods_of(key):
             self.pod_changed(None, pod)
         reservation = self._engine.ledger.held(uid)
         self._engine.release(uid)
@@ -83,3 +149,12 @@ class Remainders:
     def _covered(self, pod: PodView) -> bool:
         workload = self._world.workloads.get((pod.namespace, pod.workload))
         return workload is not None and workload.admission is not None
+
+
+def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
+    """What a Job uses that was started, and may run though its Workload holds nothing; None if it is none."""
+    over = job.finished or job.started_by != job.workload or (job.suspended and job.stopped)
+    if over or (workload is not None and workload.admission is not None):
+        return None
+    usage = usage_of(job)
+    return usage if usage.queue else None  # somebody may have spoilt its template

@@ -40,8 +40,11 @@ def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) 
     }
 
 
-def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Json:
-    """The Workload may start: it holds its quota from here on."""
+def admitted(workload: WorkloadView, admission: Admission, term: tuple[int, int], now: datetime) -> Json:
+    """The Workload may start: it holds its quota from here on.
+
+    The API server refuses it if the term, a shard and an epoch of it, is not that of the process that leads.
+    """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     changes = [
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
@@ -54,7 +57,9 @@ def admitted(workload: WorkloadView, admission: Admission, now: datetime) -> Jso
             condition(ConditionType.PREEMPTED, False, ConditionType.ADMITTED, "admitted again", now)
         )
     changes += _spared(workload, "admitted again", now)
-    fields = {"admission": admission_json(admission), "preemption": None}
+    shard, epoch = term
+    decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
+    fields = {"admission": {**admission_json(admission), **decided}, "preemption": None}
     return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
 
 
@@ -76,7 +81,7 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
 
 def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
     """As `evicted`, for another Workload; its place is kept by what is written here."""
-    words = f"preempted for Workload {by.key[0]}/{by.key[1]} in {queue_title(by.admission.queue)}"
+    words = f"preempted for {_whom(by)}"
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
     body["status"]["conditions"] = merged(body["status"]["conditions"], change)
@@ -86,10 +91,7 @@ def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
 
 def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime) -> Json:
     """The Workload will have to stop for another one; it goes on until then."""
-    words = (
-        f"will be evicted at {timestamp(until)} for Workload {by.key[0]}/{by.key[1]} "
-        f"in {queue_title(by.admission.queue)}"
-    )
+    words = f"will be evicted at {timestamp(until)} for {_whom(by)}"
     change = condition(ConditionType.EVICTION_PENDING, True, EvictedReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
     preemption = _preemption(by) | {"evictAt": timestamp(until)}
@@ -108,8 +110,15 @@ def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     return [condition(kind, False, "Over", words, now)] if workload.is_true(kind) else []
 
 
+def _whom(by: Preemption) -> str:
+    """For whom, and why that is allowed."""
+    words = f"Workload {by.key[0]}/{by.key[1]} in {queue_title(by.admission.queue)}"
+    return f"{words}: {by.why}" if by.why else words
+
+
 def _preemption(by: Preemption) -> Json:
     return {
+        "message": by.why or None,
         "namespace": by.key[0],
         "name": by.key[1],
         "uid": by.uid,

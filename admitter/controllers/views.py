@@ -6,22 +6,24 @@ Everything else is dropped here, so that the stores stay small.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from hashlib import sha256
+from sys import intern
+from typing import Any, Final
 
-import orjson
-
+from admitter.api.conditions import ConditionType
+from admitter.cluster.sharing import shared
 from admitter.cluster.store import Key
 from admitter.convert import workloads
-from admitter.convert.pod_requests import pod_requests
-from admitter.engine.model import Admission, Assignment, Taint
+from admitter.engine.model import Admission, Taint
 from admitter.names import (
     CAPACITY_ALIAS_LABEL,
     CAPACITY_LABEL,
     CLUSTER_QUEUE_LABEL,
     COUNTED_ANNOTATION,
     EVICTION_TIME_ANNOTATION,
+    EXPECTED_RUNTIME_ANNOTATION,
     FLAVORS_ANNOTATION,
-    GPU_MEMORY,
     INJECTED_ANNOTATION,
     JOB_LABEL,
     PLACED_ANNOTATION,
@@ -33,6 +35,9 @@ from admitter.quotas.nodes import Node, amounts
 from admitter.quotas.placement import Submission
 
 Json = dict[str, Any]
+
+LONGEST_LABEL_VALUE: Final = 63
+_DIGITS: Final = 10
 
 
 def seconds(timestamp: str) -> float:
@@ -68,7 +73,7 @@ class Meta:
 def meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
     """The same of an object's metadata, in this order."""
     return (
-        metadata.get("namespace", ""),
+        intern(metadata.get("namespace", "")),
         metadata["name"],
         metadata["uid"],
         int(metadata["resourceVersion"]),
@@ -140,18 +145,21 @@ class JobView(Meta):
     """A batch/v1 Job.
 
     Attributes:
+        workload: the name of its Workload.
         created: seconds since the epoch.
         deleting: whether its deletion has begun.
         queue: the LocalQueue named by its label; None without one.
         submission: what rules may find a queue by, if it names none or they have found the one that it names.
         injected: the record of what the last admission put into its template, as JSON.
         told: the time at which it has been told that it will be evicted; empty if it has not.
-        spec: `suspend`, `parallelism`, `completions` and the fields of the pod template that decide
+        spec: `suspend`, `parallelism`, `completions`, and if it has them `activeDeadlineSeconds` and, as
+            `expected`, what an annotation says of its runtime; and the fields of the pod template that decide
             what its pods use and where they may run.
-        template_metadata: labels and annotations of the pod template.
-        status: the counters, `startTime` and the conditions by type.
+        template_metadata: those labels and annotations of the pod template that are Admitter's.
+        status: the counters, `startTime` and, by type, status and message of the conditions.
     """
 
+    workload: str
     created: float
     deleting: bool
     queue: str | None
@@ -199,6 +207,11 @@ class JobView(Meta):
         return self._condition("Suspended") == "True" and self.idle
 
     @property
+    def unstarted(self) -> bool:
+        """Whether no admission has ever started it: no Job controller may say anything of such a Job."""
+        return self.suspended and self.started_by is None and self.idle
+
+    @property
     def idle(self) -> bool:
         """Whether the Job controller counts no active and no terminating pod."""
         return not self.status["active"] and not self.status["terminating"]
@@ -216,6 +229,12 @@ class JobView(Meta):
         return str(self.status["conditions"].get(kind, {}).get("status", ""))
 
 
+_TEMPLATE_MARKS = frozenset(
+    {
+        *(WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL, CAPACITY_LABEL, CAPACITY_ALIAS_LABEL),
+        *(FLAVORS_ANNOTATION, COUNTED_ANNOTATION),
+    }
+)
 _TEMPLATE_FIELDS = (
     "resources",
     "overhead",
@@ -234,7 +253,8 @@ def _kept_containers(containers: list[Json] | None) -> list[Json]:
     ]
 
 
-def _kept_template(spec: Json) -> Json:
+def kept_template(spec: Json) -> Json:
+    """Of a pod's spec, what it requests and which nodes it accepts."""
     kept = {field: spec[field] for field in _TEMPLATE_FIELDS if spec.get(field)}
     kept["containers"] = _kept_containers(spec.get("containers"))
     if spec.get("initContainers"):
@@ -254,43 +274,82 @@ def parse_job(raw: Json) -> JobView:
     annotations = metadata.get("annotations") or {}
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     template = spec["template"]
-    template_metadata = template.get("metadata") or {}
+    conditions = status.get("conditions") or ()
     return JobView(
         *meta(metadata),
+        workload=_workload_name(metadata["name"], metadata["uid"]),
         created=seconds(metadata["creationTimestamp"]),
         deleting="deletionTimestamp" in metadata,
         queue=queue,
         submission=placement.submission(raw) if by_rules else None,
         injected=annotations.get(INJECTED_ANNOTATION, ""),
         told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
-        spec={
-            "suspend": spec.get("suspend", False),
-            "parallelism": spec.get("parallelism", 1),
-            "completions": spec.get("completions"),
-            "template": _kept_template(template["spec"]),
-        },
-        template_metadata={k: v for k, v in template_metadata.items() if k in {"labels", "annotations"}},
-        status={
-            "active": status.get("active", 0),
-            "terminating": status.get("terminating", 0),
-            "succeeded": status.get("succeeded", 0),
-            "startTime": status.get("startTime"),
-            "conditions": {condition["type"]: condition for condition in status.get("conditions") or ()},
-        },
+        spec=shared(
+            {
+                **_expected(annotations, spec),
+                "suspend": spec.get("suspend", False),
+                "parallelism": spec.get("parallelism", 1),
+                "completions": spec.get("completions"),
+                "template": kept_template(template["spec"]),
+            }
+        ),
+        template_metadata=_kept_metadata(template.get("metadata") or {}),
+        status=shared(
+            {
+                "active": status.get("active", 0),
+                "terminating": status.get("terminating", 0),
+                "succeeded": status.get("succeeded", 0),
+                "startTime": status.get("startTime"),
+                "conditions": {
+                    c["type"]: {k: c.get(k, "") for k in ("status", "message")} for c in conditions
+                },
+            }
+        ),
     )
+
+
+def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
+    """What a Job says of its runtime; most say nothing."""
+    said = annotations.get(EXPECTED_RUNTIME_ANNOTATION)
+    found = {"activeDeadlineSeconds": spec.get("activeDeadlineSeconds"), "expected": said}
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def _workload_name(name: str, uid: str) -> str:
+    """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label."""
+    digest = sha256(uid.encode()).hexdigest()[:_DIGITS]
+    room = LONGEST_LABEL_VALUE - len("job--") - len(digest)
+    return f"job-{name[:room].rstrip('-.')}-{digest}"
+
+
+def _kept_metadata(metadata: Json) -> Json:
+    """Labels and annotations of a pod template that Admitter reads or writes."""
+    kept: Json = shared(
+        {
+            part: {k: v for k, v in (metadata.get(part) or {}).items() if k in _TEMPLATE_MARKS}
+            for part in ("labels", "annotations")
+        }
+    )
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
     """For whom a Workload was evicted, or will be, and what that one will get.
 
-    `evict_at` is until when the Workload may go on, in seconds since the epoch; None: it was evicted at once.
+    Attributes:
+        key: namespace and name of that one.
+        uid: of the same.
+        admission: what it will get.
+        evict_at: until when the Workload may go on, in seconds since the epoch; None: it was evicted at once.
+        why: by which rule, in a sentence; empty if that was not written.
     """
 
     key: Key
     uid: str
     admission: Admission
     evict_at: float | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +363,8 @@ class WorkloadView(Meta):
         spec: as it is.
         admission: the quota it holds; None if it waits, and once it has finished.
         status: as it is.
+        true: the types of the conditions that hold.
+        finished: whether its work is over; it holds nothing then.
         capacity: what its label says: `in-quota`, `over-quota`, or nothing.
     """
 
@@ -312,6 +373,8 @@ class WorkloadView(Meta):
     spec: Json
     admission: Admission | None
     status: Json
+    true: frozenset[str]
+    finished: bool
     capacity: str = ""
 
     @property
@@ -323,11 +386,6 @@ class WorkloadView(Meta):
     def active(self) -> bool:
         """Whether its user lets it be admitted."""
         return bool(self.spec.get("active", True))
-
-    @property
-    def finished(self) -> bool:
-        """Whether its work is over; it holds nothing then."""
-        return self.is_true("Finished")
 
     @property
     def since(self) -> float:
@@ -365,6 +423,7 @@ class WorkloadView(Meta):
             raw["uid"],
             workloads.admission(raw["admission"]),
             seconds(raw["evictAt"]) if raw.get("evictAt") else None,
+            str(raw.get("message") or ""),
         )
 
     def condition(self, kind: str) -> Json:
@@ -374,7 +433,13 @@ class WorkloadView(Meta):
 
     def is_true(self, kind: str) -> bool:
         """Whether a condition holds."""
-        return self.condition(kind).get("status") == "True"
+        return kind in self.true
+
+
+@lru_cache(maxsize=1024)
+def _sets(types: frozenset[str]) -> frozenset[str]:
+    """The same set for all that are equal: many Workloads have few."""
+    return types
 
 
 def parse_workload(raw: Json) -> WorkloadView:
@@ -382,83 +447,24 @@ def parse_workload(raw: Json) -> WorkloadView:
     metadata, status = raw["metadata"], raw.get("status") or {}
     marked = (metadata.get("labels") or {}).get(JOB_LABEL)
     owners = [o for o in metadata.get("ownerReferences") or () if o["kind"] == "Job" and o.get("controller")]
-    finished = any(c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions") or ())
+    true = frozenset(c["type"] for c in status.get("conditions") or () if c["status"] == "True")
+    finished = ConditionType.FINISHED in true
     admission = None if finished else status.get("admission")
     return WorkloadView(
         *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
         job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
-        spec=raw["spec"],
+        spec=shared(raw["spec"]),
         admission=workloads.admission(admission) if admission else None,
-        status=status,
-        capacity=_capacity(metadata),
+        status=shared(status),
+        true=_sets(true),
+        finished=finished,
+        capacity=capacity(metadata),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PodView(Meta):
-    """A pod that an admission has labelled.
-
-    Attributes:
-        workload: name of the Workload whose quota it uses.
-        created: seconds since the epoch.
-        live: whether it still uses it: neither succeeded nor failed, and not gone.
-        succeeded: whether it has done its work.
-        usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
-        capacity: as of a Workload.
-        told: as of a Job.
-    """
-
-    workload: str
-    created: float
-    live: bool
-    succeeded: bool
-    usage: Admission
-    capacity: str
-    told: str
-
-
-def parse_pod(raw: Json) -> PodView:
-    """A view of a labelled pod."""
-    metadata = raw["metadata"]
-    annotations = metadata.get("annotations") or {}
-    flavors = _texts(annotations.get(FLAVORS_ANNOTATION, ""))
-    counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
-    requests = pod_requests(raw["spec"]) | _gpu_memory(counted.get(GPU_MEMORY, ""))
-    usage = tuple((resource, amount) for resource, amount in requests.items() if resource in flavors)
-    name, phase = metadata["name"], (raw.get("status") or {}).get("phase")
-    labels = metadata["labels"]
-    return PodView(
-        *meta(metadata),
-        workload=labels[WORKLOAD_LABEL],
-        created=seconds(metadata["creationTimestamp"]),
-        live=phase not in {"Succeeded", "Failed"},
-        succeeded=phase == "Succeeded",
-        usage=Admission(
-            labels.get(CLUSTER_QUEUE_LABEL, ""),
-            (Assignment(name, 1, tuple(flavors.items()), usage),),
-            counted.get("pool", ""),
-        ),
-        capacity=_capacity(metadata),
-        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
-    )
-
-
-def _capacity(metadata: Json) -> str:
+def capacity(metadata: Json) -> str:
     """What an object's labels say of its capacity; nothing if they do not agree."""
     labels = metadata.get("labels") or {}
     said = {labels.get(CAPACITY_LABEL, ""), labels.get(CAPACITY_ALIAS_LABEL, "")}
     return said.pop() if len(said) == 1 else ""
-
-
-def _gpu_memory(text: str) -> dict[str, int]:
-    return {GPU_MEMORY: int(text)} if text.isdecimal() else {}
-
-
-def _texts(text: str) -> dict[str, str]:
-    """A map written as JSON; an annotation that somebody has spoilt is empty."""
-    try:
-        parsed = orjson.loads(text) if text else {}
-    except orjson.JSONDecodeError:
-        return {}
-    return {str(k): str(v) for k, v in parsed.items()} if isinstance(parsed, dict) else {}

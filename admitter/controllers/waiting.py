@@ -8,7 +8,8 @@ from typing import Final
 
 import structlog
 
-from admitter.cluster.errors import ApiError, ClusterError, ConflictError, NotFoundError
+from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError, is_passing, level_of
+from admitter.cluster.pace import Pace
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
@@ -27,11 +28,14 @@ log = structlog.get_logger(__name__)
 class WaitingReasons:
     """Collects reasons and writes those that are news."""
 
-    def __init__(self, world: World, events: Events, transport: Transport, clock: status.Clock) -> None:
+    def __init__(
+        self, world: World, events: Events, transport: Transport, clock: status.Clock, pace: Pace
+    ) -> None:
         self._world = world
         self._events = events
         self._transport = transport
         self._clock = clock
+        self._pace = pace
         self._wanted: dict[Key, Waiting] = {}
         self._ready = asyncio.Event()
 
@@ -64,10 +68,13 @@ class WaitingReasons:
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
-            self._ready.clear()
-            keys = list(self._wanted)
-            workers = [self._work(keys) for _ in range(min(WRITES_AT_A_TIME, len(keys)))]
-            await asyncio.gather(*workers)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write all reasons that are known now."""
+        self._ready.clear()
+        keys = list(self._wanted)
+        await asyncio.gather(*(self._work(keys) for _ in range(min(WRITES_AT_A_TIME, len(keys)))))
 
     async def _work(self, keys: list[Key]) -> None:
         while keys:
@@ -83,19 +90,23 @@ class WaitingReasons:
         workload = self._world.workloads.get(key)
         if workload is None or workload.admission is not None or workload.finished:
             return True
+        if not self._world.owners.owns(key):
+            return True  # who owns it says why
         told = workload.condition("QuotaReserved")
         if (told.get("reason"), told.get("message")) == (waiting.reason, waiting.message):
             return True
         try:
-            raw = await self._transport.patch(
-                f"{workload_path(key)}/status",
-                status.waiting(workload, waiting.reason, waiting.message, self._clock()),
-            )
+            async with self._pace.turn():
+                raw = await self._transport.patch(
+                    f"{workload_path(key)}/status",
+                    status.waiting(workload, waiting.reason, waiting.message, self._clock()),
+                )
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
-            log.warning("reason not written", namespace=key[0], workload=key[1], error=str(error))
-            return isinstance(error, ApiError) and error.status < 500  # asking again would change nothing
+            level = level_of(error)
+            log.log(level, "reason not written", namespace=key[0], workload=key[1], error=str(error))
+            return not is_passing(error)  # otherwise asking again would change nothing
         self._world.workloads.apply(parse_workload(raw))
         self._events.record(subject(workload), waiting.reason, waiting.message)
         return True

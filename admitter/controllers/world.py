@@ -1,11 +1,10 @@
 """Everything the controllers read: one store a kind, and the indexes over them."""
 
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any, Final
 
 from admitter.cluster.informer import Source
-from admitter.cluster.store import Index, Key, Store, V
+from admitter.cluster.store import Index, Key, Lookup, Store, V
 from admitter.cluster.transport import Json
 from admitter.controllers.namespace_views import (
     NamespaceView,
@@ -13,32 +12,29 @@ from admitter.controllers.namespace_views import (
     parse_namespace,
     parse_resource_quota,
 )
+from admitter.controllers.pod_views import PodView, parse_pod
+from admitter.controllers.shards import Owners, Shards
 from admitter.controllers.views import (
     JobView,
     NodeView,
-    PodView,
     WorkloadView,
     parse_job,
     parse_node,
     parse_object,
-    parse_pod,
     parse_workload,
 )
 from admitter.names import API_VERSION, WORKLOAD_LABEL
 
 OWN: Final = f"/apis/{API_VERSION}"
-LONGEST_LABEL_VALUE: Final = 63
-
-
-def workload_name(job: JobView) -> str:
-    """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label."""
-    digest = sha256(job.uid.encode()).hexdigest()[:10]
-    room = LONGEST_LABEL_VALUE - len("job--") - len(digest)
-    return f"job-{job.name[:room].rstrip('-.')}-{digest}"
 
 
 class World:
-    """The newest known state of the cluster."""
+    """The newest known state of the cluster.
+
+    Attributes:
+        shards: what of it is this process's.
+        owners: whose Workloads and Jobs are.
+    """
 
     def __init__(self) -> None:
         self.sources: list[Source[Any]] = []
@@ -61,7 +57,7 @@ class World:
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
 
-        self._jobs_by_workload = Index(self.jobs, lambda job: (job.namespace, workload_name(job)))
+        self._jobs_by_workload = Lookup(self.jobs, lambda job: (job.namespace, job.workload))
         self.jobs_by_namespace = Index(self.jobs, lambda job: job.namespace)
         self.workloads_by_queue = Index(self.workloads, lambda w: (w.namespace, w.queue))
         self.workloads_by_namespace = Index(self.workloads, lambda w: w.namespace)
@@ -75,6 +71,9 @@ class World:
         self.resource_quotas_by_namespace = Index(self.resource_quotas, lambda q: q.namespace)
         self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
 
+        self.shards = Shards(self.cohorts, self.cluster_queues)
+        self.owners = Owners(self.shards, self.workloads, self.local_queues, self.job_of)
+
     def _keep(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
         source = Source(path, parse, selector)
         self.sources.append(source)
@@ -82,10 +81,8 @@ class World:
 
     def job_of(self, key: Key) -> JobView | None:
         """The Job whose Workload has this key, whether or not the Workload exists."""
-        jobs = [self.jobs.get(found) for found in self._jobs_by_workload.get(key)]
-        workload = self.workloads.get(key)
-        owner = workload.job[1] if workload is not None and workload.job is not None else None
-        return next((job for job in jobs if job is not None and job.uid == owner), next(iter(jobs), None))
+        found = self._jobs_by_workload.get(key)
+        return self.jobs.get(found) if found is not None else None
 
     def labels_of(self, namespace: str) -> Mapping[str, str]:
         """The labels of a namespace."""

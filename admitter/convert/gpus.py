@@ -32,6 +32,9 @@ class GpuSettings:
     memory: int = GPU_MEMORY_GB
     more: Mapping[str, int | None] = field(default_factory=dict)
 
+    def __hash__(self) -> int:
+        return hash((self.memory, frozenset(self.more.items())))
+
     def gpus(self, requests: Amounts) -> Gpus:
         """The GPUs that one pod requests.
 

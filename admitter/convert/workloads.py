@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
+
+import orjson
 
 from admitter.api.base import in_parts, named_twice, own_name
 from admitter.convert.gpus import GpuSettings
@@ -20,6 +23,9 @@ from admitter.engine.model import (
 from admitter.names import GPU_MEMORY
 
 Json = dict[str, Any]
+
+DIFFERENT: Final = 1024
+"""So many different pod sets, and admissions, are remembered: to find one costs a tenth of reading it."""
 
 Flavors = Callable[[str], Flavor | None]
 """Finds a flavor by its name."""
@@ -60,11 +66,17 @@ def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, g
 
 
 def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:
-    """A pod set from a Workload's spec.
+    """A pod set from a Workload's spec: the same object for all that are equal.
 
     Raises:
         InvalidQuantityError: a request can't be counted.
     """
+    return _pod_set(orjson.dumps(raw), gpus)
+
+
+@lru_cache(maxsize=DIFFERENT)
+def _pod_set(text: bytes, gpus: GpuSettings) -> PodSet:
+    raw = orjson.loads(text)
     asked = raw.get("requests") or {}
     twice = named_twice(asked)
     wrong = next((words for name, q in asked.items() if (words := in_parts(name, q)) is not None), twice)
@@ -103,7 +115,16 @@ def _toleration(raw: Json) -> Toleration:
 
 
 def admission(raw: Json) -> Admission:
-    """An admission from a Workload's status; use in no flavor, which only a hand can write, is left out."""
+    """An admission from a Workload's status: the same object for all that are equal.
+
+    Use in no flavor, which only a hand can write, is left out.
+    """
+    return _admission(orjson.dumps(raw))
+
+
+@lru_cache(maxsize=DIFFERENT)
+def _admission(text: bytes) -> Admission:
+    raw = orjson.loads(text)
     pod_sets = tuple(_assignment(pod_set) for pod_set in raw["podSets"])
     return Admission(raw["clusterQueue"], pod_sets, raw.get("pool") or "")
 

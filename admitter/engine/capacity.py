@@ -13,6 +13,7 @@ from math import inf
 
 from admitter.engine.ledger import Ledger, Pods, Reservation
 from admitter.engine.model import FlavorResource
+from admitter.engine.policy import Queue
 from admitter.engine.quota import Tree
 
 Size = tuple[tuple[FlavorResource, int], ...]
@@ -75,7 +76,7 @@ class Capacity:
     def __init__(self, tree: Tree, ledger: Ledger) -> None:
         self._tree = tree
         self._ledger = ledger
-        self._kept: dict[tuple[str, bool], tuple[int, int, Standing]] = {}
+        self._kept: dict[tuple[str, bool], tuple[int, Queue | None, Standing]] = {}
         self._places: dict[str, tuple[Reservation, Pods, tuple[Places, ...]]] = {}
 
     def planned(self, queue: str) -> Standing:
@@ -87,9 +88,9 @@ class Capacity:
         return self._standing(queue, planned=False)
 
     def _standing(self, queue: str, *, planned: bool) -> Standing:
-        revision, version = self._ledger.revisions[queue], self._tree.version
+        revision, definition = self._ledger.revisions[queue], self._tree.queues.get(queue)
         kept = self._kept.get((queue, planned))
-        if kept is not None and kept[:2] == (revision, version):
+        if kept is not None and kept[0] == revision and kept[1] is definition:
             return kept[2]
         found = [
             reservation
@@ -97,7 +98,7 @@ class Capacity:
             if not (planned and self._ledger.evicting(reservation.holder))
         ]
         made = self._work_out(queue, found)
-        self._kept[queue, planned] = (revision, version, made)
+        self._kept[queue, planned] = (revision, definition, made)
         return made
 
     def _work_out(self, queue: str, found: Iterable[Reservation]) -> Standing:

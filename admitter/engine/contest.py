@@ -18,6 +18,7 @@ from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node
+from admitter.engine.receipt import Receipt, Receipts
 from admitter.engine.state import Outlook, State
 
 
@@ -29,12 +30,14 @@ class Eviction:
         victim: who.
         preemptor: for whom.
         admission: what the preemptor will get.
+        receipt: by which rule.
         grace: for how long the victim may go on, in seconds.
     """
 
     victim: Reservation
     preemptor: Workload
     admission: Admission
+    receipt: Receipt
     grace: float = 0.0
 
 
@@ -133,7 +136,7 @@ class Contest:
             search = Search(self._state.scene, queue, workload, usage)
             victims = search.victims()
             if victims:
-                return Verdict(outcome, victims)
+                return Verdict(outcome, victims, search.grounds)
             self._outlook.note(search)
             passed.add(self._hopeless(workload, queue, outcome))
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
@@ -170,7 +173,7 @@ class Contest:
         """Admit the workload whose turn it is, or preempt for it."""
         admission = verdict.proposal.admission
         if verdict.victims:
-            self._preempt(workload, admission, verdict.victims, plan)
+            self._preempt(workload, admission, verdict, plan)
         else:
             self._settle(workload, admission, now, plan)
 
@@ -187,19 +190,19 @@ class Contest:
         self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))
 
-    def _preempt(
-        self, workload: Workload, admission: Admission, victims: list[Reservation], plan: Plan
-    ) -> None:
+    def _preempt(self, workload: Workload, admission: Admission, verdict: Verdict, plan: Plan) -> None:
         self._decisions += 1
         self._state.dequeue(workload.uid)
-        for victim in victims:
-            grace = self._tree.patience(victim.queue).grace
-            plan.evictions.append(Eviction(victim, workload, admission, grace))
+        victims = verdict.victims
+        receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
         for victim in victims:
             if self._tree.patience(victim.queue).grace:
                 self._ledger.tell(victim.holder)
         borrowed = self._ledger.hold(workload, admission)
+        for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
+            grace = self._tree.patience(victim.queue).grace
+            plan.evictions.append(Eviction(victim, workload, admission, receipt, grace))
         plan.planned[workload.uid] = admission
         self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))

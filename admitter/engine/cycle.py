@@ -6,7 +6,7 @@ rolled back by `release` and `spare`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -70,7 +70,8 @@ class Engine:
         if self._state.flavors.get(flavor.name) != flavor:
             self._state.flavors[flavor.name] = flavor
             queues = self.tree.queues.values()
-            self._reshaped({q.name for q in queues if any(flavor.name in g.flavors for g in q.groups)})
+            names = {q.name for q in queues if any(flavor.name in g.flavors for g in q.groups)}
+            self._reshaped(names)
 
     def remove_flavor(self, name: str) -> None:
         """Remove a flavor. Queues that name it must be removed before."""
@@ -92,7 +93,9 @@ class Engine:
         gone: Iterable[str] = (),
         gone_cohorts: Iterable[str] = (),
     ) -> None:
-        """Define queues and cohorts, change or remove them: in one step, since each plans whole trees anew.
+        """Define queues and cohorts, change or remove them: in one step, since each may wake whole trees.
+
+        It costs as much as is changed, and as there is waiting where that makes a difference.
 
         Args:
             queues: as they are to be; all of their flavors must be defined.
@@ -110,7 +113,8 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return
-        before = self._related(names, cohort_names)
+        felt = names - self._felt_by_nobody(queues, gone)
+        before = self._roots(felt, cohort_names)
         for queue in queues:
             tree.set_queue(queue)
         for name in gone:
@@ -124,7 +128,7 @@ class Engine:
             tree.remove_cohort(name)
         for name in names:
             self._state.redefined(name)
-        self._reshaped(before | self._related(names, cohort_names))
+        self._reshaped(names, before | self._roots(felt, cohort_names))
 
     def remove_queue(self, name: str) -> None:
         """Remove a queue with its quota, as `define` does."""
@@ -287,7 +291,7 @@ class Engine:
         explainer = Explainer(self._state)
         return explainer.explain(workload) if hold is None else explainer.explain_hold(workload)
 
-    def cycle(self, now: float = 0.0) -> Plan:
+    def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
         """Decide all that can be decided now.
 
         1. Places are given up for which others have left no room.
@@ -297,6 +301,8 @@ class Engine:
 
         Args:
             now: when it is, in seconds since the epoch.
+            decides: says by its root whether a tree is looked at; None: all are. What has changed in others
+                is kept until `resume`.
         """
         plan = Plan()
         state = self._state
@@ -305,11 +311,14 @@ class Engine:
         state.compare()
         while state.doubtful:  # to give up a place may let somebody stay, and that be too much for another
             doubtful, state.doubtful = state.doubtful, set()
-            self._reexamine({name for queue in doubtful for name in self._relatives(queue)})
+            self._reexamine(self._roots([name for name in doubtful if name in self.tree.queues]))
         changed, state.changed = state.changed, set()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
         for name in changed:
             trees[self.tree.root(name)].add(name)
+        for root in [root for root in trees if decides is not None and not decides(root)]:
+            state.put_off |= trees[root]
+            changed -= trees.pop(root)
         for root in sorted(trees):
             Contest(state, root).run(trees[root], now, plan)
         for name in sorted(changed | state.changed):
@@ -320,6 +329,33 @@ class Engine:
         state.changed.clear()
         return plan
 
+    def resume(self, decides: Callable[[Node], bool]) -> None:
+        """Other trees may be looked at from now on than before; those whose turn it is begin afresh.
+
+        Args:
+            decides: says by its root whether a tree is looked at.
+        """
+        state = self._state
+        state.changed |= state.put_off
+        state.put_off.clear()
+        for name, pending in state.pending.items():
+            if decides(self.tree.root(name)):
+                pending.tell_anew()
+                state.wake(name)
+
+    def forsake(self, decides: Callable[[Node], bool]) -> None:
+        """Give up all places in trees that are not looked at any more: somebody else decides there."""
+        for name in [name for name in self.ledger.holding if not decides(self.tree.root(name))]:
+            for hold in self.ledger.holds_in(name):
+                self.ledger.drop(hold.workload.uid)
+                self._give_up(hold)
+
+    def _give_up(self, hold: Hold) -> None:
+        """Somebody whose place is gone competes again."""
+        self._state.enqueue(hold.workload)
+        self._state.freed(hold.admission.queue, hold.usage)
+        self._let_stay(hold.workload.uid)
+
     def _let_stay(self, preemptor: str) -> None:
         """A place is given up: who was told to go for it, and has not gone, stays."""
         for queue in self.ledger.spare_told(preemptor):
@@ -327,45 +363,71 @@ class Engine:
             self._wake_tree(queue)
 
     def _wake_tree(self, queue: str) -> None:
-        for name in self._relatives(queue) | {queue}:
+        self._wake({self.tree.root(queue)})
+
+    def _wake(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
+        """Try all again who wait in some trees and queues, or have a place there that is not free yet."""
+        for name in self._among(self._state.pending, roots, queues):
             self._state.wake(name)
+        self._state.changed.update(self._among(self.ledger.holding, roots, queues))
 
-    def _relatives(self, queue: str) -> set[str]:
-        """All queues of a queue's tree."""
-        return set(self.tree.members(self.tree.root(queue))) if queue in self.tree.queues else set()
+    def _among(
+        self, names: Mapping[str, object], roots: AbstractSet[Node], queues: AbstractSet[str]
+    ) -> list[str]:
+        """Those of some names that are of some queues, or of queues of some trees."""
+        if not roots:
+            return [name for name in queues if name in names]
+        return [name for name in names if name in queues or self.tree.root(name) in roots]
 
-    def _related(self, queues: Iterable[str], cohorts: Iterable[str]) -> set[str]:
-        """All queues of the trees of some queues and cohorts; all there are if a cycle may be concerned."""
-        if cohorts and self.tree.cycles():
-            return set(self.tree.queues)
-        roots = {self.tree.root(name) for name in queues if name in self.tree.queues}
-        roots.update(self.tree.path(("cohort", name))[-1] for name in cohorts)
-        return {name for root in roots for name in self.tree.members(root)} & self.tree.queues.keys()
+    def _roots(self, queues: Iterable[str], cohorts: Iterable[str] = ()) -> set[Node]:
+        """The roots of the trees of some queues and cohorts.
 
-    def _reshaped(self, queues: set[str]) -> None:
-        """Definitions changed: try all again."""
+        Who is below a cohort of a cycle has another root, once one of that cycle names another parent.
+        """
+        linked = {each for name in cohorts for each in (name, *self.tree.cycle(name))}
+        roots = {self.tree.path(("cohort", name))[-1] for name in linked}
+        return roots | {self.tree.root(name) for name in queues}
+
+    def _felt_by_nobody(self, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
+        """Which of some queues make no difference to others by what they are to be: before they are defined.
+
+        If only the limits of one change, it takes and gives what it did. Or nobody holds anything in it, so
+        that nobody can be evicted from it; it has nothing of its own that others could have; and it takes
+        from nobody without having that, which others would have to mind.
+        """
+        known = self.tree.queues
+        after: dict[str, Queue | None] = {**{queue.name: queue for queue in queues}, **dict.fromkeys(gone)}
+        found = set()
+        for name, queue in after.items():
+            before = known.get(name)
+            if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
+                found.add(name)
+            elif not self.ledger.reservations(name) and name not in self.ledger.holding:
+                found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
+        return found
+
+    def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
+        """Definitions changed: try all again in the queues and trees for which that makes a difference."""
         self._state.assigner.forget()
-        self._reexamine(queues)
-        for name in queues:
-            self._state.wake(name)
+        self._reexamine(roots, queues)
+        self._wake(roots, queues)
 
     def _doubt(self, queue: str) -> None:
         """The plan was changed by what was decided elsewhere: places may have become untenable."""
         if self.ledger.holds:
             self._state.doubtful.add(queue)
 
-    def _reexamine(self, queues: set[str]) -> None:
-        """Keep only those places that are still good."""
-        holds = [hold for name in queues for hold in self.ledger.holds_in(name)]
+    def _reexamine(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
+        """Keep only those places in some trees and queues that are still good."""
+        names = self._among(self.ledger.holding, roots, queues)
+        holds = [hold for name in names for hold in self.ledger.holds_in(name)]
         for hold in holds:
             self.ledger.drop(hold.workload.uid)
         for hold in sorted(holds, key=lambda hold: hold.workload.rank):
             if self._still_good(hold):
                 self.ledger.hold(hold.workload, hold.admission)
             else:
-                self._state.enqueue(hold.workload)
-                self._state.freed(hold.admission.queue, hold.usage)
-                self._let_stay(hold.workload.uid)
+                self._give_up(hold)
 
     def _still_good(self, hold: Hold) -> bool:
         """Whether a place could be given today: the queue admits, its flavors suit, and the plan has room."""

@@ -9,6 +9,7 @@ from math import inf
 from typing import TypeVar
 
 from admitter.engine.attempt import Combination
+from admitter.engine.cells import Cell
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Reservation
@@ -16,7 +17,7 @@ from admitter.engine.model import FlavorResource, PodSet, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import Search
-from admitter.engine.quota import Cell
+from admitter.engine.quota import Node
 from admitter.engine.state import State
 
 _T = TypeVar("_T")
@@ -34,7 +35,7 @@ class Amounts:
         free: what the queue has left of its own.
         borrowable: what it could borrow on top of that.
         cut_by_max: by how much `max`, of the queue or a cohort above it, makes that less.
-        kept_by_others: what others of the tree have unused and keep by their `lendingLimit`.
+        keepers: who of the tree keeps how much unused by a `lendingLimit`, the most first.
     """
 
     flavor: str
@@ -43,7 +44,12 @@ class Amounts:
     free: int
     borrowable: int
     cut_by_max: int
-    kept_by_others: int
+    keepers: tuple[tuple[Node, int], ...]
+
+    @property
+    def kept_by_others(self) -> int:
+        """What others of the tree have unused and keep by their `lendingLimit`."""
+        return sum(amount for _, amount in self.keepers)
 
     @property
     def lacking(self) -> int:
@@ -139,14 +145,17 @@ class Explainer:
         free = min(available, max(0, cell.own - cell.used))
         root = self._state.tree.root(queue.name)
         mine = {("queue", queue.name), *self._state.tree.path(("queue", queue.name))}
-        kept = sum(
-            max(0, other.kept - other.used)
+        kept = [
+            (node, other.kept - other.used)
             for node in self._state.tree.nodes(root)
             if node not in mine
             for other in (self._book.at(node, key),)
-        )
+            if other.kept > other.used
+        ]
+        kept.sort(key=lambda each: (-each[1], each[0]))
         asked = pod_set.request(resource, self._state.flavors[flavor]) * pod_set.count
-        return Amounts(flavor, resource, asked, free, available - free, max(0, uncut - available), kept)
+        cut = max(0, uncut - available)
+        return Amounts(flavor, resource, asked, free, available - free, cut, tuple(kept))
 
     def _evictable(self, workload: Workload, queue: Queue) -> set[str]:
         """Whom the policy would let it evict, in whichever flavor."""

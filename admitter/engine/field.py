@@ -11,14 +11,16 @@ from admitter.engine.ledger import Reservation
 from admitter.engine.model import Workload
 from admitter.engine.pending import Rank
 from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.receipt import Grounds
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a workload could get, and who would have to go for it."""
+    """What a workload could get, and who would have to go for it: those of other queues by which rule."""
 
     proposal: Proposal
     victims: list[Reservation] = field(default_factory=list)
+    grounds: Grounds = Grounds.RECLAIM
 
 
 @dataclass(slots=True)

@@ -173,10 +173,9 @@ def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:
     """Refuse what a queue does not count at all; a request of zero is no request.
 
-    Where memory of GPUs is counted, the GPUs that it belongs to are.
+    Where memory of GPUs is counted, the GPUs that it belongs to are. A lenient queue counts what it lists and
+    lets the rest pass; but who requests nothing at all would pass uncounted whatever he uses.
     """
-    if queue.lenient:
-        return None
     covered = queue.covered()
     by_memory = GPU_MEMORY in covered
     missing, asked = [], False
@@ -184,10 +183,12 @@ def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:
         for resource, amount in pod_set.requests:
             if amount and pod_set.count:
                 asked = True
-                if resource not in covered and not (by_memory and resource in pod_set.gpus.resources):
+                if queue.lenient or resource in covered:
+                    continue
+                if not (by_memory and resource in pod_set.gpus.resources):
                     missing.append(resource)
     if missing:
         return Refusal(Reason.RESOURCE_NOT_COVERED, queue.name, resources=tuple(sorted(set(missing))))
-    if not asked and any(pod_set.count for pod_set in workload.pod_sets):
+    if (covered or not queue.lenient) and not asked and any(pod_set.count for pod_set in workload.pod_sets):
         return Refusal(Reason.NOTHING_REQUESTED, queue.name, resources=covered)
     return None

@@ -188,6 +188,11 @@ class Ledger:
         """All that is reserved in a queue."""
         return list(self._in_queue.get(queue, {}).values())
 
+    @property
+    def holding(self) -> Mapping[str, object]:
+        """The queues in which places are kept."""
+        return self._holds_in
+
     def holds_in(self, queue: str) -> list[Hold]:
         """The holds of a queue's workloads."""
         return list(self._holds_in.get(queue, {}).values())

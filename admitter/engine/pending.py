@@ -89,6 +89,10 @@ class Class:
         self._untold.clear()
         yield from sorted(news)
 
+    def tell_anew(self) -> None:
+        """Somebody else may have told them something since."""
+        self._told = None
+
     def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
         """Be found in some places until it is woken, and be due when so much has been freed there."""
         self.leave()
@@ -215,6 +219,11 @@ class Pending:
         """Something that any of the parked ones may depend on has changed."""
         for members in self._classes.values():
             members.wake()
+
+    def tell_anew(self) -> None:
+        """Whatever was told why somebody waits has to be told again."""
+        for members in self._classes.values():
+            members.tell_anew()
 
     def disturb(self) -> bool:
         """The queue uses more than before: of that something might be evicted; whether anybody was woken.

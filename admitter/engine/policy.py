@@ -171,6 +171,12 @@ class Queue:
         keys = (self.key(f, r) for group in self.groups for r in group.resources for f in group.flavors)
         return tuple(dict.fromkeys(keys))
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has nothing of its own, and does not preempt in order to borrow."""
+        nothing = not any(quota.minimum for quota in self.quotas.values())
+        return nothing and self.preemption.borrow is BorrowWithin.NEVER
+
     def covered(self) -> tuple[str, ...]:
         """The resources that the queue counts."""
         return tuple(resource for group in self.groups for resource in group.resources)

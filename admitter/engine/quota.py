@@ -1,189 +1,247 @@
 """The quota tree: queues under cohorts of any depth, and what is free in each of its places.
 
 At every node and for every flavor and resource the tree knows a few integers (`Cell`). Adding or
-removing use changes those on the path from the queue to the root, and nothing else.
+removing use changes those on the path from the queue to the root, and nothing else. So does a
+changed definition: nothing is ever built anew, and what comes of any changes in whichever order is
+what would have come of the last definitions alone.
 
 The rule (design §3, *Quota*): use that a node's own unlent quota does not cover is taken from the
 node above; at the root nothing is above. A request fits if every part of it is covered in this way,
 and no node on the path passes its `max`.
 """
 
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from fractions import Fraction
-from typing import Final
 
+from admitter.engine.cells import NO_QUOTA, Cell, Together
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import NO_PATIENCE, BorrowWithin, Cohort, Patience, Queue, Quota
 
 Node = tuple[str, str]
 """A place in the tree: `queue` or `cohort`, and its name."""
 
-_NO_QUOTA: Final = Quota()
-
-
-class Together:
-    """One resource in all flavors of one queue that has a limit on that.
-
-    Attributes:
-        limit: the most that may be in use, in the resource's unit.
-        used: what is.
-    """
-
-    __slots__ = ("limit", "used")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
-
-
-class Cell:
-    """One resource in one flavor at one node. All amounts are in the resource's unit.
-
-    Attributes:
-        parent: the same of the node above; None at the root.
-        own: what the subtree has: the node's minimum, and what its children lend.
-        kept: how much of `own` is not lent to the node above; at the root all of it.
-        limit: the node's maximum; None: no such limit.
-        used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
-        total: the use of the whole subtree.
-        together: at a queue with a limit on all flavors together, what these use.
-    """
-
-    __slots__ = ("kept", "limit", "own", "parent", "together", "total", "used")
-
-    def __init__(self, parent: "Cell | None", own: int, kept: int, limit: int | None) -> None:
-        self.parent = parent
-        self.own = own
-        self.kept = kept
-        self.limit = limit
-        self.used = 0
-        self.total = 0
-        self.together: Together | None = None
-
-    def add(self, amount: int) -> bool:
-        """Add use, or remove it if negative, here and above.
-
-        Returns:
-            Whether a subtree borrows now that did not before.
-        """
-        if self.together is not None:
-            self.together.used += amount
-        cell: Cell | None = self
-        passed = amount
-        crossed = False
-        while cell is not None:
-            cell.total += amount
-            if passed:
-                before, kept = cell.used, cell.kept
-                cell.used = after = before + passed
-                crossed |= before <= cell.own < after
-                passed = (after - kept if after > kept else 0) - (before - kept if before > kept else 0)
-            cell = cell.parent
-        return crossed
-
-    def available(self) -> int:
-        """The largest request that fits here now; not positive if none does."""
-        free, together = self.in_flavor(), self.together
-        return free if together is None else min(free, together.limit - together.used)
-
-    def in_flavor(self) -> int:
-        """As `available`, but for the limit on all flavors together."""
-        cell: Cell | None = self
-        free = 0
-        room: int | None = None
-        while cell is not None:
-            if cell.limit is not None:
-                left = cell.limit - cell.total
-                if room is None or left < room:
-                    room = left
-            if cell.kept > cell.used:
-                free += cell.kept - cell.used
-            cell = cell.parent
-        return free if room is None or free < room else room
-
-    def ceiling(self) -> int:
-        """The largest request that would fit if nothing were in use."""
-        cell: Cell | None = self
-        free = 0
-        room = self.together.limit if self.together is not None else None
-        while cell is not None:
-            if cell.limit is not None and (room is None or cell.limit < room):
-                room = cell.limit
-            free += cell.kept
-            cell = cell.parent
-        return free if room is None or free < room else room
-
-    def borrows(self, amount: int = 0) -> bool:
-        """Whether this subtree uses more than its own, with so much added."""
-        return self.used + amount > self.own
+Given = Counter[tuple[str, FlavorResource]]
+"""Sums of minimums, of queues and of cohorts."""
 
 
 class Tree:
-    """Who is below whom, and the quotas; the same for every book of use."""
+    """Who is below whom, and the quotas; the same for every book of use.
+
+    Attributes:
+        queues: as they are defined, by name.
+        cohorts: as they are defined, by name; a cohort that is only named is not among them.
+        version: changes with every definition.
+    """
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
         self.cohorts: dict[str, Cohort] = {}
         self.version = 0
+        self._books: list[Book] = []
         self._parents: dict[Node, Node | None] = {}
-        self._below: dict[Node, list[str]] = {}
-        self._beside: dict[Node, frozenset[str]] = {}
-        self._minimums: dict[tuple[Node, FlavorResource], int] = {}
         self._paths: dict[Node, tuple[Node, ...]] = {}
-        self._roots: dict[str, Node] = {}
-        self._to_borrow: dict[tuple[Node, BorrowWithin], set[str]] = {}
-        self._cycles: list[tuple[str, ...]] = []
-        self._built = -1
+        self._named: Counter[str] = Counter()  # how many definitions a cohort is named by, its own included
+        self._cycles: dict[str, tuple[str, ...]] = {}
+        # Of each cohort the queues below it, by name, and what all of these and all of its cohorts are given.
+        self._below: dict[Node, list[str]] = {}
+        self._given: dict[Node, Given] = {}
+        self._beside: dict[Node, dict[Node, frozenset[str]]] = {}
+        self._to_borrow: defaultdict[tuple[Node, BorrowWithin], set[str]] = defaultdict(set)
+
+    def follow(self, book: "Book") -> None:
+        """Keep a book's cells as the definitions want them, from now on."""
+        self._books.append(book)
+        for node in self._parents:
+            book.fit(node)
 
     def set_queue(self, queue: Queue) -> None:
         """Define a queue, or change it."""
-        self.queues[queue.name] = queue
-        self.version += 1
+        node, before = ("queue", queue.name), self.queues.get(queue.name)
+        with self._lifted({queue.name}):
+            self._count(node, -1)
+            self.queues[queue.name] = queue
+            if before is None or before.cohort != queue.cohort:
+                self._name(queue.cohort)
+                self._link(node, ("cohort", queue.cohort) if queue.cohort else None)
+                self._unname(before.cohort if before is not None else "")
+            self._count(node, 1)
 
     def remove_queue(self, name: str) -> None:
         """Remove a queue; what is used in it stays counted, in a tree of its own."""
-        if self.queues.pop(name, None) is not None:
-            self.version += 1
+        if name in self.queues:
+            node = ("queue", name)
+            with self._lifted({name}):
+                self._count(node, -1)
+                self._link(node, None)
+                gone = self.queues.pop(name)
+                del self._parents[node]
+                self._paths.pop(node, None)
+                self._unname(gone.cohort)
 
     def set_cohort(self, cohort: Cohort) -> None:
         """Define a cohort, or change it."""
-        self.cohorts[cohort.name] = cohort
-        self.version += 1
+        before = self.cohorts.get(cohort.name)
+        self._name(cohort.name if before is None else "")
+        self._redefine(cohort.name, cohort)
 
     def remove_cohort(self, name: str) -> None:
         """Remove a Cohort object; if queues still name it, it goes on as a name without quota."""
-        if self.cohorts.pop(name, None) is not None:
-            self.version += 1
+        if name in self.cohorts:
+            self._redefine(name, None)
+            self._unname(name)
 
-    def cycles(self) -> list[tuple[str, ...]]:
-        """Cohorts that are their own ancestors, each cycle from its first name on; each stands alone."""
-        self._build()
-        return self._cycles
+    def _redefine(self, name: str, cohort: Cohort | None) -> None:
+        """Put a Cohort object in the place of what was."""
+        self.version += 1
+        node, before = ("cohort", name), self._above(name)
+        self._count(node, -1)
+        if cohort is not None:
+            self.cohorts[name] = cohort
+        else:
+            del self.cohorts[name]
+        above = self._above(name)
+        if above != before:
+            self._name(above)
+            self._move(name)
+            self._unname(before)
+        self._count(node, 1)
+        for book in self._books:
+            book.fit(node)
+
+    def _move(self, name: str) -> None:
+        """A cohort names another one above it: cycles may go by that, or come."""
+        broken = self._cycles.get(name, ())
+        for each in broken:
+            del self._cycles[each]
+        closed = self._cycle(name)
+        self._cycles.update(dict.fromkeys(closed, closed))
+        moved = dict.fromkeys((name, *broken, *closed))
+        with self._lifted({queue for each in moved for queue in self.below(("cohort", each))}):
+            above = {each: self._above(each) if each not in self._cycles else "" for each in moved}
+            for each in moved:  # first all are taken out, so that at no time one is its own ancestor
+                self._link(("cohort", each), None)
+            for each, parent in above.items():
+                self._link(("cohort", each), ("cohort", parent) if parent else None)
+
+    def _above(self, cohort: str) -> str:
+        """The cohort that a cohort says is above it; empty for none."""
+        return self.cohorts[cohort].parent if cohort in self.cohorts else ""
+
+    def _cycle(self, cohort: str) -> tuple[str, ...]:
+        """The cycle that a cohort closes, from its first name on; empty: none."""
+        trail: dict[str, None] = {}
+        name = cohort
+        while name and name not in trail:
+            trail[name] = None
+            name = self._above(name)
+        if name != cohort:
+            return ()
+        cycle = list(trail)
+        first = cycle.index(min(cycle))
+        return (*cycle[first:], *cycle[:first])
+
+    @contextmanager
+    def _lifted(self, queues: set[str]) -> Iterator[None]:
+        """Take what is kept of queues by their tree out of it, and put it in again where they are then."""
+        self.version += 1
+        for name in queues:
+            if name in self.queues:
+                place = (self.root(name), self.queues[name].preemption.borrow)
+                self._to_borrow[place].discard(name)
+                if not self._to_borrow[place]:
+                    del self._to_borrow[place]
+            for book in self._books:
+                book.lift(name)
+        yield
+        for name in queues:
+            if name in self.queues:
+                self._to_borrow[self.root(name), self.queues[name].preemption.borrow].add(name)
+            for book in self._books:
+                book.put(name)
+
+    def _name(self, cohort: str) -> None:
+        """A definition names a cohort; the first one makes it."""
+        if cohort:
+            self._named[cohort] += 1
+            node = ("cohort", cohort)
+            if node not in self._parents:
+                self._parents[node] = None
+                self._below[node] = []
+                self._given[node] = Counter()
+
+    def _unname(self, cohort: str) -> None:
+        """A definition names a cohort no longer; with the last one it goes, and nothing is below it then."""
+        if cohort:
+            self._named[cohort] -= 1
+            if not self._named[cohort]:
+                node = ("cohort", cohort)
+                del self._named[cohort], self._parents[node], self._below[node], self._given[node]
+                self._paths.pop(node, None)
+                self._beside.pop(node, None)
+                for book in self._books:
+                    book.drop(node)
+
+    def _count(self, node: Node, sign: int) -> None:
+        """Count what a node is given, there and above."""
+        given = {(node[0], key): quota.minimum for key, quota in self.quotas(node).items() if quota.minimum}
+        for place in self.path(node) if given else ():
+            if place in self._given:
+                _add(self._given[place], given, sign)
+
+    def _link(self, node: Node, parent: Node | None) -> None:
+        """Move a node, with all that is below it."""
+        if node in self._parents and self._parents[node] == parent:
+            return
+        names, given = self.members(node), self._given.get(node, Counter())
+        for place in self.path(node)[1:]:
+            for name in names:
+                del self._below[place][bisect_left(self._below[place], name)]
+            _add(self._given[place], given, -1)
+            self._beside.pop(place, None)
+        self._parents[node] = parent
+        if node[0] == "cohort":
+            self._paths.clear()
+        self._paths.pop(node, None)
+        for place in self.path(node)[1:]:
+            for name in names:
+                insort(self._below[place], name)
+            _add(self._given[place], given, 1)
+            self._beside.pop(place, None)
+        for book in self._books:
+            book.fit(node)
+
+    def cycle(self, cohort: str) -> tuple[str, ...]:
+        """The cycle that a cohort is in, from the first name on; each of it stands alone. Empty: none."""
+        return self._cycles.get(cohort, ())
 
     def root(self, queue: str) -> Node:
         """The root of the tree that a queue is in."""
-        self._build()
-        return self._roots.get(queue, ("queue", queue))
+        return self.path(("queue", queue))[-1]
 
     def preempting_to_borrow(self, root: Node, policy: BorrowWithin) -> AbstractSet[str]:
         """The queues of a tree whose workloads may preempt in order to borrow, by some policy."""
-        self._build()
         return self._to_borrow.get((root, policy), frozenset())
 
     def minimums(self, root: Node, key: FlavorResource) -> int:
         """What all queues of a tree are given together."""
-        self._build()
-        found = self._minimums.get((root, key))
-        if found is None:
-            found = self._minimums[root, key] = sum(self.minimum(n, key) for n in self.members(root))
-        return found
+        kind, name = root
+        return self.minimum(name, key) if kind == "queue" else self._given.get(root, Counter())["queue", key]
+
+    def given(self, cohort: Node) -> dict[FlavorResource, int]:
+        """What a cohort and all queues and cohorts below it are given; what is missing is 0."""
+        sums: Counter[FlavorResource] = Counter()
+        for (_, key), amount in self._given.get(cohort, {}).items():
+            sums[key] += amount
+        return sums
 
     def minimum(self, queue: str, key: FlavorResource) -> int:
         """What a queue is given of its own."""
         definition = self.queues.get(queue)
-        return definition.quotas.get(key, _NO_QUOTA).minimum if definition is not None else 0
+        return definition.quotas.get(key, NO_QUOTA).minimum if definition is not None else 0
 
     def patience(self, queue: str) -> Patience:
         """What a queue's workloads are granted before they are preempted: its own, capped from above."""
@@ -197,42 +255,46 @@ class Tree:
 
     def members(self, root: Node) -> list[str]:
         """The queues of a tree, by name."""
-        self._build()
-        return self._below.get(root, [root[1]])
+        kind, name = root
+        return [name] if kind == "queue" else self.below(root)
 
     def nodes(self, root: Node) -> list[Node]:
         """All nodes of a tree."""
-        self._build()
-        found = [node for node in self._parents if self.path(node)[-1] == root]
-        return found or [root]
+        cohorts = [node for node in self._below if self.path(node)[-1] == root]
+        return [*cohorts, *(("queue", name) for name in self.members(root))]
 
     def below(self, node: Node) -> list[str]:
         """The queues below a node, by name."""
-        self._build()
+        kind, name = node
+        if kind == "queue":
+            return [name] if name in self.queues else []
         return self._below.get(node, [])
 
     def beside(self, side: Node) -> AbstractSet[str]:
         """The queues below the node above a node, and not below that one."""
-        self._build()
-        found = self._beside.get(side)
+        above = self._parents.get(side)
+        if above is None:
+            return frozenset()
+        known = self._beside.setdefault(above, {})
+        found = known.get(side)
         if found is None:
-            above = self._parents.get(side)
-            found = frozenset(self.below(above)) - set(self.below(side)) if above else frozenset()
-            self._beside[side] = found
+            found = known[side] = frozenset(self.below(above)) - set(self.below(side))
         return found
 
     def path(self, node: Node) -> tuple[Node, ...]:
         """A node and all above it, upwards."""
-        self._build()
         found = self._paths.get(node)
         if found is None:
-            above = self._parents.get(node)
-            found = self._paths[node] = (node, *(self.path(above) if above is not None else ()))
+            if node not in self._parents:
+                return (node,)
+            way = [node]
+            while (above := self._parents[way[-1]]) is not None:
+                way.append(above)
+            found = self._paths[node] = tuple(way)
         return found
 
     def parents(self) -> Mapping[Node, Node | None]:
         """The node above each node."""
-        self._build()
         return self._parents
 
     def fair(self, root: Node) -> bool:
@@ -252,60 +314,19 @@ class Tree:
         definition = self.queues.get(name) if kind == "queue" else self.cohorts.get(name)
         return definition.quotas if definition is not None else {}
 
-    def _build(self) -> None:
-        if self._built == self.version:
-            return
-        self._built = self.version
-        named = {queue.cohort for queue in self.queues.values()} - {""}
-        named |= {cohort.parent for cohort in self.cohorts.values()} - {""} | self.cohorts.keys()
-        above = {name: self.cohorts[name].parent if name in self.cohorts else "" for name in named}
-        self._cycles = _cycles(above)
-        for name in (name for cycle in self._cycles for name in cycle):
-            above[name] = ""
-        self._parents = {
-            ("cohort", name): ("cohort", parent) if parent else None for name, parent in above.items()
-        }
-        for queue in self.queues.values():
-            self._parents["queue", queue.name] = ("cohort", queue.cohort) if queue.cohort else None
-        self._paths.clear()
-        below = defaultdict(list)
-        for name in sorted(self.queues):
-            for node in self.path(("queue", name)):
-                below[node].append(name)
-        self._below = dict(below)
-        self._beside.clear()
-        self._minimums.clear()
-        self._roots, to_borrow = {}, defaultdict(set)
-        for name, queue in self.queues.items():
-            *_, root = self.path(("queue", name))
-            self._roots[name] = root
-            to_borrow[root, queue.preemption.borrow].add(name)
-        self._to_borrow = dict(to_borrow)
 
-
-def _cycles(above: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """The cycles of a map from name to the name above it; empty: nothing above."""
-    found = []
-    done: set[str] = set()
-    for start in sorted(above):
-        trail: dict[str, None] = {}
-        name = start
-        while name and name not in done and name not in trail:
-            trail[name] = None
-            name = above[name]
-        if name in trail:
-            cycle = list(trail)[list(trail).index(name) :]
-            first = cycle.index(min(cycle))
-            found.append((*cycle[first:], *cycle[:first]))
-        done |= trail.keys()
-    return found
+def _add(sums: Given, more: Mapping[tuple[str, FlavorResource], int], sign: int) -> None:
+    """Add to sums; what comes to nothing is left out."""
+    for key, amount in more.items():
+        sums[key] += sign * amount
+        if not sums[key]:
+            del sums[key]
 
 
 class Book:
     """The use of a tree: sums by queue, and a cell for each place that they reach.
 
-    Sums are kept by queue whether or not it is defined, so a change of definitions loses nothing:
-    the cells are made anew from them.
+    Sums are kept by queue whether or not it is defined. The tree says when a node has changed.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -314,9 +335,9 @@ class Book:
         self._cells: dict[tuple[str, FlavorResource], Cell] = {}
         self._nodes: defaultdict[Node, dict[FlavorResource, Cell]] = defaultdict(dict)
         self._borrowers: defaultdict[tuple[Node, FlavorResource], set[str]] = defaultdict(set)
-        self._unused: dict[tuple[Node, FlavorResource], int] = {}
-        self._together: dict[tuple[str, str], Together] = {}
-        self._version = -1
+        self._unused: defaultdict[Node, dict[FlavorResource, int]] = defaultdict(dict)
+        self._together: defaultdict[str, dict[str, Together]] = defaultdict(dict)
+        tree.follow(self)
 
     def used(self, queue: str) -> Mapping[FlavorResource, int]:
         """The use of a queue; what is missing is 0."""
@@ -330,17 +351,17 @@ class Book:
         Returns:
             Where a subtree borrows now that did not before.
         """
-        self.refresh()
         used = self._used[queue]
+        root = self._tree.root(queue)
         crossed = []
         for key, amount in usage:
             if self.cell(queue, key).add(sign * amount):
                 crossed.append(key)
-            self._note(queue, key)
+            self._note(queue, root, key)
             before = used.get(key, 0)
             used[key] = before + sign * amount
             if self._unused:
-                self._note_unused(queue, key, before, used[key])
+                self._note_unused(queue, root, key, before, used[key])
             if not used[key]:
                 del used[key]
         if not used:
@@ -349,37 +370,40 @@ class Book:
 
     def borrowers(self, root: Node, key: FlavorResource) -> set[str]:
         """The queues of a tree that use more than their own."""
-        self.refresh()
         return self._borrowers.get((root, key), set())
 
     def unused(self, root: Node, key: FlavorResource) -> int:
         """What the queues of a tree have of their own and do not use: added up once, then kept up."""
-        self.refresh()
-        found = self._unused.get((root, key))
-        if found is None:
-            members = self._tree.members(root)
-            found = sum(
-                max(0, self._tree.minimum(name, key) - self.used(name).get(key, 0)) for name in members
-            )
-            self._unused[root, key] = found
-        return found
+        known = self._unused[root]
+        if key not in known:
+            known[key] = sum(self._left(name, key) for name in self._tree.members(root))
+        return known[key]
 
-    def _note_unused(self, queue: str, key: FlavorResource, before: int, after: int) -> None:
-        place = (self._tree.root(queue), key)
-        if place in self._unused:
+    def _left(self, queue: str, key: FlavorResource) -> int:
+        """What a queue has of its own and does not use."""
+        return max(0, self._tree.minimum(queue, key) - self.used(queue).get(key, 0))
+
+    def _note_unused(self, queue: str, root: Node, key: FlavorResource, before: int, after: int) -> None:
+        known = self._unused.get(root)
+        if known is not None and key in known:
             minimum = self._tree.minimum(queue, key)
-            self._unused[place] += max(0, minimum - after) - max(0, minimum - before)
+            known[key] += max(0, minimum - after) - max(0, minimum - before)
 
-    def _note(self, queue: str, key: FlavorResource) -> None:
-        borrowers = self._borrowers[self._tree.root(queue), key]
+    def _note(self, queue: str, root: Node, key: FlavorResource) -> None:
         if self.cell(queue, key).borrows():
-            borrowers.add(queue)
+            self._borrowers[root, key].add(queue)
         else:
+            self._drop_borrower(queue, root, key)
+
+    def _drop_borrower(self, queue: str, root: Node, key: FlavorResource) -> None:
+        borrowers = self._borrowers.get((root, key))
+        if borrowers is not None:
             borrowers.discard(queue)
+            if not borrowers:
+                del self._borrowers[root, key]
 
     def cell(self, queue: str, key: FlavorResource) -> Cell:
         """The cell of a queue."""
-        self.refresh()
         found = self._cells.get((queue, key))
         if found is None:
             found = self._cells[queue, key] = self.at(("queue", queue), key)
@@ -400,74 +424,62 @@ class Book:
     def _limit_together(self, queue: str, resource: str) -> Together | None:
         definition = self._tree.queues.get(queue)
         limit = definition.limits.get(resource) if definition is not None else None
-        if limit is None:
-            return None
-        return self._together.setdefault((queue, resource), Together(limit))
+        return None if limit is None else self._together[queue].setdefault(resource, Together(limit))
 
     def at(self, node: Node, key: FlavorResource) -> Cell:
         """The cell of any node."""
-        self.refresh()
         found = self._nodes[node].get(key)
-        return self._make(node, key) if found is None else found
+        if found is None:
+            for place in reversed(self._tree.path(node)):  # from the root on: each hangs below the last one
+                if key not in self._nodes[place]:
+                    self._nodes[place][key] = Cell()
+                    self._fit(place, key)
+            found = self._nodes[node][key]
+        return found
 
     def cells(self, node: Node) -> Mapping[FlavorResource, Cell]:
         """All cells of a node in which anything was ever defined or used."""
-        self.refresh()
-        return self._nodes[node]
+        return self._nodes.get(node, {})
 
-    def refresh(self) -> None:
-        """Make all cells anew if a definition has changed."""
-        if self._version == self._tree.version:
-            return
-        self._version = self._tree.version
-        self._cells.clear()
-        self._nodes.clear()
-        self._borrowers.clear()
-        self._unused.clear()
-        self._together.clear()
-        children: defaultdict[Node, list[Node]] = defaultdict(list)
-        parents = self._tree.parents()
-        for node, parent in parents.items():
-            if parent is not None:
-                children[parent].append(node)
-        for node, parent in parents.items():
-            if parent is None:
-                self._plant(node, children)
-        for queue, used in self._used.items():
-            for key, amount in used.items():
-                self.cell(queue, key).add(amount)
-                self._note(queue, key)
+    def fit(self, node: Node) -> None:
+        """A node was defined, or is below another one: its cells are to be what that says."""
+        for key in {**self._nodes.get(node, {}), **self._tree.quotas(node)}:
+            self.at(node, key)
+            self._fit(node, key)
 
-    def _plant(self, root: Node, children: Mapping[Node, list[Node]]) -> None:
-        """Make the cells of a tree: what subtrees have from below, links to parents from above."""
-        order = [root]
-        for node in order:
-            order.extend(children.get(node, ()))
-        own: dict[Node, defaultdict[FlavorResource, int]] = {node: defaultdict(int) for node in order}
-        kept: dict[tuple[Node, FlavorResource], int] = {}
-        parents = self._tree.parents()
-        for node in reversed(order):
-            quotas, parent = self._tree.quotas(node), parents[node]
-            for key, quota in quotas.items():
-                own[node][key] += quota.minimum
-            for key, amount in own[node].items():
-                lending = quotas.get(key, _NO_QUOTA).lending_limit
-                if parent is None:
-                    kept[node, key] = amount
-                else:
-                    kept[node, key] = 0 if lending is None else max(0, amount - lending)
-                    own[parent][key] += amount - kept[node, key]
-        for node in order:
-            quotas, parent = self._tree.quotas(node), parents[node]
-            for key, amount in own[node].items():
-                limit = quotas.get(key, _NO_QUOTA).maximum
-                above = self._nodes[parent][key] if parent is not None else None
-                self._nodes[node][key] = Cell(above, amount, kept[node, key], limit)
+    def _fit(self, node: Node, key: FlavorResource) -> None:
+        cell, parent = self._nodes[node][key], self._tree.parents().get(node)
+        cell.hang(self.at(parent, key) if parent is not None else None)
+        cell.define(self._tree.quotas(node).get(key, NO_QUOTA))
 
-    def _make(self, node: Node, key: FlavorResource) -> Cell:
-        """A cell where nothing is defined: use that its definition no longer covers."""
-        parent = self._tree.parents().get(node)
-        limit = self._tree.quotas(node).get(key, _NO_QUOTA).maximum
-        cell = Cell(self.at(parent, key) if parent is not None else None, 0, 0, limit)
-        self._nodes[node][key] = cell
-        return cell
+    def drop(self, cohort: Node) -> None:
+        """A cohort is gone: nothing was below it."""
+        self._nodes.pop(cohort, None)
+        self._unused.pop(cohort, None)
+
+    def lift(self, queue: str) -> None:
+        """A queue is about to change: nothing of it is kept by its tree until it is put there again."""
+        root = self._tree.root(queue)
+        for key in self._nodes.get(("queue", queue), ()):
+            self._drop_borrower(queue, root, key)
+        for key in self._unused.get(root, ()):
+            self._unused[root][key] -= self._left(queue, key)
+
+    def put(self, queue: str) -> None:
+        """A queue has changed: its cells are as it says, and its tree knows of it."""
+        node, root = ("queue", queue), self._tree.root(queue)
+        self.fit(node)
+        self._together.pop(queue, None)
+        quotas = self._tree.quotas(node)
+        for key, cell in list(self.cells(node).items()):
+            if not cell.total and key not in quotas:
+                cell.hang(None)
+                del self._nodes[node][key]
+                self._cells.pop((queue, key), None)
+                continue
+            cell.together = self._limit_together(queue, key[1])
+            if cell.together is not None:
+                cell.together.used += cell.total
+            self._note(queue, root, key)
+        for key in self._unused.get(root, ()):
+            self._unused[root][key] += self._left(queue, key)

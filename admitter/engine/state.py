@@ -59,6 +59,7 @@ class State:
         assigner: finds flavors on what is planned.
         pending: what waits, by queue; queues in which nothing waits are not in it.
         changed: queues in which something could be decided.
+        put_off: those of them in trees that somebody else decides about.
         capacity: who is over quota.
         scene: what victims are looked for in.
         timers: when who waits in a queue has to be tried again.
@@ -73,6 +74,7 @@ class State:
         self.assigner = Assigner(self.ledger.planned, self.flavors)
         self.pending: dict[str, Pending] = {}
         self.changed: set[str] = set()
+        self.put_off: set[str] = set()
         self.capacity = Capacity(self.tree, self.ledger)
         self.scene = Scene(self.tree, self.ledger, self.capacity)
         self.timers: dict[str, float] = {}

@@ -1,9 +1,12 @@
 """Server-side apply of the bundle, and its removal."""
 
 import asyncio
-from collections.abc import Callable
+import operator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
+
+from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
 from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.transport import Json, Transport
@@ -14,12 +17,20 @@ _PLURALS: Final = {
     "CustomResourceDefinition": "customresourcedefinitions",
     "Namespace": "namespaces",
     "ServiceAccount": "serviceaccounts",
+    "Role": "roles",
+    "RoleBinding": "rolebindings",
     "ClusterRole": "clusterroles",
     "ClusterRoleBinding": "clusterrolebindings",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "ConfigMap": "configmaps",
+    "ResourceQuota": "resourcequotas",
+    "Service": "services",
+    "NetworkPolicy": "networkpolicies",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+    "FlowSchema": "flowschemas",
     "Deployment": "deployments",
 }
 _MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
@@ -78,10 +89,13 @@ async def install(
 
 async def _apply(transport: Transport, manifest: Json) -> str:
     path = object_path(manifest)
-    try:
-        before = await transport.get(path)
-    except NotFoundError:
+    before = await _present(transport, manifest)
+    if "deletionTimestamp" in before.get("metadata", {}):  # it would take what is applied with it
+        await _gone(transport, manifest)
         before = {}
+    if before and manifest["kind"] == "ConfigMap":  # an administrator's, once it is there
+        same = before.get("data") == manifest["data"]
+        return "unchanged" if same else "kept: what it says is yours to change"
     try:
         after = await transport.apply(path, manifest)
     except NotFoundError:
@@ -91,7 +105,7 @@ async def _apply(transport: Transport, manifest: Json) -> str:
             )
         raise
     except ClusterError as error:
-        raise InstallError(f"{manifest['kind']} {manifest['metadata']['name']}: {error}") from error
+        raise InstallError(f"{_named(manifest)}: {error}") from error
     if not before:
         return "created"
     return "unchanged" if _content(before) == _content(after) else "configured"
@@ -123,16 +137,38 @@ _READY: Final[dict[str, Callable[[Json], bool]]] = {
 
 
 async def _wait(transport: Transport, manifest: Json) -> None:
-    name = f"{manifest['kind']} {manifest['metadata']['name']}"
+    async def is_ready() -> bool:
+        found = await transport.get(object_path(manifest))
+        return _READY[manifest["kind"]](found.get("status") or {})
+
+    await _until(is_ready, f"{_named(manifest)} is not taken up")
+
+
+async def _gone(transport: Transport, manifest: Json) -> None:
+    async def is_gone() -> bool:
+        return not await _present(transport, manifest)
+
+    await _until(is_gone, f"{_named(manifest)} is being deleted, and still there")
+
+
+async def _until(holds: Callable[[], Awaitable[bool]], otherwise: str) -> None:
+    looking = AsyncRetrying(retry=retry_if_result(operator.not_), wait=wait_fixed(LOOK_SECONDS))
     try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            while True:
-                found = await transport.get(object_path(manifest))
-                if _READY[manifest["kind"]](found.get("status") or {}):
-                    return
-                await asyncio.sleep(LOOK_SECONDS)
+        async with asyncio.timeout(WAIT_SECONDS):  # a call may take long itself
+            await looking(holds)
     except TimeoutError as error:
-        raise InstallError(f"{name} is not taken up after {WAIT_SECONDS} s") from error
+        raise InstallError(f"{otherwise} after {WAIT_SECONDS} s") from error
+
+
+async def _present(transport: Transport, manifest: Json) -> Json:
+    try:
+        return await transport.get(object_path(manifest))
+    except NotFoundError:
+        return {}
+
+
+def _named(manifest: Json) -> str:
+    return f"{manifest['kind']} {manifest['metadata']['name']}"
 
 
 async def counted(transport: Transport) -> dict[str, int]:
@@ -149,14 +185,18 @@ async def counted(transport: Transport) -> dict[str, int]:
 
 
 async def uninstall(transport: Transport, report: Callable[[Outcome], None] = lambda _: None) -> None:
-    """Delete the bundle, controller and policies first, definitions last.
+    """Delete the bundle, controller and policies first, definitions last, and wait until all is gone.
 
     Raises:
-        ClusterError: the cluster refuses.
+        ClusterError: the cluster refuses, or has not removed an object after a minute.
     """
+    deleted = []
     for manifest in reversed(list(manifests(deployment=True))):
         try:
             await transport.delete(object_path(manifest), {"propagationPolicy": "Background"})
         except NotFoundError:
             continue
+        deleted.append(manifest)
         report(Outcome(manifest["kind"], manifest["metadata"]["name"], "deleted"))
+    for manifest in deleted:
+        await _gone(transport, manifest)

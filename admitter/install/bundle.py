@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import yaml
 
 from admitter.cluster.transport import Json
 
 _PACKAGE = Path(__file__).parents[1]
+
+_RUNNING: Final = {
+    *("ConfigMap", "ResourceQuota", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment")
+}
+"""The kinds of what runs the controller in the cluster."""
 
 
 def bundled(name: str) -> Path:
@@ -25,5 +31,5 @@ def manifests(*, deployment: bool) -> Iterator[Json]:
     for folder in ("crds", "manifests"):
         for path in sorted(bundled(folder).glob("*.yaml")):
             for document in yaml.safe_load_all(path.read_text()):
-                if deployment or document["kind"] != "Deployment":
+                if deployment or document["kind"] not in _RUNNING:
                     yield document

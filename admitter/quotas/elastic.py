@@ -110,3 +110,11 @@ def queue(declared: Declared, spec: ElasticQuotaSpec, *, admits: bool = True) ->
         lenient=True,
         patience=patience(spec.preemption),
     )
+
+
+def kind_of_queue(name: str) -> str:
+    """The kind of the object that a queue of the engine stands for; empty for no queue."""
+    short, underscore, _ = name.partition("_")
+    if underscore:  # which is in no name of a ClusterQueue
+        return next(kind for kind, own in _SHORT.items() if own == short)
+    return "ClusterQueue" if name else ""

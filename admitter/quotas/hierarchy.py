@@ -4,7 +4,6 @@ Whatever is declared is counted as it is: the tightest `max` on the way up rules
 what a ClusterQueue without `resources` has instead, and whose numbers contradict those above.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -198,15 +197,10 @@ class Use(NamedTuple):
 def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, Use]:
     """What there is below a Cohort, and what is used of it; what is neither there nor used is left out."""
     node = ("cohort", cohort)
-    minimums: Counter[FlavorResource] = Counter()
-    queues = [("queue", name) for name in tree.below(node)]
-    cohorts = [each for each in tree.parents() if each[0] == "cohort" and node in tree.path(each)]
-    for below in (*queues, *cohorts):
-        for key, quota in tree.quotas(below).items():
-            minimums[key] += quota.minimum
-    found = {}
+    given, found = tree.given(node), {}
     for key, cell in book.cells(node).items():
-        total = minimums[key] if cell.limit is None else min(minimums[key], cell.limit)
+        minimums = given.get(key, 0)
+        total = minimums if cell.limit is None else min(minimums, cell.limit)
         if total or cell.total:
             found[key] = Use(total, cell.total, max(0, cell.used - cell.own))
     return found

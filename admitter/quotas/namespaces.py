@@ -6,6 +6,7 @@ Everything follows from the annotations, so whoever makes the objects anew makes
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from admitter.api.base import LONGEST_NAME, in_parts, is_resource, named_twice, writable
@@ -125,11 +126,17 @@ def _limits(annotations: Mapping[str, str]) -> dict[str, str] | None:
     """The most of each resource, by name; None if no annotation speaks of quota."""
     annotation = next((name for name in NAMESPACE_QUOTA_ANNOTATIONS if name in annotations), None)
     if annotation is not None:
-        pairs = _parsed(annotation, annotations[annotation])
-        _check_names(annotation, [resource for resource, _ in pairs])
-        return {name: _quantity(f"{annotation}: {name}", name, value) for name, value in sorted(pairs)}
+        return dict(_quota(annotation, annotations[annotation]))
     old = {name: r for name, r in DEPRECATED_QUOTA_ANNOTATIONS.items() if name in annotations}
     return {r: _quantity(name, r, annotations[name]) for name, r in sorted(old.items())} or None
+
+
+@lru_cache(maxsize=8192)
+def _quota(annotation: str, text: str) -> tuple[tuple[str, str], ...]:
+    """The most of each resource by what an annotation says; kept, since all is read again by and by."""
+    pairs = _parsed(annotation, text)
+    _check_names(annotation, [resource for resource, _ in pairs])
+    return tuple((name, _quantity(f"{annotation}: {name}", name, value)) for name, value in sorted(pairs))
 
 
 class _Pairs(list[tuple[str, Any]]):

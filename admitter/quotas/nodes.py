@@ -1,7 +1,7 @@
 """What nodes give to a tree whose root follows them (docs/hierarchy.md, *The root follows the cluster*)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -9,7 +9,7 @@ from admitter.api.base import own_name
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.amounts import CPU, Amounts, InvalidQuantityError, to_amount
 from admitter.engine.model import Flavor, FlavorResource, Taint
-from admitter.engine.policy import Cohort, Group, Queue, Quota
+from admitter.engine.policy import Cohort, Group, Quota
 from admitter.names import ANY_NODE, GPU_MEMORY
 from admitter.quotas.hierarchy import Branch
 
@@ -100,33 +100,59 @@ def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorRes
     return replace(branch, groups=(Group((*EVERYWHERE, *more), (*sorted(flavors), ANY_NODE)),))
 
 
-def root(
-    branch: Branch, found: Mapping[FlavorResource, int], queues: Iterable[Queue], cohorts: Iterable[Cohort]
-) -> Cohort:
+class Demand:
+    """What queues and Cohorts name, and what they are given, added up.
+
+    Attributes:
+        named: how many of them name a resource in a flavor.
+        minimums: their `min` of it together, in the resource's unit.
+    """
+
+    def __init__(self) -> None:
+        self.named: Counter[FlavorResource] = Counter()
+        self.minimums: Counter[FlavorResource] = Counter()
+
+    def add(
+        self, quotas: Mapping[FlavorResource, Quota], groups: Iterable[Group] = (), sign: int = 1
+    ) -> None:
+        """Count a queue or a Cohort in, or with sign -1 out again.
+
+        Args:
+            quotas: what it is given.
+            groups: what it counts.
+            sign: 1 or -1.
+        """
+        for key in {*quotas, *_keys(groups)}:
+            self.named[key] += sign
+            if not self.named[key]:
+                del self.named[key]
+        for key, quota in quotas.items():
+            self.minimums[key] += sign * quota.minimum
+
+    def include(self, other: "Demand") -> None:
+        """Count in all that is counted there."""
+        self.named.update(other.named)
+        self.minimums.update(other.minimums)
+
+
+def root(branch: Branch, found: Mapping[FlavorResource, int], below: Demand) -> Cohort:
     """What a root has of its own: what nodes have beyond the `min` of those below; never more than they have.
 
     Args:
         branch: the root, with the groups that are in effect.
         found: what the nodes have.
-        queues: all below it, as they are in effect.
-        cohorts: all below it.
+        below: what all queues below it, as they are in effect, and all Cohorts below it come to.
     """
-    minimums: Counter[FlavorResource] = Counter()
-    groups = set(branch.groups)
-    named = dict.fromkeys(branch.rules.quotas)
-    queues = list(queues)
-    for quotas in (*(queue.quotas for queue in queues), *(cohort.quotas for cohort in cohorts)):
-        for key, quota in quotas.items():
-            named[key] = None
-            minimums[key] += quota.minimum
-    groups.update(group for queue in queues for group in queue.groups)
-    named.update({(f, r): None for group in groups for r in group.resources for f in group.flavors})
     own = {}
-    for key in sorted(named):
+    for key in sorted({*branch.rules.quotas, *below.named, *_keys(branch.groups)}):
         there, declared = found.get(key, 0), branch.rules.quotas.get(key, _NOTHING).maximum
         most = there if declared is None else min(declared, there)
-        own[key] = Quota(max(0, there - minimums[key]), most)
+        own[key] = Quota(max(0, there - below.minimums[key]), most)
     return replace(branch.rules, quotas=own)
+
+
+def _keys(groups: Iterable[Group]) -> Iterator[FlavorResource]:
+    return ((f, r) for group in groups for r in group.resources for f in group.flavors)
 
 
 _NOTHING: Final = Quota()

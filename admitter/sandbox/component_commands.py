@@ -16,6 +16,14 @@ _SERVICE_RANGE = "10.96.0.0/16"
 _POD_RANGE = "10.244.0.0/16"
 _API_SERVER_SERVICE = "10.96.0.1"
 
+AUDIT_LOG = "audit.log"
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}],
+}
+
 _USERS = {
     "admin": ("admitter-sandbox-admin", ["system:masters"]),
     "kube-controller-manager": ("system:kube-controller-manager", []),
@@ -48,6 +56,11 @@ class Layout:
         return self.folder / "pki"
 
     @property
+    def audit_log(self) -> Path:
+        """Where the API server writes down who asked for what, one JSON object a line, if it is to."""
+        return self.folder / "logs" / AUDIT_LOG
+
+    @property
     def server(self) -> str:
         """The API server's URL."""
         return f"https://{LOCALHOST}:{self.api_port}"
@@ -77,6 +90,7 @@ def prepare(folder: Path) -> Layout:
         },
     }
     (layout.pki / "kube-scheduler.yaml").write_text(yaml.safe_dump(scheduler))
+    (layout.pki / "audit-policy.yaml").write_text(yaml.safe_dump(_AUDIT_POLICY))
     return layout
 
 
@@ -85,8 +99,16 @@ def _write_kubeconfig(layout: Layout, name: str, path: Path) -> None:
     write_kubeconfig(path, content)
 
 
-def storage_and_server(layout: Layout, programs: Mapping[str, Path]) -> dict[str, list[str]]:
-    """The command lines of what must answer before the rest is worth starting, by component."""
+def storage_and_server(
+    layout: Layout, programs: Mapping[str, Path], *, audit: bool = False
+) -> dict[str, list[str]]:
+    """The command lines of what must answer before the rest is worth starting, by component.
+
+    Args:
+        layout: the files and addresses.
+        programs: each program's path.
+        audit: whether every request is written down; it costs time.
+    """
     etcd_url = f"https://{LOCALHOST}:{layout.etcd_port}"
     peer_url = f"https://{LOCALHOST}:{layout.peer_port}"
     pki = layout.pki
@@ -127,8 +149,9 @@ def storage_and_server(layout: Layout, programs: Mapping[str, Path]) -> dict[str
         "service-cluster-ip-range": _SERVICE_RANGE,
         # The service "kubernetes" has no endpoint then: a loopback address can't be one, and no pod asks.
         "endpoint-reconciler-type": "none",
-        "profiling": "false",
     }
+    if audit:
+        server |= {"audit-policy-file": pki / "audit-policy.yaml", "audit-log-path": layout.audit_log}
     return {
         "etcd": _command(programs, "etcd", etcd),
         "kube-apiserver": _command(programs, "kube-apiserver", server),

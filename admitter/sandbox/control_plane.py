@@ -16,6 +16,7 @@ from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.component_commands import AUDIT_LOG
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.kubeconfig import CONTEXT
 from admitter.sandbox.locks import exclusive
@@ -51,6 +52,7 @@ class ControlPlane(Cluster):
         nodes: Path | None = DEFAULT_NODES,
         owner: int | None = None,
         console: Console | None = None,
+        audit: bool = False,
     ) -> Self:
         """Start a control plane, or find the one that runs in the folder already.
 
@@ -59,6 +61,7 @@ class ControlPlane(Cluster):
             nodes: a file with the manifests of the simulated nodes; None for no nodes.
             owner: number of the process with which the control plane ends; None if it stays until stopped.
             console: shows progress; standard error by default.
+            audit: whether the API server writes down every request, which makes it slower; see `audit_log`.
 
         Raises:
             SandboxError: a program can't be built, `nodes` is wrong, or a component does not start.
@@ -72,7 +75,7 @@ class ControlPlane(Cluster):
             if running:
                 return running
             cls.stop_in(folder)  # what a killed supervisor may have left where the kernel does not clean up
-            _start_supervisor(Order(folder.absolute(), programs, manifests, identity), console)
+            _start_supervisor(Order(folder.absolute(), programs, manifests, identity, audit), console)
         return cls._in(folder, programs["kubectl"], started=True)
 
     @classmethod
@@ -92,6 +95,11 @@ class ControlPlane(Cluster):
             folder=folder.absolute(),
             started=started,
         )
+
+    @property
+    def audit_log(self) -> Path:
+        """Who asked the API server for what, one JSON object a line; there is one if it was asked for."""
+        return self.folder / "logs" / AUDIT_LOG
 
     def stop(self) -> None:
         """Stop it; when this returns, none of its processes is left."""

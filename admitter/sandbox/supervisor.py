@@ -55,12 +55,14 @@ class Order:
         programs: each program's path.
         nodes: the simulated nodes' manifests.
         owner: the process with which the control plane ends; None if it stays until it is stopped.
+        audit: whether the API server writes down every request.
     """
 
     folder: Path
     programs: Mapping[str, Path]
     nodes: list[Manifest]
     owner: ProcessIdentity | None
+    audit: bool = False
 
     def dump(self) -> str:
         """The order as one line."""
@@ -72,7 +74,7 @@ class Order:
         raw = json.loads(line)
         programs = {name: Path(path) for name, path in raw["programs"].items()}
         owner = ProcessIdentity(**raw["owner"]) if raw["owner"] else None
-        return cls(Path(raw["folder"]), programs, raw["nodes"], owner)
+        return cls(Path(raw["folder"]), programs, raw["nodes"], owner, raw["audit"])
 
 
 class Starter:
@@ -146,7 +148,8 @@ class Supervisor:
         self._logs.mkdir()
         layout = component_commands.prepare(self._order.folder)
         self._save(server=layout.server)
-        self._spawn(component_commands.storage_and_server(layout, self._order.programs))
+        order = self._order
+        self._spawn(component_commands.storage_and_server(layout, order.programs, audit=order.audit))
         api = Api(layout)
         self._wait_until("the API server is ready", api.is_ready)
         self._spawn(component_commands.clients(layout, self._order.programs))

@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from admitter.cluster.store import Store
+from admitter.cluster.store import Store, View
 from admitter.controllers.namespace_views import parse_namespace, parse_resource_quota
 from admitter.controllers.views import ObjectView, parse_object
 from admitter.controllers.world import World
@@ -22,10 +22,12 @@ class Objects:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._serial = 0
+        self._serial = max(source.store.version for source in world.sources)
         self._lives: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
+        self._uids: dict[str, str] = {}
         self._births: dict[str, str] = {}
+        alone: dict[str, Store[Any]] = {"Job": world.jobs, "Workload": world.workloads, "Node": world.nodes}
         self._stores: dict[str, Store[Any]] = {
             "Namespace": world.namespaces,
             "ResourceQuota": world.resource_quotas,
@@ -40,6 +42,7 @@ class Objects:
             "ElasticQuota": world.elastic_quotas,
             "CompositeElasticQuota": world.composite_elastic_quotas,
         }
+        self._every = self._stores | alone
 
     @property
     def version(self) -> str:
@@ -56,6 +59,11 @@ class Objects:
         found: ObjectView | None = self._stores[kind].get(key)
         return found
 
+    def _there(self, kind: str, key: Key) -> View | None:
+        """An object of any kind."""
+        found: View | None = self._every[kind].get(key)
+        return found
+
     def put(self, kind: str, raw: Json) -> None:
         """An object comes or changes."""
         self._stores[kind].apply(_PARSERS.get(kind, parse_object)(raw))
@@ -69,7 +77,10 @@ class Objects:
         version = self.next_version()
         base = "/".join((kind, metadata.get("namespace", ""), metadata["name"]))
         number = self._numbers.setdefault(base, self._serial)
-        uid = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
+        known = self._there(kind, (metadata.get("namespace", ""), metadata["name"]))
+        made = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
+        uid = self._uids.get(base) or (known.uid if known is not None else made)
+        self._uids[base] = "" if gone else uid
         self._lives[base] += gone
         born = self._births.setdefault(uid, timestamp(time))  # an update is no new object
         created = metadata.get("creationTimestamp") or born

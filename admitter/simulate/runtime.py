@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from admitter.api.durations import InvalidDurationError, parse_duration
-from admitter.names import SIMULATED_RUNTIME_ANNOTATION
+from admitter.names import EXPECTED_RUNTIME_ANNOTATION, SIMULATED_RUNTIME_ANNOTATION
 
 
 def runtime(manifest: dict[str, Any]) -> float | None:
@@ -12,28 +12,26 @@ def runtime(manifest: dict[str, Any]) -> float | None:
 
     An annotation on the object itself is the time of all of it. One on a Job's pod template, which is
     what simulated nodes go by, is the time of a pod: with more completions than parallelism the Job
-    takes several times that.
+    takes several times that. Without both, what its user expects counts.
 
     Raises:
         InvalidDurationError: names the annotation.
     """
-    own = _annotation(manifest.get("metadata"))
+    own = _annotation(manifest.get("metadata"), SIMULATED_RUNTIME_ANNOTATION)
     if own is not None:
         return own
     spec = manifest.get("spec") or {}
-    pod = _annotation((spec.get("template") or {}).get("metadata"))
+    pod = _annotation((spec.get("template") or {}).get("metadata"), SIMULATED_RUNTIME_ANNOTATION)
     if pod is None:
-        return None
+        return _annotation(manifest.get("metadata"), EXPECTED_RUNTIME_ANNOTATION)
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
     waves = math.ceil(completions / parallelism) if completions and parallelism else 1
     return pod * waves
 
 
-def _annotation(metadata: dict[str, Any] | None) -> float | None:
-    text = ((metadata or {}).get("annotations") or {}).get(SIMULATED_RUNTIME_ANNOTATION)
+def _annotation(metadata: dict[str, Any] | None, name: str) -> float | None:
+    text = ((metadata or {}).get("annotations") or {}).get(name)
     try:
         return None if text is None else parse_duration(text)
     except InvalidDurationError as error:
-        raise InvalidDurationError(
-            f"metadata.annotations[{SIMULATED_RUNTIME_ANNOTATION}]: {error}"
-        ) from error
+        raise InvalidDurationError(f"metadata.annotations[{name}]: {error}") from error

@@ -11,11 +11,9 @@ from typing import Any
 
 from admitter.api.conditions import EvictedReason
 from admitter.api.durations import InvalidDurationError
-from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
-from admitter.controllers.gate import Gate, Waiting
-from admitter.controllers.namespace_weights import NamespaceWeights
+from admitter.controllers.gate import Waiting
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
     JobView,
@@ -25,20 +23,18 @@ from admitter.controllers.views import (
     parse_node,
     parse_workload,
 )
-from admitter.controllers.world import World, workload_name
 from admitter.convert import workloads
-from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
-from admitter.convert.workloads import RequeueBy
 from admitter.documents import title
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.contest import Plan
-from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
-from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_LABEL
+from admitter.names import QUEUE_LABEL
+from admitter.simulate.beginning import Lasts, beginning
 from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.objects import Objects, timestamp
+from admitter.simulate.picture import Picture
 from admitter.simulate.placing import Placing, since_now
 from admitter.simulate.runtime import runtime
 
@@ -48,33 +44,36 @@ Json = dict[str, Any]
 class Simulator:
     """One simulation."""
 
-    def __init__(
-        self,
-        timeline: Timeline,
-        requeue_by: RequeueBy = RequeueBy.CREATION,
-        gpus: GpuSettings = DEFAULT_GPUS,
-    ) -> None:
-        self._requeue_by = requeue_by
+    def __init__(self, timeline: Timeline, picture: Picture, lasts: Lasts = lambda _view, _ran: None) -> None:
+        """Prepare.
+
+        Args:
+            timeline: what comes, changes and goes.
+            picture: what there is before that; it is used up.
+            lasts: for how long that runs.
+        """
+        self._picture = picture
+        self._requeue_by = picture.settings.requeue_by
         self.now = timeline.start
-        self.engine = Engine()
-        self.world = World()
-        self.items: dict[str, Item] = {}
+        self.engine = picture.engine
+        self.world = picture.world
+        there = beginning(picture, lasts)
+        self.items = there.items
         self.errors: list[Invalid] = list(timeline.errors)
         self.cycles = 0
-        self._catalog = Catalog(self.world, self.engine, gpus)
-        self._gate = Gate(self.world, self._catalog)
+        self._catalog = picture.catalog
+        self._gate = picture.gate
         self._generator = Generator(self.world)
         self._placing = Placing(self.world, self._catalog)
-        self.world.resource_quotas.listen(NamespaceWeights(self.world, self.engine).quota_changed)
         self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
-        self._ends: list[End] = []
-        self._leaving: list[str] = []
-        self._told: dict[str, Told] = {}
+        self._ends = there.ends
+        self._leaving = there.leaving
+        self._told = there.told
         self._unqueued: dict[Key, Json] = {}
         self._arriving: set[Key] = set()
         self._objects = Objects(self.world)
-        self._admissions = 0
+        self._admissions = len(self.items)
 
     def run(
         self,
@@ -271,7 +270,7 @@ class Simulator:
             self.errors.append(Invalid(title(raw, ""), str(error)))
             self._unqueued.pop(key, None)
             return
-        metadata = {**raw["metadata"], "name": workload_name(job)}
+        metadata = {**raw["metadata"], "name": job.workload}
         view = parse_workload({"metadata": metadata, "spec": spec})
         self._objects.namespace(key[0], self.now)
         item = self._put(view, job, lasts)
@@ -344,11 +343,7 @@ class Simulator:
         """Let a workload compete, or say why it may not."""
         if item.state in {"Admitted", "Finished"} or item.unplaced:
             return
-        local = self.world.local_queues.get((item.view.namespace, item.view.queue))
-        item.queue = str(local.spec["clusterQueue"]) if local is not None else None
-        quota = self._catalog.elastic.governing(item.view.namespace)
-        if quota is not None and item.view.queue == ELASTIC_QUOTA_QUEUE:
-            item.queue = quota.queue
+        item.queue = self._picture.queue_of(item.view)
         outcome = self._gate.check(item.view, item.job)
         if isinstance(outcome, Waiting):
             item.waiting = outcome

@@ -10,6 +10,8 @@ from typing import Any, Self
 
 from admitter.sandbox.cluster import Cluster
 
+JOIN_SECONDS = 0.2
+
 Use = tuple[str, str]
 """Flavor and resource."""
 
@@ -21,82 +23,81 @@ def whole(quantity: str) -> float:
     return int(quantity[:-2]) * 2**30 if quantity.endswith("Gi") else int(quantity)
 
 
-class Auditor:
-    """Checks at every event that the admitted use of a namespace's Workloads is within the limits.
+class Books:
+    """What Workloads hold, added up from what the API says of each, and compared with limits at every change.
 
     Attributes:
+        total: what is held now of each flavor and resource.
         highest: the largest use seen of each flavor and resource.
         excesses: every moment at which a limit was passed, in words.
-        admissions: how often each Workload was admitted.
-        most_pods: the largest number of pods that lived at a time.
+        admissions: how often each Workload was admitted, by namespace and name.
     """
 
-    def __init__(self, cluster: Cluster, namespace: str, limits: Mapping[Use, float]) -> None:
+    def __init__(self, limits: Mapping[Use, float]) -> None:
+        self.total: Counter[Use] = Counter()
         self.highest: Counter[Use] = Counter()
         self.excesses: list[str] = []
         self.admissions: Counter[str] = Counter()
-        self.most_pods = 0
         self._limits = limits
         self._holding: dict[str, Counter[Use]] = {}
-        self._pods: set[str] = set()
-        base = [str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}"]
-        base += [f"--context={cluster.context}"] if cluster.context else []
-        options = [f"--namespace={namespace}", "--watch", "--output-watch-events", "--output=json"]
-        self._watches = [
-            subprocess.Popen([*base, "get", kind, *options], stdout=subprocess.PIPE, text=True)
-            for kind in ("workloads.admitter.dev", "pods")
-        ]
-        self._threads = [
-            threading.Thread(target=self._follow, args=(watch, take))
-            for watch, take in zip(self._watches, (self._workload, self._pod), strict=True)
-        ]
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for watch, thread in zip(self._watches, self._threads, strict=True):
-            watch.terminate()
-            thread.join()
-            watch.wait()
-
-    def _follow(self, watch: "subprocess.Popen[str]", take: Callable[[str, dict[str, Any]], None]) -> None:
-        assert watch.stdout is not None
-        with watch.stdout:
-            for line in watch.stdout:
-                event = json.loads(line)
-                take(event["type"], event["object"])
-
-    def _workload(self, kind: str, workload: dict[str, Any]) -> None:
-        name, status = workload["metadata"]["name"], workload.get("status", {})
+    def take(self, kind: str, workload: dict[str, Any]) -> None:
+        """Enter an event of a watch: `ADDED`, `MODIFIED` or `DELETED`, and the Workload."""
+        metadata, status = workload["metadata"], workload.get("status", {})
+        name = f"{metadata['namespace']}/{metadata['name']}"
         finished = any(
             c["type"] == "Finished" and c["status"] == "True" for c in status.get("conditions", ())
         )
         admission = status.get("admission")
+        before = self._holding.pop(name, None)
+        if before is not None:
+            self.total.subtract(before)
         if kind == "DELETED" or finished or not admission:
-            self._holding.pop(name, None)
             return
-        if name not in self._holding:
+        if before is None:
             self.admissions[name] += 1
         use: Counter[Use] = Counter()
         for pod_set in admission["podSets"]:
             for resource, quantity in pod_set["usage"].items():
                 use[pod_set["flavors"][resource], resource] += whole(quantity)  # type: ignore[assignment]  # halves count
         self._holding[name] = use
-        self._check(name)
+        self.total.update(use)
+        self._check(name, use)
 
-    def _check(self, cause: str) -> None:
-        total: Counter[Use] = Counter()
-        for use in self._holding.values():
-            total.update(use)
-        for key, amount in total.items():
+    def _check(self, cause: str, use: Counter[Use]) -> None:
+        for key in use:
+            amount = self.total[key]
             self.highest[key] = max(self.highest[key], amount)
             if amount > self._limits[key]:
                 self.excesses.append(f"{amount} of {self._limits[key]} {key} after {cause}")
+
+
+class Auditor(Books):
+    """Keeps the books of one namespace, and counts its pods, for as long as a block lasts.
+
+    Attributes:
+        most_pods: the largest number of pods that lived at a time.
+    """
+
+    def __init__(self, cluster: Cluster, namespace: str, limits: Mapping[Use, float]) -> None:
+        super().__init__(limits)
+        self.most_pods = 0
+        self._pods: set[str] = set()
+        self._watches = [
+            Watch(cluster, f"/apis/admitter.dev/v1alpha1/namespaces/{namespace}/workloads", self.take),
+            Watch(cluster, f"/api/v1/namespaces/{namespace}/pods", self._pod),
+        ]
+
+    def __enter__(self) -> Self:
+        for watch in self._watches:
+            watch.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for watch in self._watches:
+            watch.stop()
 
     def _pod(self, kind: str, pod: dict[str, Any]) -> None:
         uid = pod["metadata"]["uid"]
@@ -105,3 +106,61 @@ class Auditor:
         else:
             self._pods.add(uid)
         self.most_pods = max(self.most_pods, len(self._pods))
+
+
+class Watch:
+    """All events of a collection from its start on; where the API server ends a watch, another goes on."""
+
+    def __init__(self, cluster: Cluster, path: str, take: Callable[[str, dict[str, Any]], None]) -> None:
+        self._command = [str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}"]
+        self._command += [f"--context={cluster.context}"] if cluster.context else []
+        self._path = path
+        self._take = take
+        self._version = ""
+        self._process: subprocess.Popen[str] | None = None
+        self._stopped = False
+        self._errors: list[dict[str, Any]] = []
+        self._thread = threading.Thread(target=self._follow)
+
+    def start(self) -> None:
+        """Begin with what happens from now on."""
+        listed = subprocess.run(
+            [*self._command, "get", "--raw", f"{self._path}?limit=1"], check=True, capture_output=True
+        )
+        self._version = json.loads(listed.stdout)["metadata"]["resourceVersion"]
+        self._open()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it.
+
+        Raises:
+            AssertionError: it has missed something.
+        """
+        self._stopped = True
+        while self._thread.is_alive():
+            assert self._process is not None
+            self._process.terminate()
+            self._thread.join(JOIN_SECONDS)  # it may just have begun another one
+        assert not self._errors, self._errors
+
+    def _open(self) -> "subprocess.Popen[str]":
+        query = f"watch=true&allowWatchBookmarks=true&resourceVersion={self._version}"
+        command = [*self._command, "get", "--raw", f"{self._path}?{query}"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        return self._process
+
+    def _follow(self) -> None:
+        process = self._process
+        while process is not None:
+            assert process.stdout is not None
+            with process, process.stdout:
+                for line in process.stdout:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        self._errors.append(event["object"])
+                        return
+                    self._version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._take(event["type"], event["object"])
+            process = None if self._stopped else self._open()

@@ -14,6 +14,7 @@ from admitter.cluster.transport import Transport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller
 from tests.cluster.elastic import Tenants
 from tests.cluster.team import Team
@@ -82,6 +83,12 @@ def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
     installed.run_kubectl("create", "rolebinding", "user", "--clusterrole=edit", account, scope)
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
     return Cluster(kubectl=installed.kubectl, kubeconfig=kubeconfig)
+
+
+@pytest.fixture
+def attacker(user: Cluster, namespace: str) -> Attacker:
+    """The same user, up to no good."""
+    return Attacker(user, namespace)
 
 
 @pytest.fixture

@@ -51,7 +51,6 @@ class Tenants:
     def quota(self, short: str, **spec: Any) -> str:
         """Make a namespace with an ElasticQuota of the name `quota`; returns the namespace's full name."""
         full = self.namespace(short)
-        self.made.insert(0, ("elasticquotas", "quota", f"--namespace={full}"))
         self.apply(elastic_quota(full, **spec))
         self.in_force("elasticquota", full)
         return full
@@ -163,11 +162,17 @@ class Tenants:
         )
 
     def close(self) -> None:
-        """Delete all that was made, what runs first, so that the next test finds the pool empty."""
+        """Delete all that was made, what runs first, so that the next test finds the pool empty.
+
+        Namespaces take a while to go, and what is left in them would still add to the pool.
+        """
         names = [name for kind, name, *_ in self.made if kind == "namespace"]
         for full in names:
             self.cluster.run_kubectl("delete", "jobs", "--all", f"--namespace={full}", "--wait=false")
         eventually(lambda: not any(self.pods(full) for full in names), what="the pods to go")
+        for full in names:
+            quotas = "elasticquotas,compositeelasticquotas"
+            self.cluster.run_kubectl("delete", quotas, "--all", f"--namespace={full}")
         for arguments in self.made:
             self.cluster.run_kubectl("delete", *arguments, "--wait=false", "--ignore-not-found")
 

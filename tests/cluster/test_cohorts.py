@@ -53,7 +53,8 @@ def test_what_was_lent_is_taken_back_and_used_only_when_the_pods_have_gone(team:
     assert preempted["status"] == "True"
     owner = team.workload("owner")["metadata"]["name"]
     assert preempted["message"] == (
-        f"preempted for Workload {team.namespace}/{owner} in ClusterQueue {team.namespace}-b"
+        f"preempted for Workload {team.namespace}/{owner} in ClusterQueue {team.namespace}-b: "
+        f"ClusterQueue {team.namespace}-b takes back what it lent (reclaimWithinCohort)"
     )
     eventually(lambda: "Preempted" in team.events("over"), what="an event that says so")
 

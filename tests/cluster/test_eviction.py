@@ -88,16 +88,44 @@ def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_res
         lambda: '"used": "1"' in json.dumps(team.read("cq", team.cluster_queue).get("status")),
         what="the queue to show the pod's use",
     )
-    restarts = team.controller.log.count('"event": "ready"')
+    restarts = team.controller.log.count('"event":"ready"')
     team.controller.kill()
     eventually(
-        lambda: team.controller.log.count('"event": "ready"') > restarts, what="the controller to be back"
+        lambda: team.controller.log.count('"event":"ready"') > restarts, what="the controller to be back"
     )
     team.apply(job(team.namespace, "after"))
     eventually(lambda: team.reason("after") == "InsufficientQuota", what="another Job to wait for the pod")
     assert team.state("next") == "Pending"
     let_go(team, "gone")
     eventually(lambda: team.states() == {"Finished": 2}, what="both Jobs to finish")
+
+
+def test_a_job_that_runs_counts_also_if_its_workload_was_deleted_while_nobody_looked(team: Team) -> None:
+    team.offers({"cpu": {"spot": "1"}})
+    team.apply(job(team.namespace, "runs", seconds=None, managedBy="example.com/nobody"))
+    eventually(lambda: team.read("job", "runs")["spec"]["suspend"] is False, what="its start")
+    says(team, "runs", startTime="2026-01-01T00:00:00Z")
+    name = team.workload("runs")["metadata"]["name"]
+    restarts = team.controller.log.count('"event":"deciding"')
+    team.controller.kill()
+    team.kubectl("delete", "wl", name)
+    urgent = {"priorityClassName": team.priority_class("urgent", 1000)}
+    team.apply(job(team.namespace, "next", seconds=None, pod=urgent))
+    eventually(
+        lambda: team.controller.log.count('"event":"deciding"') > restarts, what="the controller to be back"
+    )
+    eventually(lambda: team.reason("next") == "InsufficientQuota", what="the next one to wait")
+    eventually(lambda: team.read("job", "runs")["spec"]["suspend"] is True, what="the first to be stopped")
+    assert team.state("next") == "Pending", "nobody has said that it has stopped"
+    stopped = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "by its manager"}
+    says(team, "runs", conditions=[stopped], startTime=None)
+    eventually(lambda: team.state("next") == "Admitted", what="the next one to get its quota")
+
+
+def says(team: Team, name: str, **status: object) -> None:
+    """The manager of a Job writes its status."""
+    patch = json.dumps({"status": status})
+    team.kubectl("patch", "job", name, "--subresource=status", "--type=merge", f"--patch={patch}")
 
 
 @pytest.mark.parametrize("kind", ["cq", "lq"])

@@ -1,5 +1,8 @@
 """Installing and uninstalling, as an administrator does it by the command line."""
 
+import contextlib
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +11,13 @@ import pytest
 import yaml
 
 from admitter.install.bundle import manifests
-from admitter.sandbox.cluster import Cluster
-from tests.cluster.objects import cluster_queue
+from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.objects import Json, cluster_queue
+from tests.cluster.waiting import eventually
 
 pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).parents[2]
 
 
 def admitter(*arguments: str, answer: str = "") -> "subprocess.CompletedProcess[str]":
@@ -55,6 +61,75 @@ def test_install_again_and_uninstall(bare: Cluster) -> None:
     assert deleted[0] == "Deployment"
     assert deleted[-1] == "CustomResourceDefinition"
     assert len(deleted) == len(list(manifests(deployment=True)))
+    found = bare.run_kubectl("get", "namespace,customresourcedefinition", "--output=name")
+    assert "admitter" not in found
+
+
+def test_kustomize_renders_what_is_installed_and_applies_it(bare: Cluster) -> None:
+    rendered = list(yaml.safe_load_all(bare.run_kubectl("kustomize", str(ROOT))))
+
+    def by_name(made: list[Json]) -> list[str]:
+        """Line breaks of expressions are written in another way, which means the same."""
+        return sorted(re.sub(r"(\\n|\s)+", " ", json.dumps(each, sort_keys=True)) for each in made)
+
+    assert by_name(rendered) == by_name(list(manifests(deployment=True)))
+    with contextlib.suppress(KubectlError):  # a policy's parameter may be of a kind that is not known yet
+        bare.run_kubectl("apply", "--server-side", "-k", str(ROOT))
+    eventually(lambda: applied(bare), what="all of it to be taken")
+    again = admitter("install", f"--kubeconfig={bare.kubeconfig}")
+    assert again.returncode == 0, again.stderr
+
+
+def applied(bare: Cluster) -> bool:
+    """Whether all is taken now that its kinds are known."""
+    try:
+        bare.run_kubectl("apply", "--server-side", "-k", str(ROOT))
+    except KubectlError:
+        return False
+    return True
+
+
+def test_what_is_being_deleted_is_waited_for_and_made_anew(bare: Cluster) -> None:
+    to = f"--kubeconfig={bare.kubeconfig}"
+    assert admitter("install", to, "--without-deployment").returncode == 0
+    held = ["configmap", "held", "--namespace=admitter-system"]
+    bare.run_kubectl("create", *held)
+    bare.run_kubectl(
+        "patch", *held, "--type=merge", '--patch={"metadata":{"finalizers":["example.com/held"]}}'
+    )
+    bare.run_kubectl("delete", "namespace", "admitter-system", "--wait=false")
+    command = [sys.executable, "-m", "admitter", "install", to, "--without-deployment"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as installing:
+        bare.run_kubectl("patch", *held, "--type=merge", '--patch={"metadata":{"finalizers":null}}')
+        printed, _ = installing.communicate(timeout=90)
+    assert installing.returncode == 0
+    (line,) = [line for line in printed.splitlines() if line.startswith("Namespace ")]
+    assert line.endswith("created")
+
+
+def test_what_an_administrator_has_configured_stays_when_it_is_installed_again(bare: Cluster) -> None:
+    to = f"--kubeconfig={bare.kubeconfig}"
+    assert admitter("install", to).returncode == 0
+    data = {"data": {"config.yaml": "apiVersion: config.admitter.dev/v1alpha1\nkind: Configuration\n"}}
+    there = ["configmap", "admitter-controller", "--namespace=admitter-system"]
+    bare.run_kubectl("patch", *there, "--type=merge", f"--patch={json.dumps(data)}")
+    again = admitter("install", to)
+    (line,) = [line for line in again.stdout.splitlines() if line.startswith("ConfigMap")]
+    assert line.endswith("kept: what it says is yours to change")
+    assert bare.read(*there)["data"] == data["data"]
+
+
+def test_pods_of_the_deployment_are_let_into_their_namespace(bare: Cluster) -> None:
+    """By the pod security standard that it enforces, and as critical pods."""
+    assert admitter("install", f"--kubeconfig={bare.kubeconfig}").returncode == 0
+    (deployment,) = [m for m in manifests(deployment=True) if m["kind"] == "Deployment"]
+    metadata = {"name": "tried", "namespace": "admitter-system"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, **deployment["spec"]["template"]}
+    pod["metadata"] = metadata
+    made = bare.run_kubectl(
+        "create", "--dry-run=server", "--output=json", "--filename=-", content=json.dumps(pod)
+    )
+    assert json.loads(made)["spec"]["priority"] == 2_000_000_000
 
 
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:

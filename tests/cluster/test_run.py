@@ -23,10 +23,10 @@ pytestmark = pytest.mark.cluster
 
 
 @contextmanager
-def running_controller(cluster: Cluster, folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """`admitter run` under its own account; its log is in the folder."""
+def running_controller(cluster: Cluster, folder: Path, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """`admitter run` under its own account, by default on a free port; its log is in the folder."""
     cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, folder / "kubeconfig")
-    command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "admitter", "run", *(options or ("--bind", "127.0.0.1:0"))]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([*command, f"--kubeconfig={folder / 'kubeconfig'}"], stderr=log)
         try:
@@ -65,7 +65,7 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
     without_policies: ControlPlane, tmp_path: Path
 ) -> None:
     with running_controller(without_policies, tmp_path) as controller:
-        eventually(lambda: answer(tmp_path, "/readyz") == "ready\n", what="the controller to be ready")
+        eventually(lambda: answer(tmp_path, "/readyz") == "leader\n", what="the controller to be ready")
         assert answer(tmp_path, "/healthz") == "ok\n"
         assert "process_cpu_seconds_total" in answer(tmp_path, "/metrics")
         assert "the controller alone guards" in (tmp_path / "log").read_text()
@@ -84,7 +84,7 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
 
         controller.send_signal(signal.SIGTERM)
         assert controller.wait(timeout=20) == 0
-        assert '"event": "stopped"' in (tmp_path / "log").read_text()
+        assert '"event":"stopped"' in (tmp_path / "log").read_text()
 
 
 def test_without_policies_nobody_says_himself_that_the_api_server_let_his_job_pass(

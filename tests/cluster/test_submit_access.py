@@ -14,6 +14,7 @@ pytestmark = pytest.mark.cluster
 
 QUEUE, ALIAS = "admitter.dev/queue-name", "kueue.x-k8s.io/queue-name"
 USER, GROUPS, PLACEMENT = "admitter.dev/user", "admitter.dev/groups", "admitter.dev/placement"
+PLACED = "admitter.dev/placed-in"
 REFUSED = "user bob may not submit to queue gold in namespace {}: ask an administrator"
 
 
@@ -174,6 +175,20 @@ def test_whoever_made_a_job_is_on_it(bob: Person) -> None:
     noted = bob.makes(forged)["metadata"]["annotations"]
     assert (noted[USER], noted["mine"]) == ("bob", "too")
     assert json.loads(noted[GROUPS]) == ["data", 'odd"\\name', "system:authenticated"]
+
+
+def test_a_job_that_names_its_queue_bears_its_makers_name_only_once_a_rule_may_ask(bob: Person) -> None:
+    made = bob.makes(job(bob.namespace, "work", queue="iron"))
+    assert USER not in made["metadata"].get("annotations", {})
+    dropped = bob.patches(
+        "job", "work", {"metadata": {"labels": {QUEUE: None}, "annotations": {USER: "alice"}}}
+    )
+    assert dropped["metadata"]["annotations"][USER] == "bob", "who takes the name off answers for it"
+    forged = job(bob.namespace, "forged", queue="iron")
+    forged["metadata"]["annotations"] = {USER: "alice", GROUPS: '["admins"]'}
+    assert bob.makes(forged)["metadata"]["annotations"][USER] == "bob"
+    placed = bob.patches("job", "forged", {"metadata": {"annotations": {USER: "alice", PLACED: "iron"}}})
+    assert placed["metadata"]["annotations"][USER] == "bob"
 
 
 def test_nobody_marks_his_own_job_for_placement(bob: Person) -> None:

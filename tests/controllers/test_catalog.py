@@ -31,15 +31,12 @@ class Cluster:
     world: World = field(default_factory=World)
     engine: Engine = field(default_factory=Engine)
     told: list[str] = field(default_factory=list)
-    cohorts_told: int = 0
+    cohorts_told: list[set[str]] = field(default_factory=list)
     serial: int = 0
 
     def __post_init__(self) -> None:
-        told = Told(queue=self.told.append, cohorts=self._cohorts)
+        told = Told(self.told.append, lambda cohorts: self.cohorts_told.append(set(cohorts)))
         self.catalog = Catalog(self.world, self.engine, DEFAULT_GPUS, told)
-
-    def _cohorts(self) -> None:
-        self.cohorts_told += 1
 
     def write(self, kind: str, name: str, spec: Json | None = None, **labels: str) -> None:
         self.serial += 1
@@ -115,7 +112,7 @@ def test_a_change_above_is_told_to_those_below_only(cluster: Cluster) -> None:
     cluster.write("cohort", "top", {"resources": resources(cpu={"b": {"min": 1}})})
     assert cluster.refresh() == ["x"]
     assert cluster.groups("x") == (Group(("cpu",), ("b",)),)
-    assert cluster.cohorts_told == 2
+    assert cluster.cohorts_told[1:] == [{"top"}]
 
 
 def test_one_that_moves_away_from_above_is_told(cluster: Cluster) -> None:
@@ -125,6 +122,24 @@ def test_one_that_moves_away_from_above_is_told(cluster: Cluster) -> None:
     cluster.write("cohort", "deep", {})
     assert cluster.refresh() == ["z"]
     assert cluster.groups("z") == ()
+
+
+def test_another_resource_of_the_same_flavor_is_told_to_those_that_inherit_it(cluster: Cluster) -> None:
+    cluster.write("cohort", "top", {"resources": resources(cpu={"a": {"min": 4}}, memory={"a": {"min": 1}})})
+    assert cluster.refresh() == ["x"], "its status shows what is used of it"
+
+
+def test_a_queue_that_changes_is_told_to_the_cohorts_above_it_only(cluster: Cluster) -> None:
+    cluster.write("cohort", "top", {"parent": "above"})
+    cluster.write("cohort", "above")
+    cluster.write("cohort", "beside", {"parent": "above"})
+    cluster.refresh()
+    cluster.cohorts_told.clear()
+    cluster.write("queue", "x", {"cohort": "top", "resources": CPU})
+    cluster.refresh()
+    cluster.write("queue", "x", {"cohort": "beside"})
+    cluster.refresh()
+    assert cluster.cohorts_told == [{"top", "above"}, {"top", "above", "beside"}]
 
 
 def test_a_change_above_that_changes_nothing_below_tells_nobody(cluster: Cluster) -> None:
@@ -249,11 +264,11 @@ def root_has(cluster: Cluster) -> dict[tuple[str, str], int]:
 
 def test_more_of_the_same_on_nodes_is_told_to_cohorts_only(following: Cluster) -> None:
     assert root_has(following) == {(ANY_NODE, "cpu"): 4000}
-    told = following.cohorts_told
+    following.cohorts_told.clear()
     join(following, "two", cpu=3000)
     assert following.catalog.stale
     assert following.refresh() == []
-    assert (following.cohorts_told, root_has(following)) == (told + 1, {(ANY_NODE, "cpu"): 7000})
+    assert (following.cohorts_told, root_has(following)) == ([{"root"}], {(ANY_NODE, "cpu"): 7000})
 
 
 def test_a_new_resource_on_nodes_is_counted_by_those_that_inherit(following: Cluster) -> None:
@@ -292,3 +307,24 @@ def test_what_a_node_says_again_changes_nothing() -> None:
     assert not manager._catalog.stale
     manager._node_changed(old, NodeView("", "one", "u", 3, Node({"a": "b"}, (), False, {"cpu": 4000})))
     assert manager._catalog.stale
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_queue_that_was_made_anew_and_is_invalid_brings_nothing_of_the_one_before(
+    cluster: Cluster, *, seen: bool
+) -> None:
+    if seen:
+        cluster.delete("queue", "y")
+    else:  # who lists again sees only that there is another one
+        cluster.world.cluster_queues.replace([], cluster.serial)
+    invalid = resources(cpu={"a": {"min": 4, "lendingLimit": 5}}, memory={"a": {"min": 1}, "b": {}})
+    cluster.write("queue", "y", {"cohort": "other", "resources": [*CPU, *invalid]})
+    assert cluster.refresh() == ["y"]
+    problem = cluster.catalog.queue("y").problem
+    assert problem is not None
+    assert problem[0] is ActiveReason.INVALID_SPEC
+    assert "y" not in cluster.engine.tree.queues
+    cluster.write("queue", "y", {"cohort": "other", "resources": CPU})
+    cluster.refresh()
+    assert cluster.catalog.queue("y").problem is None
+    assert "y" in cluster.engine.tree.queues

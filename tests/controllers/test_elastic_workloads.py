@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from admitter.cluster.pace import Pace
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import covers
 from admitter.controllers.eviction import Eviction
@@ -90,7 +91,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
 def test_a_workload_that_has_finished_is_not_over_quota_any_more() -> None:
     """Else `kubectl get workloads -l admitter.dev/capacity=over-quota` lists what holds nothing."""
     world, engine = World(), Engine()
-    marks = Marks(world, engine.capacity, cast("Any", None))
+    marks = Marks(world, engine.capacity, cast("Any", None), Pace())
     over = dict.fromkeys((CAPACITY_LABEL, CAPACITY_ALIAS_LABEL), "over-quota")
     finished = {"type": "Finished", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     world.workloads.apply(

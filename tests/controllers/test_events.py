@@ -5,7 +5,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import cast
 
-from admitter.cluster.errors import ConflictError
+from admitter.cluster.errors import ConflictError, api_error
+from admitter.cluster.pace import Pace
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.events import Events, Subject
 
@@ -18,10 +19,14 @@ class Server:
 
     def __init__(self) -> None:
         self.kept: dict[str, str] = {}
+        self.refusals = 0
 
     async def create(self, path: str, body: Json) -> Json:
         assert path == "/api/v1/namespaces/finance/events"
         name = body["metadata"]["name"]
+        if self.refusals:
+            self.refusals -= 1
+            raise api_error(429, {})
         if name in self.kept:
             raise ConflictError(409, "AlreadyExists", f"{name} exists")
         self.kept[name] = body["message"]
@@ -33,7 +38,7 @@ class Server:
         return list(self.kept.values())
 
     async def _hear(self, messages: tuple[str, ...], *, lasting: bool) -> None:
-        events = Events(cast("Transport", self), lambda: NOON)
+        events = Events(cast("Transport", self), lambda: NOON, Pace())
         for message in messages:
             events.record(JOB, "NotPlaced", message, lasting=lasting)
             with suppress(TimeoutError):
@@ -56,3 +61,10 @@ def test_what_happens_is_said_each_time() -> None:
     assert server.hears("suspended", lasting=False) == ["suspended"]
     server.kept = {f"old-{name}": text for name, text in server.kept.items()}
     assert server.hears("suspended", lasting=False) == ["suspended", "suspended"]
+
+
+def test_what_lasts_and_was_dropped_is_not_said_again_after_a_restart_either() -> None:
+    server = Server()
+    server.refusals = 1
+    assert server.hears("no queue", "no queue") == ["no queue"]
+    assert server.hears("no queue") == ["no queue"]

@@ -4,8 +4,10 @@ from typing import Any, cast
 
 import pytest
 
+from admitter.cluster.pace import Pace
 from admitter.controllers.marks import Marks
-from admitter.controllers.views import parse_pod, parse_workload
+from admitter.controllers.pod_views import parse_pod
+from admitter.controllers.views import parse_workload
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Workload
@@ -38,7 +40,7 @@ class Cluster:
         self.world, self.engine = World(), Engine()
         self.engine.set_flavor(Flavor(ANY_NODE))
         self.engine.set_queue(gpus("q", 2))
-        self.marks = Marks(self.world, self.engine.capacity, cast("Any", None))
+        self.marks = Marks(self.world, self.engine.capacity, cast("Any", None), Pace())
         self.serial = 0
 
     def _metadata(self, name: str, minute: int = 0) -> Json:

@@ -42,8 +42,10 @@ def test_one_life_from_waiting_to_the_end() -> None:
     workload = applied(view({}), status.waiting(view({}), "InsufficientQuota", "too much", at(0)))
     assert (workload.status["state"], workload.status["reason"]) == ("Pending", "InsufficientQuota")
 
-    workload = applied(workload, status.admitted(workload, ADMISSION, at(1)))
+    workload = applied(workload, status.admitted(workload, ADMISSION, (0, 7), at(1)))
     assert workload.admission == ADMISSION, "what is written is read back as the same"
+    assert workload.status["admission"]["epoch"] == 7
+    assert "shard" not in workload.status["admission"], "shard 0 goes without saying"
     assert "reason" not in workload.status
     assert workload.condition("Admitted")["message"] == (
         "admitted by ClusterQueue total: 1500m cpu of spot, 1Gi memory of spot"
@@ -59,7 +61,8 @@ def test_one_life_from_waiting_to_the_end() -> None:
     assert workload.is_true("Evicted")
     assert workload.status["message"] == "paused"
 
-    workload = applied(workload, status.admitted(workload, ADMISSION, at(4)))
+    workload = applied(workload, status.admitted(workload, ADMISSION, (3, 8), at(4)))
+    assert workload.status["admission"]["shard"] == 3
     assert not workload.is_true("Evicted")
 
     workload = applied(workload, status.finished(workload, FinishedReason.JOB_SUCCEEDED, "done", at(5)))

@@ -177,6 +177,25 @@ def test_a_place_survives_a_restart() -> None:
     assert admitted(made.cycle()) == ["high"]
 
 
+def test_a_place_of_which_only_some_evictions_were_written_is_not_taken_before_there_is_room() -> None:
+    """The one who planned it ended between the writes: what he had not written he had not evicted."""
+    made = engine(DEFAULT, cpus("q", "4", LOWER))
+    for victim in ("first", "second"):
+        running(made, victim, 2, "q")
+    high = workload("high", pods(cpu="4"), queue="q", priority=1, created=99)
+    made.submit(high)
+    made.evict("first", high, use("q", "default", cpu="4"))
+    made.goes("first")
+    plans = [made.cycle()]
+    assert admitted(plans[0]) == []
+    made.release("first")
+    plans.append(made.cycle())
+    assert admitted(plans[1]) == [], "2 of the 4 CPUs are in use"
+    assert {victim for plan in plans for victim in evicted(plan)} == {"second"}, "and are asked for anew"
+    made.release("second")
+    assert admitted(made.cycle()) == ["high"]
+
+
 def two_flavors() -> Engine:
     """A low one in the first flavor, which a high one has preempted: only there it suits."""
     made = engine(

@@ -11,6 +11,7 @@ import orjson
 from aiohttp import web
 from kubernetes_asyncio import client
 
+from admitter.cluster.metrics import CallMetrics
 from admitter.cluster.transport import Transport
 
 Answer = Callable[[web.Request], Any]
@@ -73,7 +74,7 @@ class FaultyServer:
 
 
 @asynccontextmanager
-async def connected(server: FaultyServer) -> AsyncIterator[Transport]:
+async def connected(server: FaultyServer, metrics: CallMetrics | None = None) -> AsyncIterator[Transport]:
     """Serve on loopback, and connect to it."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
@@ -84,7 +85,7 @@ async def connected(server: FaultyServer) -> AsyncIterator[Transport]:
     host, port = runner.addresses[0][:2]
     settings = client.Configuration()
     settings.host = f"http://{host}:{port}"
-    transport = Transport(client.ApiClient(settings))
+    transport = Transport(settings, metrics=metrics)
     try:
         yield transport
     finally:

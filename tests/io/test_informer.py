@@ -11,6 +11,7 @@ import pytest
 
 from admitter.cluster import informer as informer_module
 from admitter.cluster.informer import Informer, Source
+from admitter.cluster.metrics import CallMetrics
 from admitter.controllers.views import ObjectView, parse_object
 from tests.io.faulty_server import FaultyServer, bookmark, connected, event, thing
 
@@ -20,8 +21,10 @@ def page(version: int, *items: dict[str, Any], more: str = "") -> tuple[int, dic
 
 
 @asynccontextmanager
-async def informed(server: FaultyServer) -> AsyncIterator[Informer[ObjectView]]:
-    async with connected(server) as transport:
+async def informed(
+    server: FaultyServer, metrics: CallMetrics | None = None
+) -> AsyncIterator[Informer[ObjectView]]:
+    async with connected(server, metrics) as transport:
         informer = Informer(transport, Source("/things", parse_object), Random(1))
         running = asyncio.create_task(informer.run())
         try:

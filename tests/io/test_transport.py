@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from kubernetes_asyncio import client
 
-from admitter.cluster.errors import ApiError, ConflictError, NotFoundError, UnreachableError
+from admitter.cluster.errors import (
+    ApiError,
+    ConfigurationError,
+    ConflictError,
+    NotFoundError,
+    UnreachableError,
+)
 from admitter.cluster.transport import Transport
 from tests.io.faulty_server import FaultyServer, connected
 
@@ -78,7 +84,7 @@ async def test_the_proxy_that_the_environment_names_is_used(monkeypatch: pytest.
         monkeypatch.setenv("no_proxy", "other.invalid")
         settings = client.Configuration()
         settings.host = "http://cluster.invalid"
-        async with Transport(client.ApiClient(settings)) as transport:
+        async with Transport(settings) as transport:
             assert await transport.get("/thing") == {"kind": "Thing"}
     assert len(proxy.seen) == 1
 
@@ -91,3 +97,12 @@ async def test_a_host_that_the_environment_excepts_is_reached_without_proxy(
     server = FaultyServer(calls=deque([OK]))
     async with connected(server) as transport:
         assert await transport.get("/thing") == {"kind": "Thing"}
+
+
+@pytest.mark.parametrize("proxy", ["https://me:secret@proxy.example:3128", "me:secret@proxy.example:3128"])
+def test_a_proxy_that_is_not_reached_by_http_is_refused(proxy: str) -> None:
+    configuration = client.Configuration(host="http://cluster.invalid")
+    configuration.proxy = proxy
+    with pytest.raises(ConfigurationError, match=r"proxy\.example:3128: can be reached") as caught:
+        Transport(configuration)
+    assert "secret" not in str(caught.value)

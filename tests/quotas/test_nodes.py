@@ -132,7 +132,12 @@ def root(found: dict[tuple[str, str], int], queues: list[Json], cohorts: list[Js
         definitions.cohort(f"c{number}", CohortSpec.model_validate({"resources": listed}))
         for number, listed in enumerate(cohorts)
     ]
-    return nodes.root(branch, found, made, between).quotas
+    below = nodes.Demand()
+    for queue in made:
+        below.add(queue.quotas, queue.groups)
+    for cohort in between:
+        below.add(cohort.quotas)
+    return nodes.root(branch, found, below).quotas
 
 
 def cpus(flavor: str = "a", **quota: int) -> Any:
@@ -167,7 +172,7 @@ def test_a_root_without_resources_has_all_that_nodes_can_allocate() -> None:
     found = {(ANY_NODE, "cpu"): 4000, (ANY_NODE, "pods"): 110, ("a", "cpu"): 1000, ("a", "gpu"): 2}
     every = nodes.everything(branch, {"a"}, found)
     assert every.groups == (Group(("cpu", "memory", "gpu", "pods"), ("a", ANY_NODE)),)
-    quotas = nodes.root(every, found, [], []).quotas
+    quotas = nodes.root(every, found, nodes.Demand()).quotas
     assert {key: quota for key, quota in quotas.items() if quota.minimum} == {
         key: Quota(amount, amount) for key, amount in found.items()
     }

@@ -241,13 +241,20 @@ def test_what_a_quota_does_not_name_is_not_limited(tmp_path: Path) -> None:
     assert states(result) == {"large": "Admitted", "second": "Pending"}
 
 
-@pytest.mark.parametrize("requests", [{}, {"memory": "1Gi"}, {"cpu": 0}], ids=["nothing", "memory", "no CPU"])
-def test_a_job_that_requests_nothing_of_it_runs_at_once(tmp_path: Path, requests: dict[str, object]) -> None:
-    free = asks("a", "free", requests, 10)
+def test_a_job_that_requests_nothing_of_it_runs_at_once(tmp_path: Path) -> None:
+    free = asks("a", "free", {"memory": "1Gi"}, 10)
     result = simulate(tmp_path, quota("a", {"cpu": 1}, {"cpu": 1}), asks("a", "full", ONE), free)
     assert events(result) == [(0, "Admitted", "full"), (10, "Admitted", "free")]
     assert rows(result)["free"]["podSets"] == [{"name": "main", "count": 1, "flavors": {}, "usage": {}}]
     assert used(result, "cpu") == {"eq_a_quota": "1"}
+
+
+@pytest.mark.parametrize("requests", [{}, {"cpu": 0}], ids=["nothing", "no CPU"])
+def test_a_job_that_requests_nothing_at_all_waits(tmp_path: Path, requests: dict[str, object]) -> None:
+    """Whatever it uses would be counted nowhere."""
+    result = simulate(tmp_path, quota("a", {"cpu": 1}, {"cpu": 1}), asks("a", "hidden", requests))
+    assert rows(result)["hidden"]["reason"] == "NothingRequested"
+    assert rows(result)["hidden"]["message"] == "requests none of what ElasticQuota a/quota covers: cpu"
 
 
 def test_a_quota_that_names_nothing_limits_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from admitter.quotas.elastic import POOL
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
+from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
 from tests.cluster.objects import Json
 from tests.simulate.elastic import asks, priority_class, quota
@@ -68,7 +69,8 @@ class Follower:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "manifests.json"
             path.write_text(json.dumps({"kind": "List", "items": manifests}))
-            self.simulator = Simulator(read([str(path)]))
+            timeline = read([str(path)])
+            self.simulator = Simulator(timeline, Picture(Facts(timeline.start)))
         self.admitted: dict[str, float] = {}
         self.told: dict[str, float] = {}
         self.events: list[Event] = []

@@ -174,6 +174,16 @@ def test_a_pods_runtime_counts_once_for_each_wave_of_pods(tmp_path: Path) -> Non
     assert happened(result)[-1] == ("00:00:30", "Finished", "waves")
 
 
+def test_what_its_user_expects_counts_if_nothing_else_says_how_long_a_job_runs(tmp_path: Path) -> None:
+    expects = annotate(asks("expects", 1), "expected-runtime", "90s")
+    both = annotate(asks("both", 1, lasts="30s"), "expected-runtime", "90s")
+    result = simulate(tmp_path, *QUEUES, expects, both)
+    assert [each for each in happened(result) if each[1] == "Finished"] == [
+        ("00:00:30", "Finished", "both"),
+        ("00:01:30", "Finished", "expects"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("manifest", "named", "words"),
     [

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from admitter.engine.cells import Cell
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
 from admitter.engine.preemption.reclaim import exceeds
-from admitter.engine.quota import Cell, Tree
+from admitter.engine.quota import Tree
 
 
 def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:

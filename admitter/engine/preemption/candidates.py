@@ -7,9 +7,10 @@ from heapq import heapify, heappop, heapreplace
 from typing import Protocol
 
 from admitter.engine.capacity import Age, Standing
+from admitter.engine.cells import Cell
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Book, Cell, Node, Tree
+from admitter.engine.quota import Book, Node, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ preemptor's queue, or a cohort above it. Sides of several levels may each take a
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from admitter.engine.cells import Cell
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
-from admitter.engine.quota import Book, Cell, Node, Tree
+from admitter.engine.quota import Book, Node, Tree
 
 
 def allows(policy: Reclaim, preemptor: Workload, victim: Workload) -> bool:

@@ -13,6 +13,7 @@ from math import inf
 from typing import Final
 
 from admitter.engine.capacity import Capacity
+from admitter.engine.cells import Together
 from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import FlavorResource, Usage, Workload
@@ -21,7 +22,8 @@ from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, namespaces, reclaim, within_queue
 from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota import Node, Together, Tree
+from admitter.engine.quota import Node, Tree
+from admitter.engine.receipt import Grounds
 
 Keys = frozenset[FlavorResource]
 
@@ -79,6 +81,7 @@ class Search:
         share: with fair sharing, how large a share another queue of that cohort must have to give anything.
         giving: where namespaces share the queue, how large a share one of them must keep to give anything.
         due: when the first of those may be preempted who have not run for long enough; inf if there are none.
+        grounds: the rule by which victims of other queues were found.
     """
 
     def __init__(self, scene: Scene, queue: Queue, preemptor: Workload, usage: Usage) -> None:
@@ -119,6 +122,7 @@ class Search:
         self.barred = False
         self.share = ENDLESS
         self.giving = NOBODY_GIVES
+        self.grounds = Grounds.RECLAIM
         self._root = tree.root(queue.name)
         self._shared = tree.fair(self._root)
         self._sides = tree.path(("queue", queue.name))[:-1]
@@ -157,6 +161,7 @@ class Search:
         """Borrow instead of others: by priority, or where it is shared by weight, by that."""
         policy = self._queue.preemption
         if self._shared:
+            self.grounds = Grounds.FAIR_SHARE
             if policy.reclaim is Reclaim.NEVER and policy.borrow is not BorrowWithin.LOWER_PRIORITY:
                 return []
             self.barred = False
@@ -164,12 +169,13 @@ class Search:
         if policy.borrow is BorrowWithin.NEVER:
             return []
         if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
+            self.grounds = Grounds.GUARANTEED_SHARE
             rule = self._guaranteed()
             if not own and not rule.holds():
                 return []  # whoever goes elsewhere, its own queue uses too much for it
             self.barred = False
             return self._by_rule(own, rule, _anybody)
-        self.barred = False
+        self.grounds, self.barred = Grounds.BORROW, False
         return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), self._may_borrow)
 
     def _by_rule(self, own: list[Pool], rule: Rule, allows: Callable[[Workload], bool]) -> list[Reservation]:

@@ -1,0 +1,49 @@
+"""`admitter explain`: why a Job waits, what would let it in, and when it starts."""
+
+from typing import Annotated
+
+import typer
+
+from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, look, namespace_of, write
+from admitter.cli.options import Context, Kubeconfig
+from admitter.documents import ManifestError
+from admitter.insight.estimates import Estimate, Estimator
+from admitter.insight.report import answer_json
+from admitter.insight.snapshot import facts
+from admitter.insight.text import lines
+from admitter.insight.why import Explainer, UnknownError
+from admitter.simulate.picture import Picture
+
+
+def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
+    name: Annotated[str, typer.Argument(help="A Job, or a Workload.", metavar="NAME")],
+    namespace: Namespace = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
+    state: StateFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: ConfigFile = None,
+) -> None:
+    """Say why a Job waits: the rule that is in its way, and all that follows.
+
+    First the one thing that it waits for; then each flavor that was tried, who is ahead of it, whose end
+    would let it in and why they are not evicted for it, what may be a mistake, and when it starts. Nothing
+    is written.
+
+    Examples: admitter explain train-7 -n team-a; admitter explain train-7 -n team-a -o json
+    """
+    known = facts(look(state, kubeconfig, context, config))
+    picture = Picture(known)
+    where = namespace or namespace_of(kubeconfig, context, state)
+    try:
+        answer = Explainer(picture).explain(where, name)
+    except UnknownError as error:
+        raise ManifestError(str(error)) from error
+    estimate: Estimate | None = None
+    if answer.explanation is not None and answer.workload is not None:
+        estimate = Estimator(known, picture).of([answer.workload]).get(answer.workload.uid)
+    if output is Output.TABLE:
+        for line in lines(answer, estimate, picture):
+            typer.echo(line)
+    else:
+        write(answer_json(answer, estimate, picture), output)

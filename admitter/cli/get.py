@@ -1,0 +1,93 @@
+"""`admitter get`: tables of what kubectl can't show, since nobody stores it: positions, expected starts."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+from rich.table import Table
+
+from admitter.cli.looking import ConfigFile, Namespace, StateFile, console, look, namespace_of, write
+from admitter.cli.looking import Output as Form
+from admitter.cli.options import Context, Kubeconfig
+from admitter.insight.estimates import Estimator
+from admitter.insight.listing import Row, rows
+from admitter.insight.report import estimate_json, row_json
+from admitter.insight.snapshot import facts
+from admitter.insight.text import short, spell
+from admitter.simulate.picture import Picture
+
+_HEADINGS: Final = (
+    *("NAMESPACE", "NAME", "QUEUE", "CLUSTERQUEUE"),
+    *("PRIORITY", "STATUS", "POSITION", "REASON", "AGE"),
+)
+
+app = typer.Typer(
+    help="Show Workloads with what no status holds: position, and expected start.", no_args_is_help=True
+)
+
+
+class Output(StrEnum):
+    """Forms of output."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `workloads` a command of its own, though it is the only one yet."""
+
+
+@app.command()
+def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
+    namespace: Namespace = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
+    ] = False,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="wide and the forms for programs have expected starts.")
+    ] = Output.TABLE,
+    state: StateFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: ConfigFile = None,
+) -> None:
+    """List Workloads as they are to go, with their position in line and, with -o wide, when they start.
+
+    Those that hold quota come first, then those that wait, by queue and position; finished ones are left out.
+
+    Examples: admitter get workloads -n team-a; admitter get workloads -A -o wide
+    """
+    known = facts(look(state, kubeconfig, context, config))
+    picture = Picture(known)
+    where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
+    found = list(rows(picture, where))
+    if output is Output.TABLE:
+        console().print(_table(found, picture.now))
+        return
+    waiting = [row.workload for row in found if row.position is not None]
+    starts = Estimator(known, Picture(known)).of(waiting)
+    if output is Output.WIDE:
+        console().print(_table(found, picture.now, {uid: short(each) for uid, each in starts.items()}))
+        return
+    answers = [
+        row_json(row) | {"start": estimate_json(starts[uid], picture.now) if uid in starts else None}
+        for row in found
+        for uid in [row.workload.uid]
+    ]
+    write(answers, Form(output))
+
+
+def _table(found: list[Row], now: float, starts: Mapping[str, str] | None = None) -> Table:
+    table = Table(box=None, header_style="bold")
+    for heading in (*_HEADINGS, *(["START"] if starts is not None else [])):
+        table.add_column(heading, no_wrap=True)
+    for row in found:
+        view = row.workload
+        cells = [view.namespace, row.job, view.queue, row.queue, str(view.spec.get("priority", 0)), row.state]
+        cells += [str(row.position or ""), row.reason, spell(now - view.created)]
+        table.add_row(*cells, *([starts.get(view.uid, "")] if starts is not None else []))
+    return table

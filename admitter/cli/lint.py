@@ -1,0 +1,84 @@
+"""`admitter lint`: what is probably not meant in a configuration."""
+
+from typing import Annotated, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, settings_of, write
+from admitter.cli.options import Context, Kubeconfig
+from admitter.insight.lint import Finding, Severity, lint
+from admitter.insight.snapshot import facts
+from admitter.simulate.manifests import read
+from admitter.simulate.picture import Facts, Picture, Settings
+from admitter.simulate.simulator import Simulator
+
+_COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files or folders of manifests; - reads standard input.", metavar="PATH", show_default=False
+        ),
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Look at the cluster, and read no files.")] = False,
+    fail_on: Annotated[
+        Severity, typer.Option(help="Exit with 1 if there is anything as bad as this.")
+    ] = Severity.ERROR,
+    output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
+    state: StateFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: ConfigFile = None,
+) -> None:
+    """Say what is probably not meant in queues, Cohorts, flavors and quota.
+
+    Of files, or of a cluster with --live: quota above what nodes have, flavors without nodes or queues,
+    queues that nobody can use, cycles, lending that can't be borrowed or taken back, a min that is read as a
+    cap. docs/lint.md says of each rule why it matters.
+
+    Examples: admitter lint quota/; admitter lint --live --fail-on warning
+    """
+    if bool(paths) == (live or state is not None):
+        raise typer.BadParameter("give PATHs, or --live, or --state", param_hint="PATH")
+    if paths:
+        findings = _of_files(paths, settings_of(config))
+    else:
+        findings = lint(Picture(facts(look(state, kubeconfig, context, config))))
+    if output is Output.TABLE:
+        _print(findings)
+    else:
+        fields = ("rule", "severity", "object", "message")
+        write([{field: getattr(finding, field) for field in fields} for finding in findings], output)
+    severities = list(Severity)
+    limit = severities.index(fail_on)
+    if any(severities.index(finding.severity) <= limit for finding in findings):
+        raise typer.Exit(1)
+
+
+def _of_files(paths: list[str], settings: Settings) -> list[Finding]:
+    """Findings of manifests, those included that can't be read as what they are."""
+    timeline = read(paths)
+    picture = Picture(Facts(timeline.start, settings))
+    simulator = Simulator(timeline, picture)
+    for _ in simulator.run(until=timeline.start):
+        pass
+    unusable = [Finding("InvalidSpec", Severity.ERROR, e.object, e.message) for e in simulator.errors]
+    return unusable + lint(picture)
+
+
+def _print(findings: list[Finding]) -> None:
+    if not findings:
+        typer.echo("nothing found")
+        return
+    table = Table(box=None, header_style="bold")
+    for heading in ("SEVERITY", "RULE", "OBJECT"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("WHAT", overflow="fold")
+    for finding in findings:
+        severity = Text(finding.severity, style=_COLORS[finding.severity])
+        table.add_row(severity, finding.rule, finding.object, finding.message)
+    console().print(table)

@@ -1,0 +1,115 @@
+"""What commands that look at a cluster share: how they read it, and how they print."""
+
+import asyncio
+import gc
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+import yaml
+from kubernetes_asyncio import config as kubernetes_config
+from kubernetes_asyncio.config import ConfigException
+from rich.console import Console
+
+from admitter.cli.configuration import read
+from admitter.cluster.transport import Transport
+from admitter.insight.snapshot import Snapshot, load, take
+from admitter.simulate.picture import Settings
+
+
+class Output(StrEnum):
+    """Forms of output."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+StateFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        help="A snapshot of a cluster, by admitter snapshot, instead of the cluster itself.",
+        metavar="FILE",
+        show_default=False,
+        exists=True,
+        dir_okay=False,
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="The file that the controller runs with, if it has one: what counts as a GPU, and the order of "
+        "preempted Workloads.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+Namespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace", "-n", help="The namespace; by default that of the context.", show_default=False
+    ),
+]
+
+
+def settings_of(config: Path | None) -> Settings:
+    """What the controller's file says; without one, the defaults.
+
+    Raises:
+        ManifestError: it can't be read.
+    """
+    if config is None:
+        return Settings()
+    said = read(config)
+    return Settings(said.requeue_by, said.gpus)
+
+
+def look(state: Path | None, kubeconfig: Path | None, context: str | None, config: Path | None) -> Snapshot:
+    """A snapshot from a file, or of the cluster as it is now; nothing is changed there.
+
+    Raises:
+        ClusterError: it can't be read.
+        ManifestError: the file is none.
+    """
+    gc.disable()  # all that is read stays until the command ends
+    if state is not None:
+        return load(state)
+    return asyncio.run(_take(kubeconfig, context, settings_of(config)))
+
+
+async def _take(kubeconfig: Path | None, context: str | None, settings: Settings) -> Snapshot:
+    async with await Transport.connect(kubeconfig, context) as transport:
+        return await take(transport, settings, time.time)
+
+
+def namespace_of(kubeconfig: Path | None, context: str | None, state: Path | None) -> str:
+    """The namespace of a context, as kubectl has it; of a snapshot, which has no context: default."""
+    if state is not None:
+        return "default"
+    try:
+        contexts, current = kubernetes_config.list_kube_config_contexts(
+            config_file=str(kubeconfig) if kubeconfig else None
+        )
+    except ConfigException:
+        return "default"
+    chosen = next((each for each in contexts if each["name"] == context), current)
+    return str((chosen or {}).get("context", {}).get("namespace") or "default")
+
+
+def console() -> Console:
+    """Where tables go: as wide as the terminal, or wide enough for a file."""
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+
+
+def write(answer: Any, output: Output) -> None:  # noqa: ANN401  # whatever JSON has
+    """Print an answer for programs."""
+    if output is Output.YAML:
+        yaml.safe_dump(answer, sys.stdout, sort_keys=False)
+    else:
+        sys.stdout.buffer.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2) + b"\n")

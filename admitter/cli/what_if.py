@@ -1,0 +1,141 @@
+"""`admitter what-if`: what a change of quota would do, before it is made."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, write
+from admitter.cli.options import Context, Kubeconfig
+from admitter.documents import ManifestError
+from admitter.insight.comparison import difference_json, tables
+from admitter.insight.snapshot import facts
+from admitter.insight.what_if import Difference, Effect, compare
+from admitter.simulate.manifests import NAMESPACED, READ, Change, read
+from admitter.simulate.picture import Facts
+
+HIT: Final = 3
+"""Exit status if something of --fail-on has happened."""
+
+
+class Harm(StrEnum):
+    """What a change may be refused for."""
+
+    EVICT = "evict"
+    OVER = "over"
+    NEVER = "never"
+
+
+def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
+    files: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            help="Files or folders of manifests, as you would apply them; - reads standard input.",
+            metavar="PATH",
+            show_default=False,
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An object to delete: ClusterQueue/team-a, LocalQueue/team-a/main. May be repeated.",
+            metavar="KIND/[NAMESPACE/]NAME",
+            show_default=False,
+        ),
+    ] = None,
+    fail_on: Annotated[
+        list[Harm] | None,
+        typer.Option(
+            help="Exit with 3 if a Workload is evicted, quota is over, or a Workload can never run any more. "
+            "May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
+    state: StateFile = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: ConfigFile = None,
+) -> None:
+    """Say what a change would do: who is admitted, evicted, waits longer or shorter, and which quota is over.
+
+    Reads manifests of queues, Cohorts, flavors, elastic quotas, nodes, namespaces or further Jobs, and plays
+    them on the cluster as it is, or on a snapshot of it, with the code that decides in the cluster. Nothing
+    is written. Starts are estimated by the runtimes that are known.
+
+    Examples: admitter what-if -f quota/; admitter what-if --without Cohort/research --fail-on evict
+    """
+    if not files and not without:
+        raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
+    deleted = [_deletion(text) for text in without or []]
+    known = facts(look(state, kubeconfig, context, config))
+    difference = compare(known, list(_changes(known, files or [], deleted)))
+    if difference.errors:
+        raise ManifestError("; ".join(difference.errors))
+    if output is Output.TABLE:
+        shown: Console = console()
+        for table in tables(difference):
+            shown.print(table)
+    else:
+        write(difference_json(difference, known.taken), output)
+    harms = set(_harms(difference)) & set(fail_on or ())
+    if harms:
+        typer.echo(f"fails on: {', '.join(sorted(harms))}", err=True)
+        raise typer.Exit(HIT)
+
+
+def _changes(known: Facts, files: list[str], deleted: list[Change]) -> Iterator[Change]:
+    """All of them, at the moment of the snapshot."""
+    timeline = read(files) if files else None
+    if timeline is not None and timeline.errors:
+        raise ManifestError("; ".join(f"{error.object}: {error.message}" for error in timeline.errors))
+    made = [change for change in timeline.changes if not change.gone] if timeline is not None else []
+    for serial, change in enumerate([*made, *deleted]):
+        kind, metadata = change.object["kind"], change.object["metadata"]
+        key = (metadata.get("namespace", ""), metadata["name"])
+        there = known.views.get(_PLURALS[kind], {})
+        name = "/".join(filter(None, key))
+        if change.gone and key not in there:
+            raise ManifestError(f"{kind} {name}: can't be deleted, it is not there")
+        if not change.gone and kind in {"Job", "Workload"} and key in there:
+            raise ManifestError(f"{kind} {name}: is there already; only further ones can be tried")
+        yield replace(change, time=known.taken, serial=serial)
+
+
+_PLURALS: Final = {kind: f"{kind.lower()}{'es' if kind.endswith('s') else 's'}" for _, kind in READ} | {
+    "PlacementPolicy": "placementpolicies"
+}
+
+
+def _deletion(text: str) -> Change:
+    """What --without names.
+
+    Raises:
+        BadParameter: it names no kind that means something here, or not one object of it.
+    """
+    kind, *names = text.split("/")
+    known = {each.lower(): each for _, each in READ}
+    found = known.get(kind.lower())
+    if found is None:
+        words = f"{kind!r} is no kind that decisions depend on; these are {', '.join(sorted(known.values()))}"
+        raise typer.BadParameter(words, param_hint="--without")
+    wanted = ["NAMESPACE", "NAME"] if found in NAMESPACED else ["NAME"]
+    if len(names) != len(wanted) or not all(names):
+        raise typer.BadParameter(f"{text!r} is not {'/'.join([found, *wanted])}", param_hint="--without")
+    metadata = dict(zip((each.lower() for each in wanted), names, strict=True))
+    return Change(0.0, 0, {"kind": found, "metadata": metadata}, gone=True)
+
+
+def _harms(difference: Difference) -> Iterator[Harm]:
+    effects = {outcome.effect for outcome in difference.outcomes}
+    if Effect.EVICTED in effects:
+        yield Harm.EVICT
+    if effects & {Effect.NEVER, Effect.BLOCKED}:
+        yield Harm.NEVER
+    if difference.excesses:
+        yield Harm.OVER

@@ -1,0 +1,90 @@
+"""What the cluster says of Workloads, Jobs and pods, as the engine's state: who holds quota, who competes.
+
+The same whether decisions are written afterwards (`admitter.controllers.admission`) or only asked about
+(`admitter.simulate.picture`).
+"""
+
+from admitter.api.conditions import WaitingReason
+from admitter.cluster.store import Key
+from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.views import JobView, Json, WorkloadView
+from admitter.controllers.world import World
+from admitter.convert.pod_sets import job_count
+from admitter.engine.amounts import InvalidQuantityError
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission
+
+
+class Intake:
+    """Brings the engine up to date, one Workload at a time."""
+
+    def __init__(self, world: World, engine: Engine, gate: Gate) -> None:
+        self._world = world
+        self._engine = engine
+        self._gate = gate
+
+    def take(self, workload: WorkloadView, *, pauses: bool = False) -> str | Waiting | None:
+        """Take a Workload in as it is now.
+
+        Args:
+            workload: the newest that is known of it.
+            pauses: whether it does not compete for a while.
+
+        Returns:
+            The queue in which it competes, or would but for its pause; why it may not; None for one that
+            holds quota or has finished.
+        """
+        uid, job = workload.uid, self._world.job_of(workload.key)
+        if workload.admission is not None:
+            self._engine.withdraw(uid)
+            self._reserve(workload, job, workload.admission)
+            return None
+        self._engine.release(uid)
+        if workload.finished:
+            self._engine.withdraw(uid)
+            return None
+        outcome = self._gate.check(workload, job)
+        if isinstance(outcome, Waiting):
+            self._engine.withdraw(uid)
+        elif not pauses:
+            return self._compete(workload, job, outcome)
+        return outcome
+
+    def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> str | Waiting:
+        try:
+            self._engine.submit(self._gate.competitor(workload, job, queue))
+        except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
+            self._engine.withdraw(workload.uid)
+            words = f"its requests can't be counted: {error}"
+            return Waiting(WaitingReason.INVALID_REQUESTS, words)
+        return queue
+
+    def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
+        # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
+        known = self._gate.countable(workload, job, admission.queue)
+        self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
+        if workload.evicting:
+            self._engine.goes(workload.uid)
+        self._set_pods(workload)
+
+    def take_pods(self, key: Key) -> None:
+        """Take in which pods of a Workload there are now."""
+        workload = self._world.workloads.get(key)
+        if workload is not None:
+            self._set_pods(workload)
+
+    def _set_pods(self, workload: WorkloadView) -> None:
+        """By the age of its pods an elastic quota's Workload is over quota, or is not."""
+        if workload.admission is not None and workload.admission.pool:
+            pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload.key) if pod.live)
+            job = self._world.job_of(workload.key)
+            places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
+            wanted = job_count(job.spec, self._counted(job)) if job is not None else places
+            left_over = max(0, places - max(wanted, len(pods)))
+            self._engine.set_pods(workload.uid, tuple(pods), left_over)
+
+    def _counted(self, job: JobView) -> Json:
+        """The status of a Job, with the pods that have succeeded since it was written."""
+        pods = self._world.pods_of((job.namespace, job.workload))
+        succeeded = sum(pod.succeeded for pod in pods)
+        return {"succeeded": max(succeeded, int(job.status["succeeded"]))}

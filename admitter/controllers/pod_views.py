@@ -1,0 +1,91 @@
+"""The pods that admissions have labelled: what each one uses, and of whose quota."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from admitter.controllers.views import JobView, Json, Meta, capacity, meta, seconds
+from admitter.convert.pod_requests import pod_requests
+from admitter.convert.pod_sets import job_count
+from admitter.engine.model import Admission, Assignment
+from admitter.names import (
+    CLUSTER_QUEUE_LABEL,
+    COUNTED_ANNOTATION,
+    EVICTION_TIME_ANNOTATION,
+    FLAVORS_ANNOTATION,
+    GPU_MEMORY,
+    WORKLOAD_LABEL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PodView(Meta):
+    """A pod that an admission has labelled.
+
+    Attributes:
+        workload: name of the Workload whose quota it uses.
+        created: seconds since the epoch.
+        live: whether it still uses it: neither succeeded nor failed, and not gone.
+        succeeded: whether it has done its work.
+        usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
+        capacity: as of a Workload.
+        told: as of a Job.
+    """
+
+    workload: str
+    created: float
+    live: bool
+    succeeded: bool
+    usage: Admission
+    capacity: str
+    told: str
+
+
+def parse_pod(raw: Json) -> PodView:
+    """A view of a labelled pod."""
+    metadata = raw["metadata"]
+    annotations = metadata.get("annotations") or {}
+    phase = (raw.get("status") or {}).get("phase")
+    labels = metadata["labels"]
+    return PodView(
+        *meta(metadata),
+        workload=labels[WORKLOAD_LABEL],
+        created=seconds(metadata["creationTimestamp"]),
+        live=phase not in {"Succeeded", "Failed"},
+        succeeded=phase == "Succeeded",
+        usage=_usage(metadata["name"], labels, annotations, raw["spec"]),
+        capacity=capacity(metadata),
+        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
+    )
+
+
+def usage_of(job: JobView) -> Admission:
+    """What all pods of a Job use that an admission has started, by what it has put into its template."""
+    labels, annotations = (job.template_metadata.get(part) or {} for part in ("labels", "annotations"))
+    return _usage(job.name, labels, annotations, job.template, job_count(job.spec, job.status))
+
+
+def _usage(
+    name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json, count: int = 1
+) -> Admission:
+    """What some pods use, as an admission; resources whose flavor is unknown are left out."""
+    flavors = _texts(annotations.get(FLAVORS_ANNOTATION, ""))
+    counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
+    requests = pod_requests(spec) | _gpu_memory(counted.get(GPU_MEMORY, ""))
+    usage = tuple((resource, amount * count) for resource, amount in requests.items() if resource in flavors)
+    assignment = Assignment(name, count, tuple(flavors.items()), usage)
+    return Admission(labels.get(CLUSTER_QUEUE_LABEL, ""), (assignment,), counted.get("pool", ""))
+
+
+def _gpu_memory(text: str) -> dict[str, int]:
+    return {GPU_MEMORY: int(text)} if text.isdecimal() else {}
+
+
+def _texts(text: str) -> dict[str, str]:
+    """A map written as JSON; an annotation that somebody has spoilt is empty."""
+    try:
+        parsed = orjson.loads(text) if text else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return {str(k): str(v) for k, v in parsed.items()} if isinstance(parsed, dict) else {}

@@ -1,0 +1,111 @@
+"""One process of those that run: it follows until it leads, and begins anew when it no longer does.
+
+What it knows and has decided ends with its term: the next one begins with what the API server says.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final, Protocol
+
+import structlog
+
+from admitter.cluster.leadership import Leadership
+from admitter.cluster.lease import LeaseSettings
+from admitter.cluster.transport import Transport
+from admitter.controllers.manager import Manager, Role
+
+PAUSE_SECONDS: Final = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+class Connect(Protocol):
+    """Opens connections to the API server."""
+
+    def __call__(self, *, repeats: bool) -> Awaitable[Transport]:
+        """Open a pool; `repeats` says whether calls that the server may take later are repeated."""
+
+
+class Replica:
+    """Runs one manager after the other."""
+
+    def __init__(
+        self,
+        connect: Connect,
+        managing: Callable[[Transport], Manager],
+        identity: Callable[[], str],
+        settings: LeaseSettings,
+        shards: int = 1,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            connect: opens connections.
+            managing: makes a manager.
+            identity: makes a name that nobody has had yet; each term has its own.
+            settings: of the Leases.
+            shards: how many parts the cohort trees are spread over; the same for all processes.
+        """
+        self._connect = connect
+        self._managing = managing
+        self._identity = identity
+        self._settings = settings
+        self._shards = shards
+        self._leadership: Leadership | None = None
+        self._manager: Manager | None = None
+
+    @property
+    def role(self) -> Role:
+        """What this process is now."""
+        return self._manager.role if self._manager is not None else Role.STARTING
+
+    @property
+    def standing(self) -> str:
+        """The same in words, and of what it leads if not of all."""
+        other = self._leadership.other_number if self._leadership is not None else None
+        if other is not None:
+            return f"{self.role}: waits for those who run with --shards {other}, and not {self._shards}"
+        if self._manager is not None and self.role is Role.LEADER and self._shards > 1:
+            led = self._manager.led
+            return f"{self.role} of shard{'s' if len(led) > 1 else ''} {', '.join(map(str, led))}"
+        return str(self.role)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Follow and lead until asked to stop.
+
+        Raises:
+            ClusterError: there is no way to reach the cluster.
+        """
+        while not stop.is_set():
+            async with await self._connect(repeats=True) as transport:
+                leadership = Leadership(
+                    lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
+                )
+                self._leadership = leadership
+                transport.permit = leadership.permit
+                self._manager = self._managing(transport)
+                await self._term(self._manager, leadership, stop)
+            self._manager = None
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
+
+    async def _term(self, manager: Manager, leadership: Leadership, stop: asyncio.Event) -> None:
+        """Follow, and perhaps lead, until that is over or it is time to stop."""
+        managing = asyncio.create_task(manager.run(leadership), name="manager")
+        ends = {
+            asyncio.create_task(leadership.lost()): "no longer leading",
+            asyncio.create_task(manager.overruled.wait()): "overruled: another controller decides",
+            asyncio.create_task(stop.wait()): "stopping",
+        }
+        done, _ = await asyncio.wait([managing, *ends], return_when=asyncio.FIRST_COMPLETED)
+        for end in done - {managing}:
+            log.info(ends[end])
+        orderly = stop.is_set() and not managing.done()
+        clean: Collection[int] = await manager.stop() if orderly else ()
+        for task in (managing, *ends):
+            task.cancel()
+        await asyncio.wait([managing])
+        await leadership.resign(clean=clean)
+        if not managing.cancelled():
+            managing.result()

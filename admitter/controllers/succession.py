@@ -1,0 +1,350 @@
+"""How shards come to this process and go from it, and how their owners agree on the trees of quota.
+
+Who takes a shard lets earlier writes land, and reads who holds quota: a follower's stores may be behind. That
+a Workload waits may be known too late without harm; that one holds quota must be known before more is given
+away. With several shards all owners must know in which shard a queue is before one of them gives its quota
+away (docs/design/shards.md).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final, Protocol, TypeVar
+
+import structlog
+
+from admitter.api.conditions import WorkloadState
+from admitter.cluster.board import SYSTEM_CLOCKS, Board, Clocks
+from admitter.cluster.campaign import Told, lease_name, shard_leases
+from admitter.cluster.errors import ApiError, ClusterError, level_of
+from admitter.cluster.informer import parsed
+from admitter.cluster.lease import Term
+from admitter.cluster.store import Store
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers.shards import Versions
+from admitter.controllers.views import ObjectView, parse_object, parse_workload
+from admitter.controllers.world import OWN, World
+from admitter.names import (
+    EPOCH_ANNOTATION,
+    NAMESPACE,
+    NEEDED_ANNOTATION,
+    SEEN_ANNOTATION,
+    SERVICE_ACCOUNT,
+)
+
+T = TypeVar("T")
+
+PAGE: Final = 500
+PAUSE_SECONDS: Final = 0.2
+WATCH_SECONDS: Final = 0.5
+"""For so long changes that others know of are waited for, before all is read."""
+HOLDING: Final = (WorkloadState.ADMITTED, WorkloadState.EVICTED)
+WORKLOADS: Final = f"{OWN}/workloads"
+ACCOUNT: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{SERVICE_ACCOUNT}"
+LONGEST_EPOCH: Final = 18
+"""Digits of what fits into the field."""
+UNKNOWN_SECONDS: Final = 0.5
+"""For so long API servers may not know of a new epoch: they let an earlier one pass, and refuse this one."""
+FENCED_WRITE_SECONDS: Final = 1.5
+"""After this time the API server gives up an admission."""
+
+log = structlog.get_logger(__name__)
+
+
+class Claim(Protocol):
+    """This process's part in the election of owners."""
+
+    @property
+    def number(self) -> int:
+        """How many shards there are."""
+
+    @property
+    def board(self) -> Board | None:
+        """The Leases of all."""
+
+    def start(self, told: Told) -> None:
+        """Take part from now on."""
+
+    def publish(self, shard: int, notes: dict[str, str]) -> None:
+        """Have annotations written to the Lease of a shard."""
+
+    def release(self, shard: int) -> None:
+        """Let others have a shard."""
+
+
+class Decider(Protocol):
+    """What decides about trees."""
+
+    def lead(self, epochs: dict[int, int]) -> None:
+        """Decide for some shards more, or in trees that were left alone."""
+
+    def refresh(self) -> None:
+        """Decide by the trees as they are known now."""
+
+    async def drained(self) -> None:
+        """Wait for the end of all writes that were decided before now."""
+
+    def forsake(self) -> None:
+        """Decide for some shards less."""
+
+
+class Succession:
+    """Takes shards, gives them up, and asks and answers other owners."""
+
+    def __init__(
+        self,
+        world: World,
+        decider: Decider,
+        transport: Transport,
+        claim: Claim,
+        clocks: Clocks = SYSTEM_CLOCKS,
+    ) -> None:
+        self._world = world
+        self._shards = world.shards
+        self._decider = decider
+        self._transport = transport
+        self._claim = claim
+        self._clocks = clocks
+        self._terms: dict[int, Term] = {}
+        self._epochs: dict[int, int] = {}
+        self._beginning = asyncio.Lock()
+        self._arrived: set[int] = set()
+        self._settled: set[int] = set()
+        self._seen: Versions | None = None
+        self._needed: Versions | None = None
+        self._due = asyncio.Event()
+        self._news = asyncio.Event()
+        self._catching_up = asyncio.Lock()
+        self._group: asyncio.TaskGroup | None = None
+        self._shards.noticed = self._due.set
+
+    async def run(self) -> None:
+        """Take part until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            self._claim.start(self)
+            group.create_task(self._take(), name="take")
+            group.create_task(self._answer(), name="answer")
+
+    def won(self, shard: int, term: Term) -> None:
+        """A shard is this process's, and is taken over."""
+        self._shards.active = True
+        self._terms[shard] = term
+        self._spawn(self._settle(shard, term))
+        self._spawn(self._arrive(shard, term))
+
+    def wanted(self, shard: int) -> None:
+        """Another process has the right to a shard: it is given up."""
+        self._spawn(self._give_up(shard))
+
+    def looked(self) -> None:
+        """The Leases have been looked at."""
+        self._news.set()
+
+    def _spawn(self, doing: Coroutine[Any, Any, None]) -> None:
+        assert self._group is not None, "nothing is won before the start"
+        self._group.create_task(doing)
+
+    async def _settle(self, shard: int, term: Term) -> None:
+        """Begin an epoch, and wait until nothing of earlier ones is on its way."""
+        async with self._beginning:
+            epoch = await _persistently(
+                lambda: begin_epoch(self._transport, shard, self._claim.number, self._clocks), self._clocks
+            )
+        await self._clocks.sleep(UNKNOWN_SECONDS + (0.0 if term.handed else FENCED_WRITE_SECONDS))
+        if self._terms.get(shard) is term:
+            self._epochs[shard] = epoch
+            self._settled.add(shard)
+            self._publish()
+            self._news.set()
+
+    async def _arrive(self, shard: int, term: Term) -> None:
+        """Know the trees as any earlier owner of a shard may have known them."""
+        if self._claim.number > 1:
+            await self._catch_up()
+        if self._terms.get(shard) is term:
+            self._arrived.add(shard)
+            self._due.set()
+
+    async def _take(self) -> None:
+        """Decide in what has come once everybody else leaves it alone, and who holds quota is known."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            taken = {shard: self._terms[shard] for shard in self._arrived - self._shards.epochs.keys()}
+            disturbed = dict(self._shards.disturbed)
+            if not taken and not (disturbed and self._shards.epochs):
+                continue
+            self._needed = self._shards.versions
+            self._publish()
+            await self._agreed(self._needed)
+            await read_holders(self._world, self._transport, self._clocks)
+            self._shards.settle(disturbed)
+            kept = {shard: term for shard, term in taken.items() if self._terms.get(shard) is term}
+            self._decider.lead({shard: self._epochs[shard] for shard in kept})
+
+    async def _agreed(self, needed: Versions) -> None:
+        """Wait until all who may decide about anything do so by the trees as they are known here."""
+        while not self._all_have_seen(needed):
+            self._news.clear()
+            await self._news.wait()
+
+    def _all_have_seen(self, needed: Versions) -> bool:
+        board = self._claim.board
+        for shard in range(self._claim.number):
+            if shard in self._terms:
+                if shard not in self._settled:
+                    return False
+                continue
+            record = board.lease(lease_name(shard)) if board is not None else None
+            if board is None or record is None or not board.is_held(record):
+                return False  # who takes it next reads the trees when he has it
+            ((_, number, _),) = [*shard_leases([record])] or [(shard, 0, record)]
+            seen = _versions(record.notes.get(SEEN_ANNOTATION))
+            if number != self._claim.number or seen is None or not _reaches(seen, needed):
+                return False
+        return True
+
+    async def _answer(self) -> None:
+        """Bring the trees up to what others need to be known of them."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            board = self._claim.board
+            notes = [record.notes for _, _, record in shard_leases(board or ())]
+            asked = [needed for each in notes if (needed := _versions(each.get(NEEDED_ANNOTATION)))]
+            most = (max((n for n, _ in asked), default=0), max((n for _, n in asked), default=0))
+            if self._terms and not _reaches(self._seen or (0, 0), most):
+                await self._catch_up(most)
+
+    async def _catch_up(self, wanted: Versions | None = None) -> None:
+        """Decide by newer trees from now on, and by older ones nothing that is still on its way.
+
+        Args:
+            wanted: what is to be known at least; None: all that there is.
+        """
+        async with self._catching_up:
+            if wanted is not None and not _reaches(self._shards.versions, wanted):
+                await self._clocks.sleep(WATCH_SECONDS)
+            if wanted is None or not _reaches(self._shards.versions, wanted):
+                await self._read_trees()
+            self._decider.refresh()
+            versions = self._shards.versions
+            await self._decider.drained()
+            self._seen = versions
+            self._publish()
+
+    async def _read_trees(self) -> None:
+        stores = (("cohorts", self._world.cohorts), ("clusterqueues", self._world.cluster_queues))
+        for plural, store in stores:
+            await _persistently(partial(self._read, plural, store), self._clocks)
+
+    async def _read(self, plural: str, store: Store[ObjectView]) -> None:
+        version = "0"
+        views: list[ObjectView] = []
+        async for page in _pages(self._transport, f"{OWN}/{plural}", {}):
+            version = page["metadata"]["resourceVersion"]
+            views += [view for raw in page["items"] if (view := parsed(parse_object, raw, plural))]
+        store.replace(views, int(version))
+
+    def _publish(self) -> None:
+        """Tell others what is known, and what they have to know."""
+        if self._claim.number == 1:
+            return
+        for shard in self._terms:
+            notes = {}
+            if self._needed is not None:
+                notes[NEEDED_ANNOTATION] = "{}.{}".format(*self._needed)
+            if self._seen is not None and shard in self._settled:
+                notes[SEEN_ANNOTATION] = "{}.{}".format(*self._seen)
+            self._claim.publish(shard, notes)
+
+    async def _give_up(self, shard: int) -> None:
+        """Decide nothing more for a shard, let what is on its way land, and let others have it."""
+        while shard in self._terms and shard not in self._settled:
+            await self._clocks.sleep(PAUSE_SECONDS)  # what an earlier owner has sent may be on its way
+        log.info("giving a shard up", shard=shard)
+        self._terms.pop(shard, None)
+        self._settled.discard(shard)
+        self._arrived.discard(shard)
+        self._shards.epochs.pop(shard, None)
+        self._decider.forsake()
+        await self._decider.drained()
+        self._claim.release(shard)
+
+
+def _reaches(known: Versions, wanted: Versions) -> bool:
+    return all(k >= w for k, w in zip(known, wanted, strict=True))
+
+
+def _versions(note: str | None) -> Versions | None:
+    cohorts, _, queues = (note or "").partition(".")
+    return (int(cohorts), int(queues)) if cohorts.isdecimal() and queues.isdecimal() else None
+
+
+async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clocks) -> int:
+    """Write down an epoch of a shard that never was: larger than the last, and than those of a lost account.
+
+    Those of shards that do not exist any more are removed: nothing is taken of them from now on.
+    """
+    account = await transport.get(ACCOUNT)
+    notes = account["metadata"].get("annotations") or {}
+    last = notes.get(epoch_annotation(shard), "")
+    milliseconds = int(clocks.now().timestamp() * 1000)
+    epoch = max(milliseconds, int(last) + 1 if last.isdecimal() and len(last) <= LONGEST_EPOCH else 0)
+    kept = {epoch_annotation(each) for each in range(number)}
+    gone = [name for name in notes if name.startswith(EPOCH_ANNOTATION) and name not in kept]
+    annotations = {**dict.fromkeys(gone), epoch_annotation(shard): str(epoch)}
+    metadata = {"resourceVersion": account["metadata"]["resourceVersion"], "annotations": annotations}
+    await transport.patch(ACCOUNT, {"metadata": metadata})
+    return epoch
+
+
+def epoch_annotation(shard: int) -> str:
+    """Where the epoch of a shard is written."""
+    return f"{EPOCH_ANNOTATION}-{shard}" if shard else EPOCH_ANNOTATION
+
+
+async def read_holders(world: World, transport: Transport, clocks: Clocks = SYSTEM_CLOCKS) -> None:
+    """Take in all Workloads that hold quota, as the API server knows them."""
+    await _persistently(lambda: _read_holders(world, transport), clocks)
+
+
+async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
+    while True:
+        try:
+            return await step()
+        except ClusterError as error:
+            log.log(level_of(error), "can't take over yet", error=str(error))
+        await clocks.sleep(PAUSE_SECONDS)
+
+
+async def _read_holders(world: World, transport: Transport) -> None:
+    """Take in all Workloads that hold quota; of an API server that can't tell them apart, all."""
+    try:
+        for state in HOLDING:
+            await _take_in(world, transport, {"fieldSelector": f"status.state={state}"})
+    except ApiError as error:
+        if error.status != HTTPStatus.BAD_REQUEST:
+            raise
+        await _take_in(world, transport, {})
+
+
+async def _take_in(world: World, transport: Transport, selector: dict[str, str]) -> None:
+    async for page in _pages(transport, WORKLOADS, selector):
+        for raw in page["items"]:
+            if not world.workloads.knows(raw["metadata"]) and (
+                view := parsed(parse_workload, raw, WORKLOADS)
+            ):
+                world.workloads.apply(view)
+
+
+async def _pages(transport: Transport, path: str, selector: dict[str, str]) -> AsyncIterator[Json]:
+    query = {"limit": str(PAGE), **selector}
+    while True:
+        page = await transport.get(path, query)
+        yield page
+        query["continue"] = page["metadata"].get("continue", "")
+        if not query["continue"]:
+            return

@@ -1,0 +1,1 @@
+"""Answers about what is decided: why, when, and what a change would do. Nothing here writes."""

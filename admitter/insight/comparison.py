@@ -1,0 +1,117 @@
+"""What a change would do, as tables and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from admitter.controllers.messages import node_title, queue_title
+from admitter.controllers.views import at, timestamp
+from admitter.engine.amounts import to_quantity
+from admitter.insight.text import spell, within
+from admitter.insight.what_if import Difference, Shift
+from admitter.names import ANY_NODE
+
+Json = dict[str, Any]
+
+SHOWN: Final = 20
+"""So many rows of a table are shown; of the others how many there are."""
+
+
+def tables(difference: Difference) -> Iterator[RenderableType]:
+    """What people read."""
+    rows = [(*outcome.key, outcome.effect, outcome.why) for outcome in difference.outcomes]
+    yield _table("At once", ("NAMESPACE", "NAME", "EFFECT", "WHY"), rows, "nothing")
+    excess = [
+        (
+            node_title(*each.node),
+            "" if each.flavor == ANY_NODE else each.flavor,
+            each.resource,
+            to_quantity(each.resource, each.used),
+            to_quantity(each.resource, each.allowed),
+        )
+        for each in difference.excesses
+    ]
+    yield _table("Quota that is over", ("WHERE", "FLAVOR", "RESOURCE", "USED", "ALLOWED"), excess, "none")
+    shifts = sorted(difference.shifts, key=lambda shift: (-_by(shift), shift.key))
+    starts = [(*shift.key, _before(shift), _start(shift.after), _change(shift)) for shift in shifts]
+    yield _table("Other starts", ("NAMESPACE", "NAME", "BEFORE", "AFTER", "CHANGE"), starts, "none")
+
+
+def _table(
+    title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], nothing: str
+) -> RenderableType:
+    if not rows:
+        return f"{title}: {nothing}"
+    table = Table(box=None, header_style="bold")
+    for heading in headings[:-1]:
+        table.add_column(heading, no_wrap=True)
+    table.add_column(headings[-1], overflow="fold")
+    for row in rows[:SHOWN]:
+        table.add_row(*row)
+    more = f"  and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return Group(f"{title}: {len(rows)}", table, *([more] if more else []))
+
+
+def _by(shift: Shift) -> float:
+    """By how much a start moves; what starts no more, or at last, counts most."""
+    if shift.before is None or shift.after is None:
+        return float("inf")
+    return abs(shift.after - shift.before)
+
+
+def _before(shift: Shift) -> str:
+    return "new" if shift.new else _start(shift.before)
+
+
+def _start(after: float | None) -> str:
+    return "unknown" if after is None else within(after)
+
+
+def _change(shift: Shift) -> str:
+    if shift.new:
+        return ""
+    if shift.before is None or shift.after is None:
+        return "later" if shift.later else "sooner"
+    return f"{spell(abs(shift.after - shift.before))} {'later' if shift.later else 'sooner'}"
+
+
+def difference_json(difference: Difference, now: float) -> Json:
+    """What programs read."""
+
+    def moment(after: float | None) -> str | None:
+        return timestamp(at(now + after)) if after is not None else None
+
+    return {
+        "workloads": [
+            {
+                "namespace": outcome.key[0],
+                "name": outcome.key[1],
+                "queue": queue_title(outcome.queue) if outcome.queue else None,
+                "effect": outcome.effect,
+                "message": outcome.why,
+            }
+            for outcome in difference.outcomes
+        ],
+        "over": [
+            {
+                "where": node_title(*each.node),
+                "flavor": each.flavor,
+                "resource": each.resource,
+                "used": to_quantity(each.resource, each.used),
+                "allowed": to_quantity(each.resource, each.allowed),
+            }
+            for each in difference.excesses
+        ],
+        "starts": [
+            {
+                "namespace": shift.key[0],
+                "name": shift.key[1],
+                "new": shift.new,
+                "before": moment(shift.before),
+                "after": moment(shift.after),
+            }
+            for shift in difference.shifts
+        ],
+    }

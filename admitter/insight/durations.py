@@ -1,0 +1,127 @@
+"""For how long Workloads run: what their Jobs say, else what finished ones of the same kind took.
+
+In this order:
+
+1. the annotation `admitter.dev/expected-runtime` of the Job;
+2. finished Workloads of the same namespace, LocalQueue and requests, if there are three or more, none longer
+   than the Job's `activeDeadlineSeconds`;
+3. `activeDeadlineSeconds`, after which Kubernetes ends the Job;
+4. finished Workloads of the same maker, if that is known, of the same namespace, of the same ClusterQueue,
+   or of any: the first of these of which there are three or more.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import Final
+
+import orjson
+
+from admitter.api.durations import InvalidDurationError, parse_duration
+from admitter.controllers.views import JobView, WorkloadView, seconds
+from admitter.simulate.picture import Picture
+
+ENOUGH: Final = 3
+"""So many finished Workloads tell something of the next."""
+
+
+class Source(StrEnum):
+    """Where a duration comes from."""
+
+    SAID = "its annotation"
+    SHAPE = "finished Jobs like it"
+    DEADLINE = "its activeDeadlineSeconds"
+    MAKER = "finished Jobs of the same maker"
+    NAMESPACE = "finished Jobs of its namespace"
+    QUEUE = "finished Jobs of its queue"
+    ANY = "finished Jobs of the cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes:
+    """What is known of a Workload's runtime.
+
+    Attributes:
+        source: how.
+        seconds: what it may be, from short to long, each as likely as any other.
+    """
+
+    source: Source
+    seconds: tuple[float, ...]
+
+    def draw(self, random: Random, ran: float) -> float:
+        """One of them, if it has run for some seconds already; longer than all is: it ends soon."""
+        left = self.seconds[bisect_right(self.seconds, ran) :]
+        return left[random.randrange(len(left))] if left else ran * (1 + 0.1 * random.random()) + 1
+
+    def middle(self, ran: float) -> float:
+        """The median of what is left of them, as `draw`."""
+        left = self.seconds[bisect_right(self.seconds, ran) :]
+        return left[len(left) // 2] if left else ran * 1.05 + 1
+
+
+class Durations:
+    """Remembers what finished Workloads took."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture = picture
+        self._taken: defaultdict[tuple[Source, Hashable], list[float]] = defaultdict(list)
+        for workload in picture.world.workloads:
+            took = _took(workload)
+            if took is not None:
+                for source, key in self._kinds(workload):
+                    self._taken[source, key].append(took)
+        for found in self._taken.values():
+            found.sort()
+
+    def of(self, workload: WorkloadView) -> Runtimes | None:
+        """What is known of a Workload's runtime; None: nothing."""
+        job = self._picture.world.job_of(workload.key)
+        said, deadline = _said(job), _deadline(job)
+        if said is not None:
+            return Runtimes(Source.SAID, (said,))
+        kinds = list(self._kinds(workload))
+        for source, key in kinds:
+            taken = self._taken.get((source, key), ())
+            within = tuple(each for each in taken if deadline is None or each <= deadline)
+            if len(within) >= ENOUGH:
+                return Runtimes(source, within)
+            if source is Source.SHAPE and deadline is not None:
+                return Runtimes(Source.DEADLINE, (deadline,))
+        return None
+
+    def _kinds(self, workload: WorkloadView) -> Iterator[tuple[Source, Hashable]]:
+        """What a Workload has in common with others, the most telling first."""
+        asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
+        yield Source.SHAPE, (workload.namespace, workload.queue, asked)
+        job = self._picture.world.job_of(workload.key)
+        maker = job.submission.maker if job is not None and job.submission is not None else None
+        if maker is not None:
+            yield Source.MAKER, maker
+        yield Source.NAMESPACE, workload.namespace
+        yield Source.QUEUE, self._picture.queue_of(workload)
+        yield Source.ANY, None
+
+
+def _took(workload: WorkloadView) -> float | None:
+    """For how long a finished Workload held its quota; None if it has not finished, or never began."""
+    ended = workload.condition("Finished").get("lastTransitionTime") if workload.finished else None
+    if not ended or not workload.status.get("admission"):
+        return None
+    return max(0.0, seconds(ended) - workload.since)
+
+
+def _said(job: JobView | None) -> float | None:
+    """What a Job's annotation says; one that is no duration says nothing."""
+    try:
+        return parse_duration(job.spec["expected"]) if job is not None and "expected" in job.spec else None
+    except InvalidDurationError:
+        return None
+
+
+def _deadline(job: JobView | None) -> float | None:
+    found = job.spec.get("activeDeadlineSeconds") if job is not None else None
+    return float(found) if found is not None else None

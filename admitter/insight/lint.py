@@ -1,0 +1,258 @@
+"""What is probably not meant in a configuration: each rule looks at one thing; docs/lint.md says why."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from admitter.controllers.views import ObjectView
+from admitter.engine.amounts import to_quantity
+from admitter.engine.model import Flavor, FlavorResource
+from admitter.engine.policy import Queue, Reclaim
+from admitter.names import ANY_NODE
+from admitter.quotas.nodes import totals
+from admitter.simulate.picture import Picture
+
+
+class Severity(StrEnum):
+    """How bad it is."""
+
+    ERROR = "error"
+    """It does not work."""
+    WARNING = "warning"
+    """It works, and hardly as it is meant."""
+    NOTE = "note"
+    """It works; who reads it may take it for something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is probably not meant.
+
+    Attributes:
+        rule: its name, also that of its paragraph.
+        severity: how bad it is.
+        object: kind and name.
+        message: what is the matter, in a sentence.
+    """
+
+    rule: str
+    severity: Severity
+    object: str
+    message: str
+
+
+Rule = Callable[["Configuration"], Iterator[Finding]]
+
+
+class Configuration:
+    """What rules look at: definitions, and the engine that they are in force in."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.world = picture.world
+        self.catalog = picture.catalog
+        self.tree = picture.engine.tree
+        self.book = picture.engine.ledger.real
+        self.flavors: dict[str, Flavor] = {
+            view.name: flavor
+            for view in self.world.flavors
+            if (flavor := self.catalog.flavor(view.name)) is not None
+        }
+        self.gpus = self.catalog.gpus
+
+    def queues(self) -> Iterator[tuple[ObjectView, Queue]]:
+        """ClusterQueues that work, by name."""
+        for view in sorted(self.world.cluster_queues, key=lambda view: view.name):
+            queue = self.tree.queues.get(view.name)
+            if queue is not None and self.catalog.queue(view.name).problem is None:
+                yield view, queue
+
+    def local_queues(self, cluster_queue: str) -> list[ObjectView]:
+        """The LocalQueues that lead to a ClusterQueue."""
+        keys = self.world.local_queues_by_cluster_queue.get(cluster_queue)
+        return [view for key in keys if (view := self.world.local_queues.get(key)) is not None]
+
+    def relatives(self, queue: Queue, key: FlavorResource) -> list[str]:
+        """Other queues of the tree that count a resource in a flavor."""
+        members = self.tree.members(self.tree.root(queue.name))
+        counting = {name for name in members if key in set(self.tree.queues[name].keys())}
+        return sorted(counting - {queue.name})
+
+
+def lint(picture: Picture) -> list[Finding]:
+    """All findings, the worst first, then by object."""
+    configuration = Configuration(picture)
+    found = [finding for rule in RULES for finding in rule(configuration)]
+    order = list(Severity)
+    return sorted(found, key=lambda each: (order.index(each.severity), each.object, each.rule, each.message))
+
+
+def invalid_object(given: Configuration) -> Iterator[Finding]:
+    """Something does not work, or not as it says: what its condition Active would say."""
+    for view in given.world.flavors:
+        problem = given.catalog.flavor_problem(view.name)
+        if problem is not None:
+            yield Finding(problem[0], Severity.ERROR, f"ResourceFlavor {view.name}", problem[1])
+    for view in given.world.cluster_queues:
+        entry = given.catalog.queue(view.name)
+        if entry.problem is not None:
+            yield Finding(entry.problem[0], Severity.ERROR, f"ClusterQueue {view.name}", entry.problem[1])
+        elif entry.flaw is not None:
+            yield Finding(entry.flaw[0], Severity.WARNING, f"ClusterQueue {view.name}", entry.flaw[1])
+    for view in given.world.cohorts:
+        problem = given.catalog.cohort_problem(view.name)
+        if problem is not None:
+            yield Finding(problem[0], Severity.ERROR, f"Cohort {view.name}", problem[1])
+
+
+def leads_nowhere(given: Configuration) -> Iterator[Finding]:
+    """A LocalQueue names a ClusterQueue that does not exist, or that does not select its namespace."""
+    for view in given.world.local_queues:
+        name, title = str(view.spec["clusterQueue"]), f"LocalQueue {view.namespace}/{view.name}"
+        if given.world.cluster_queues.get(("", name)) is None:
+            words = f"leads to ClusterQueue {name}, which does not exist"
+            yield Finding("LeadsNowhere", Severity.ERROR, title, words)
+        elif not given.catalog.selects(name, given.world.labels_of(view.namespace)):
+            words = f"ClusterQueue {name} does not select namespace {view.namespace} by its labels"
+            yield Finding("NotSelected", Severity.ERROR, title, words)
+
+
+def nobody_may_use(given: Configuration) -> Iterator[Finding]:
+    """A queue that no LocalQueue leads to, or that selects no namespace."""
+    for view, _ in given.queues():
+        title = f"ClusterQueue {view.name}"
+        if given.catalog.queue(view.name).namespaces is None:
+            words = "has no namespaceSelector, so nobody may use it; {} selects everybody"
+            yield Finding("NobodyMayUse", Severity.WARNING, title, words)
+        elif not given.local_queues(view.name):
+            yield Finding("NobodyMayUse", Severity.WARNING, title, "no LocalQueue leads to it")
+
+
+def more_than_nodes(given: Configuration) -> Iterator[Finding]:
+    """The `min` of all queues and Cohorts together are more than the nodes of the flavor have."""
+    minimums: Counter[FlavorResource] = Counter()
+    for queue in given.tree.queues.values():
+        minimums.update({key: quota.minimum for key, quota in queue.quotas.items() if not queue.pool})
+    for cohort in given.tree.cohorts.values():
+        minimums.update({key: quota.minimum for key, quota in cohort.quotas.items()})
+    there = _nodes(given)
+    for (flavor, resource), amount in sorted(minimums.items()) if there is not None else ():
+        has = (there or {}).get((flavor, resource), 0)
+        if flavor in given.flavors and has and amount > has:
+            words = (
+                f"the min of {resource} in it come to {to_quantity(resource, amount)}, "
+                f"but its nodes have {to_quantity(resource, has)}"
+            )
+            yield Finding("MoreThanNodes", Severity.WARNING, f"ResourceFlavor {flavor}", words)
+
+
+def _nodes(given: Configuration) -> dict[FlavorResource, int] | None:
+    """What nodes give, by flavor and resource; None if no node is known."""
+    nodes = [view.node for view in given.world.nodes]
+    return totals(nodes, given.flavors.values(), given.gpus) if nodes else None
+
+
+def no_nodes(given: Configuration) -> Iterator[Finding]:
+    """No node has the labels of a flavor."""
+    nodes = [view.node for view in given.world.nodes]
+    for name, flavor in sorted(given.flavors.items()) if nodes else ():
+        if not any(all(node.labels.get(k) == v for k, v in flavor.labels) for node in nodes):
+            labels = ", ".join(f"{key}={value}" for key, value in flavor.labels)
+            words = f"no node has its labels {labels}"
+            yield Finding("NoNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
+
+
+def unused_flavor(given: Configuration) -> Iterator[Finding]:
+    """No queue names a flavor."""
+    used = {name for queue in given.tree.queues.values() for group in queue.groups for name in group.flavors}
+    used |= {flavor for cohort in given.tree.cohorts.values() for flavor, _ in cohort.quotas}
+    for name in sorted(given.flavors.keys() - used):
+        if not given.catalog.elastic.uses(name):
+            yield Finding(
+                "UnusedFlavor", Severity.NOTE, f"ResourceFlavor {name}", "no queue and no Cohort names it"
+            )
+
+
+def same_nodes(given: Configuration) -> Iterator[Finding]:
+    """Two flavors stand for the same nodes: quota of one is used on the nodes of the other."""
+    alike: defaultdict[object, list[str]] = defaultdict(list)
+    for name, flavor in sorted(given.flavors.items()):
+        if name != ANY_NODE:
+            alike[flavor.labels, flavor.taints].append(name)
+    for first, *others in alike.values():
+        for name in others:
+            words = f"has the labels and taints of {first}: both stand for the same nodes, each with a quota"
+            yield Finding("SameNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
+
+
+def weight_of_zero(given: Configuration) -> Iterator[Finding]:
+    """A weight of zero where what is borrowed is shared by weight."""
+    for _, queue in given.queues():
+        if not queue.weight and given.tree.fair(given.tree.root(queue.name)):
+            words = "fairSharing.weight is 0: it borrows only what nobody else wants, and gives it back first"
+            yield Finding("WeightOfZero", Severity.NOTE, f"ClusterQueue {queue.name}", words)
+
+
+def useless_lending(given: Configuration) -> Iterator[Finding]:
+    """A `lendingLimit` where nobody can borrow."""
+    for _, queue in given.queues():
+        for key, quota in sorted(queue.quotas.items()):
+            if quota.lending_limit is not None and not given.relatives(queue, key):
+                words = (
+                    f"lendingLimit of {key[1]} in {key[0]} means nothing: nobody else in its cohort counts it"
+                )
+                yield Finding("UselessLending", Severity.WARNING, f"ClusterQueue {queue.name}", words)
+
+
+def lends_for_good(given: Configuration) -> Iterator[Finding]:
+    """A queue lends, and may not take back."""
+    for _, queue in given.queues():
+        if queue.preemption.reclaim is not Reclaim.NEVER or queue.pool:
+            continue
+        lent = [
+            f"{resource} in {flavor}"
+            for (flavor, resource), quota in sorted(queue.quotas.items())
+            if quota.minimum and quota.lending_limit != 0 and given.relatives(queue, (flavor, resource))
+        ]
+        if lent:
+            words = f"lends {', '.join(lent)}, and waits until borrowers end: reclaimWithinCohort is Never"
+            yield Finding("LendsForGood", Severity.NOTE, f"ClusterQueue {queue.name}", words)
+
+
+def min_is_no_cap(given: Configuration) -> Iterator[Finding]:
+    """A queue of a cohort may use more than its `min`."""
+    for _, queue in given.queues():
+        for key, quota in sorted(queue.quotas.items()) if not queue.pool else ():
+            most = given.book.cell(queue.name, key).ceiling()
+            if quota.maximum is None and most > quota.minimum > 0:
+                words = (
+                    f"min of {key[1]} in {key[0]} is {to_quantity(key[1], quota.minimum)}, which is no cap: "
+                    f"it may borrow, and use {to_quantity(key[1], most)}; max caps it"
+                )
+                yield Finding("MinIsNoCap", Severity.NOTE, f"ClusterQueue {queue.name}", words)
+
+
+def nothing_to_give(given: Configuration) -> Iterator[Finding]:
+    """A queue that can never admit anything: it has nothing, and can borrow nothing."""
+    for _, queue in given.queues():
+        keys = queue.keys()
+        if keys and not any(given.book.cell(queue.name, key).ceiling() > 0 for key in keys):
+            words = "can never admit anything: it has no quota of its own, and there is none to borrow"
+            yield Finding("NothingToGive", Severity.WARNING, f"ClusterQueue {queue.name}", words)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    invalid_object,
+    leads_nowhere,
+    nobody_may_use,
+    more_than_nodes,
+    no_nodes,
+    unused_flavor,
+    same_nodes,
+    weight_of_zero,
+    useless_lending,
+    lends_for_good,
+    min_is_no_cap,
+    nothing_to_give,
+)

@@ -1,0 +1,114 @@
+"""Answers as JSON, for programs."""
+
+from typing import Any
+
+from admitter.controllers.messages import flavor_sentence, node_title, queue_title
+from admitter.controllers.views import at, timestamp
+from admitter.engine.amounts import to_quantity
+from admitter.engine.explanation import Amounts
+from admitter.insight.estimates import CONFIDENCE, Estimate
+from admitter.insight.listing import Row
+from admitter.insight.text import sentence
+from admitter.insight.why import Answer, Other, is_hopeless
+from admitter.simulate.picture import Picture
+
+Json = dict[str, Any]
+
+
+def answer_json(answer: Answer, estimate: Estimate | None, picture: Picture) -> Json:
+    """All that is known of one Job or Workload."""
+    workload, explanation = answer.workload, answer.explanation
+    waits = workload is not None and workload.admission is None and not workload.finished
+    return {
+        "namespace": answer.key[0],
+        "name": answer.key[1],
+        "workload": workload.name if workload is not None else None,
+        "state": (workload.status.get("state") or "Pending") if workload is not None else None,
+        "queue": queue_title(answer.queue) if answer.queue is not None else None,
+        "position": len(answer.ahead) + 1 if explanation is not None else None,
+        "reason": answer.waiting.reason if answer.waiting is not None else None,
+        "message": sentence(answer, picture) if waits else None,
+        "never": is_hopeless(explanation.refusal) if explanation is not None else False,
+        "flavors": _flavors(answer),
+        "ahead": [_other(other) for other in answer.ahead],
+        "wouldLetIn": [_other(other) for other in answer.enders],
+        "hints": list(answer.hints),
+        "ends": _time(answer.ends),
+        "start": estimate_json(estimate, picture.now) if estimate is not None else None,
+    }
+
+
+def row_json(row: Row) -> Json:
+    """A Workload in a list."""
+    return {
+        "namespace": row.workload.namespace,
+        "name": row.job,
+        "workload": row.workload.name,
+        "localQueue": row.workload.queue,
+        "queue": queue_title(row.queue) if row.queue else None,
+        "priority": row.workload.spec.get("priority", 0),
+        "state": row.state,
+        "position": row.position,
+        "reason": row.reason or None,
+        "created": _time(row.workload.created),
+    }
+
+
+def _flavors(answer: Answer) -> list[Json]:
+    explanation = answer.explanation
+    if explanation is None:
+        return []
+    found = [_amounts(pod_set, each) for pod_set, amounts in explanation.amounts.items() for each in amounts]
+    found += [
+        {"podSet": pod_set, "flavor": refused.flavor, "mismatch": flavor_sentence(refused)}
+        for pod_set, mismatches in explanation.mismatches.items()
+        for refused in mismatches
+    ]
+    return found
+
+
+def _amounts(pod_set: str, amounts: Amounts) -> Json:
+    def quantity(amount: int) -> str:
+        return to_quantity(amounts.resource, amount)
+
+    return {
+        "podSet": pod_set,
+        "flavor": amounts.flavor,
+        "resource": amounts.resource,
+        "asked": quantity(amounts.asked),
+        "free": quantity(amounts.free),
+        "borrowable": quantity(amounts.borrowable),
+        "short": quantity(max(0, amounts.lacking)),
+        "cutByMax": quantity(amounts.cut_by_max),
+        "kept": {node_title(*node): quantity(amount) for node, amount in amounts.keepers},
+    }
+
+
+def _other(other: Other) -> Json:
+    return {
+        "namespace": other.key[0],
+        "name": other.key[1],
+        "priority": other.priority,
+        "ends": _time(other.ends),
+        "notEvicted": other.spared or None,
+    }
+
+
+def estimate_json(estimate: Estimate, now: float) -> Json:
+    """When something starts."""
+
+    def moment(after: float | None) -> str | None:
+        return _time(now + after) if after is not None else None
+
+    return {
+        "earliest": moment(estimate.earliest),
+        "median": moment(estimate.median),
+        "latest": moment(estimate.latest),
+        "confidence": CONFIDENCE,
+        "sources": list(estimate.sources),
+        "unknown": estimate.unknown,
+    }
+
+
+def _time(moment: float | None) -> str | None:
+    return timestamp(at(moment)) if moment is not None else None

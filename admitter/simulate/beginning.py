@@ -1,0 +1,76 @@
+"""How a simulation begins that goes on from a picture of a cluster, instead of from nothing."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from admitter.controllers.views import JobView, WorkloadView
+from admitter.simulate.items import End, Item, Told
+from admitter.simulate.picture import Picture
+
+Lasts = Callable[[WorkloadView, float], float | None]
+"""For how long a Workload runs in all, in seconds, having run for so long already; None: for ever."""
+
+
+@dataclass(slots=True)
+class Beginning:
+    """What there is at the start.
+
+    Attributes:
+        items: all Workloads, by UID.
+        ends: when those end that run.
+        told: those who will be evicted later.
+        leaving: UIDs of those who are being evicted.
+    """
+
+    items: dict[str, Item] = field(default_factory=dict)
+    ends: list[End] = field(default_factory=list)
+    told: dict[str, Told] = field(default_factory=dict)
+    leaving: list[str] = field(default_factory=list)
+
+
+def beginning(picture: Picture, lasts: Lasts) -> Beginning:
+    """What a picture shows, as a simulation keeps it."""
+    made = Beginning()
+    for order, view in enumerate(_in_order(picture), start=1):
+        elapsed = max(0.0, picture.now - view.since) if view.admission is not None else 0.0
+        runtime = lasts(view, elapsed)
+        job = picture.world.job_of(view.key)
+        item = Item(view, _stopped(job) if job is not None else None, runtime)
+        made.items[view.uid] = item
+        item.waiting = picture.waiting.get(view.uid)
+        item.queue = picture.queue_of(view)
+        item.preempted = view.preempted
+        if view.finished:
+            item.state = "Finished"
+        elif view.admission is not None:
+            item.admission, item.queue = view.admission, view.admission.queue
+            item.state, item.starts, item.order = "Admitted", 1, order
+            if view.evicting:
+                item.state = "Preempted"
+                made.leaving.append(view.uid)
+            elif runtime is not None:
+                made.ends.append(End(picture.now + max(0.0, runtime - elapsed), view.uid, 1))
+            made.told.update(_told(picture, view))
+    made.ends.sort()
+    return made
+
+
+def _in_order(picture: Picture) -> list[WorkloadView]:
+    return sorted(picture.world.workloads, key=lambda view: (view.since, view.uid))
+
+
+def _told(picture: Picture, view: WorkloadView) -> Iterator[tuple[str, Told]]:
+    """Whoever goes on until a certain time, for somebody who waits for that."""
+    ledger = picture.engine.ledger
+    hold = ledger.holds.get(ledger.preemptor(view.uid) or "")
+    if view.evict_at is not None and not view.evicting and hold is not None:
+        yield view.uid, Told(view.evict_at, 1, hold.workload)
+
+
+def _stopped(job: JobView) -> JobView:
+    """A Job as it is once it has been evicted: in a simulation that takes no time."""
+    return replace(
+        job,
+        spec={**job.spec, "suspend": True},
+        status={**job.status, "active": 0, "terminating": 0},
+    )

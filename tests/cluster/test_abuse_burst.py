@@ -1,0 +1,43 @@
+"""Thousands of tiny Jobs in a burst: whoever else shares the quota still gets his part of it."""
+
+import time
+
+import pytest
+
+from tests.cluster.abuse import Attacker
+from tests.cluster.objects import Json, job
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+JOBS = 1000
+SHARE_SECONDS = 60
+"""In which ten Jobs of one second end, four at a time, beside the burst."""
+
+
+def test_a_burst_takes_no_share_of_anybody_else(team: Team, attacker: Attacker) -> None:
+    team.cohort("all", fairSharing={"enabled": True})
+    team.shares(("greedy", "4"), ("modest", "4"))
+    attacker.create(job(team.namespace, "first", pods=8, queue="greedy", seconds=None))
+    team.runs("first", pods=8)
+    attacker.create(*(job(team.namespace, f"burst-{n}", queue="greedy") for n in range(JOBS)))
+    team.kubectl("delete", "job", "first")
+    start = time.monotonic()
+    modest = [f"modest-{n}" for n in range(10)]
+    attacker.create(*(job(team.namespace, name, queue="modest") for name in modest))
+    eventually(
+        lambda: succeeded(team.read("job", *modest)) == len(modest),
+        what="end of the modest Jobs",
+        timeout=SHARE_SECONDS,
+    )
+    took = time.monotonic() - start
+    done = succeeded(team.read("jobs")) - len(modest)
+    assert done < JOBS / 2, f"the burst was over after {took:.0f} s, so nobody had to share"
+    attacker.kubectl("delete", "jobs", "--all")
+    eventually(lambda: not team.read("jobs")["items"], what="deleted Jobs", timeout=120)
+
+
+def succeeded(found: Json) -> int:
+    """How many of some Jobs are complete."""
+    return sum(bool(job["status"].get("completionTime")) for job in found["items"])

@@ -1,0 +1,51 @@
+"""A minute of `make test-faults`: each kind of fault once, and the auditor finds nothing."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.faults.harness import play
+from tests.faults.keeper import kept_control_plane
+from tests.faults.plan import KINDS, OF_FOLLOWERS, failover, plan
+from tests.faults.report import markdown, summary
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+SEED = 8
+SECONDS = 75.0
+JOBS = 300
+REPLICAS = 2
+KILLS = 10
+JOBS_A_SECOND = 50
+FAILOVER_SECONDS = 60.0
+
+
+def test_a_minute_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: int) -> None:
+    kinds = KINDS | OF_FOLLOWERS
+    planned = plan(SEED, SECONDS, JOBS, len(kinds), REPLICAS)
+    with kept_control_plane(tmp_path / "kept", owner) as plane:
+        outcome = asyncio.run(play(plane, tmp_path, planned, REPLICAS))
+    told = markdown(summary(outcome, REPLICAS))
+    assert outcome.findings == [], "\n\n".join((told, *outcome.trails))
+    assert set(outcome.faults) | set(outcome.missed) == set(kinds), told
+    assert sum(outcome.missed.values()) <= 3, told
+    assert outcome.counts["created"] == JOBS + planned.burst, told
+    assert outcome.counts["finished"] >= JOBS, told
+    assert outcome.counts["order judged"] > 0, told
+    assert outcome.counts["releases"] > 0, "somebody was preempted"
+
+
+def test_a_leader_that_is_killed_ten_times_under_load_loses_and_doubles_nothing(
+    tmp_path: Path, owner: int
+) -> None:
+    jobs = round(JOBS_A_SECOND * FAILOVER_SECONDS)
+    planned = failover(SEED, FAILOVER_SECONDS, jobs, KILLS)
+    with kept_control_plane(tmp_path / "kept", owner) as plane:
+        outcome = asyncio.run(play(plane, tmp_path, planned, REPLICAS))
+    told = markdown(summary(outcome, REPLICAS))
+    assert outcome.findings == [], "\n\n".join((told, *outcome.trails))
+    assert outcome.faults == {"leader killed": KILLS}, told
+    assert outcome.counts["finished"] == jobs, told
+    assert outcome.counts["admissions"] == jobs + outcome.counts["releases"], "again only who was preempted"
+    assert len(outcome.take_overs) == KILLS, told

@@ -1,0 +1,223 @@
+"""Two controllers: one leads, the other follows it when it crashes, stops or is paused."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from admitter.cluster.errors import ClusterError, is_fenced
+from admitter.cluster.transport import Transport
+from admitter.names import EPOCH_ANNOTATION, NAMESPACE, SERVICE_ACCOUNT
+from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.auditor import Auditor
+from tests.cluster.controller import Controller
+from tests.cluster.objects import ADMITTER, job
+from tests.cluster.replicas import Replica
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+from tests.faults.proxy import FaultProxy
+from tests.faults.rules import Rule, held_up
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+Start = Callable[[Path, Path], Replica]
+
+TAKEN_OVER_SECONDS = 8
+"""After a crash it is five; a test runs beside others."""
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
+    """A cluster with Admitter installed and no controller, which the tests of this module share."""
+    with ControlPlane.start(tmp_path_factory.mktemp("available") / "plane", owner=owner) as started:
+        admitter(started, "install", "--without-deployment")
+        yield started
+
+
+def admitter(cluster: Cluster, *arguments: str) -> None:
+    command = [sys.executable, "-m", "admitter", *arguments, f"--kubeconfig={cluster.kubeconfig}"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def account(own: ControlPlane, tmp_path: Path) -> Path:
+    """A kubeconfig of the controller's account."""
+    return own.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / "account")
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts controllers, which end with the test."""
+    started: list[Replica] = []
+
+    def begin(kubeconfig: Path, log_file: Path) -> Replica:
+        started.append(Replica.start(kubeconfig, log_file))
+        return started[-1]
+
+    yield begin
+    for replica in started:
+        replica.end()
+
+
+@pytest.fixture
+def pair(start: Start, account: Path, tmp_path: Path) -> tuple[Replica, Replica]:
+    """A leader and a follower."""
+    leader = start(account, tmp_path / "first.log")
+    leader.becomes("leader")
+    follower = start(account, tmp_path / "second.log")
+    follower.becomes("follower")
+    return leader, follower
+
+
+@pytest.fixture
+def team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
+    """A team with four CPUs."""
+    name = f"ha-{uuid4().hex[:6]}"
+    own.run_kubectl("create", "namespace", name)
+    own.run_kubectl("label", "namespace", name, f"team={name}")
+    made = Team(own, name, Controller(tmp_path / "none"))
+    made.offers({"cpu": {"on-demand": "4"}})
+    yield made
+    made.close()
+    own.run_kubectl("delete", "namespace", name)
+
+
+def seconds_until_admitted(team: Team, name: str) -> float:
+    began = time.monotonic()
+    team.apply(job(team.namespace, name))
+    eventually(lambda: team.state(name) in {"Admitted", "Finished"}, what=f"{name} to be admitted")
+    return time.monotonic() - began
+
+
+def epoch_of(team: Team, name: str) -> int:
+    return int(team.workload(name)["status"]["admission"]["epoch"])
+
+
+def epoch(own: Cluster) -> int:
+    account = own.read("serviceaccount", SERVICE_ACCOUNT, f"--namespace={NAMESPACE}")
+    return int(account["metadata"]["annotations"][EPOCH_ANNOTATION])
+
+
+def test_a_follower_takes_over_when_the_leader_crashes(
+    own: ControlPlane, pair: tuple[Replica, Replica], team: Team
+) -> None:
+    first, second = pair
+    assert seconds_until_admitted(team, "before") < TAKEN_OVER_SECONDS
+    assert epoch_of(team, "before") == epoch(own)
+    first.send(signal.SIGKILL)
+    assert seconds_until_admitted(team, "after") < TAKEN_OVER_SECONDS
+    assert second.role == "leader"
+    assert epoch_of(team, "after") == epoch(own) > epoch_of(team, "before")
+    assert [line["epoch"] for line in second.logged("deciding")] == [epoch_of(team, "after")]
+
+
+def test_a_leader_that_is_stopped_hands_over(pair: tuple[Replica, Replica], team: Team) -> None:
+    first, second = pair
+    asked = datetime.now(UTC)
+    first.send(signal.SIGTERM)
+    assert first.process.wait(timeout=30) == 0
+    second.becomes("leader")
+    decided = datetime.fromisoformat(second.logged("deciding")[0]["timestamp"])
+    assert second.logged("leading")[0]["handed_over"]
+    assert (decided - asked).total_seconds() < 2, "within a second, and another one for a busy machine"
+    assert seconds_until_admitted(team, "after") < TAKEN_OVER_SECONDS
+
+
+def test_a_leader_that_was_paused_follows_and_has_changed_nothing(
+    pair: tuple[Replica, Replica], team: Team
+) -> None:
+    first, second = pair
+    limits = {(team.flavor("on-demand"), "cpu"): 4.0}
+    with Auditor(team.cluster, team.namespace, limits) as auditor:
+        team.apply(*(job(team.namespace, f"early-{number}") for number in range(30)))
+        eventually(lambda: len(auditor.admissions) >= 8, what="some to be admitted")
+        first.send(signal.SIGSTOP)
+        second.becomes("leader")
+        team.apply(*(job(team.namespace, f"late-{number}") for number in range(20)))
+        eventually(lambda: second.logged("started"), what="the second to start Jobs")
+        first.send(signal.SIGCONT)
+        eventually(lambda: first.logged("no longer leading"), what="the first to notice")
+        first.becomes("follower")
+        eventually(lambda: team.states() == {"Finished": 50}, timeout=120, what="all Jobs to finish")
+    assert second.role == "leader"
+    assert auditor.excesses == []
+    assert set(auditor.admissions.values()) == {1}, "none was admitted twice"
+    assert auditor.most_pods <= 4
+
+
+@pytest.mark.usefixtures("pair")
+async def test_an_admission_of_an_earlier_leader_is_refused(
+    own: ControlPlane, team: Team, account: Path
+) -> None:
+    for name in ("holds", "waits"):
+        team.apply(job(team.namespace, name, requests={"cpu": "3"}, seconds=None))
+    eventually(lambda: team.state("holds") == "Admitted", what="the first to be admitted")
+    eventually(lambda: team.reason("waits") == "InsufficientQuota", what="the second to wait")
+    admission = team.workload("holds")["status"]["admission"]
+    waits = team.workload("waits")["metadata"]["name"]
+    path = f"/apis/{ADMITTER}/namespaces/{team.namespace}/workloads/{waits}/status"
+
+    async with await Transport.connect(account) as transport:
+
+        async def admit(epoch: int | None) -> None:
+            body = {"status": {"admission": {**admission, "epoch": epoch}}}
+            await transport.patch(path, body, query={"dryRun": "All"})
+
+        now = epoch(own)
+        await admit(now)
+        for wrong in (now - 1, now + 1, None):
+            with pytest.raises(ClusterError, match="another controller leads") as caught:
+                await admit(wrong)
+            assert is_fenced(caught.value)
+
+
+def test_a_start_that_arrives_too_late_starts_nothing(
+    own: ControlPlane, team: Team, account: Path, start: Start, tmp_path: Path
+) -> None:
+    go = threading.Event()
+    held = Rule("held up", held_up(go), lambda call: call.kind == "job")
+    with FaultProxy(own, tmp_path / "proxy", 1, [held]) as proxy:
+        first = start(proxy.kubeconfig(account, tmp_path / "slowly"), tmp_path / "first.log")
+        first.becomes("leader")
+        team.apply(job(team.namespace, "late", requests={"cpu": "4"}, seconds=None))
+        eventually(lambda: proxy.count()["job", "held up"] == 1, what="the start to be on its way")
+        first.end()
+        team.patch("workload", team.workload("late")["metadata"]["name"], {"spec": {"active": False}})
+        team.apply(job(team.namespace, "next", requests={"cpu": "4"}, seconds=None))
+        start(account, tmp_path / "second.log")
+        team.runs("next")
+        assert team.state("late") == "Pending"
+        before = team.read("job", "late")
+        assert before["metadata"]["annotations"]["admitter.dev/returned"]
+        go.set()
+        eventually(lambda: proxy.answered["job"] == 1, what="the start to arrive")
+        assert team.read("job", "late")["spec"]["suspend"], "it was for the Job as it had been"
+        assert team.pods("late") == []
+
+
+def test_admissions_are_taken_after_admitter_was_removed_and_installed_again(
+    bare: ControlPlane, start: Start, tmp_path: Path
+) -> None:
+    for number in range(2):
+        admitter(bare, "install", "--without-deployment")
+        account = bare.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, tmp_path / f"account-{number}")
+        replica = start(account, tmp_path / f"{number}.log")
+        name = f"time-{number}"
+        bare.run_kubectl("create", "namespace", name)
+        bare.run_kubectl("label", "namespace", name, f"team={name}")
+        team = Team(bare, name, Controller(tmp_path / "none"))
+        team.offers({"cpu": {"on-demand": "4"}})
+        team.apply(job(name, "runs", seconds=None))
+        team.runs("runs")
+        replica.send(signal.SIGTERM)
+        assert replica.process.wait(timeout=30) == 0
+        admitter(bare, "uninstall", "--yes")

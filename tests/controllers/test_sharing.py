@@ -1,0 +1,106 @@
+"""A controller that leads some shards: it writes for these alone, and for others once they come to it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from admitter.cluster.rendezvous import shard_of
+from admitter.controllers.views import parse_object
+from tests.controllers.test_busy_admission import FIRST, SECOND, Server, raw
+
+NUMBER = 8
+QUEUE = "strict"
+MINE = shard_of(QUEUE, NUMBER)
+OTHER = (MINE + 1) % NUMBER
+
+
+class Shared(Server):
+    """As `Server`, where its queue is in one shard of several."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shards = self.manager._world.shards
+        self.shards.spread(NUMBER)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Decide for as long as a block lasts."""
+        running = asyncio.create_task(self.manager._admissions.run())
+        yield
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    async def turn(self) -> None:
+        """Let everything happen that needs no time."""
+        for _ in range(50):
+            await asyncio.sleep(0)
+
+    def parked(self) -> dict[Any, Any]:
+        """The reasons that wait to be written."""
+        return self.manager._reasons._wanted
+
+
+async def test_who_leads_another_shard_admits_nobody_until_this_one_comes_to_him() -> None:
+    server = Shared()
+    async with server.running():
+        server.manager.lead({OTHER: 1})
+        await server.turn()
+        assert server.tried == []
+        server.manager.lead({MINE: 7})
+        await server.until(lambda: server.admitted() != [])
+    admission = server.workloads[FIRST]["status"]["admission"]
+    assert (admission["epoch"], admission.get("shard", 0)) == (7, MINE)
+
+
+async def test_nothing_is_admitted_in_a_tree_that_may_have_got_what_is_anothers() -> None:
+    server = Shared()
+    async with server.running():
+        before = server.manager._world.cluster_queues.get(("", QUEUE))
+        assert before is not None
+        server.shards._known[QUEUE] = ("another", before.uid)
+        spec = raw(QUEUE, dict(before.spec), number=before.version + 1)
+        server.manager._world.cluster_queues.apply(parse_object(spec))
+        assert server.shards.disturbed
+        server.manager.lead({MINE: 7})
+        await server.turn()
+        assert server.tried == []
+        server.shards.settle(dict(server.shards.disturbed))
+        server.manager.lead({})
+        await server.until(lambda: server.admitted() != [])
+
+
+async def test_what_was_decided_for_a_shard_is_not_written_any_more_when_that_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Shared()
+    write = server.manager._admissions._write
+    held = asyncio.Event()
+
+    async def later(*arguments: Any) -> None:
+        await held.wait()
+        await write(*arguments)
+
+    monkeypatch.setattr(server.manager._admissions, "_write", later)
+    async with server.running():
+        server.manager.lead({MINE: 7})
+        await server.until(lambda: bool(server.manager._admissions._writing))
+        del server.shards.epochs[MINE]
+        server.manager.forsake()
+        held.set()
+        await server.manager.drained()
+    assert server.tried == []
+    assert server.admitted() == []
+
+
+async def test_why_somebody_waits_is_said_by_who_leads_his_shard() -> None:
+    server = Shared()
+    async with server.running():
+        server.manager.lead({OTHER: 1})
+        server.change(SECOND, active=False)
+        await server.turn()
+        server.parked().clear()
+        server.manager.lead({MINE: 7})
+        assert ("team", SECOND) in server.parked()

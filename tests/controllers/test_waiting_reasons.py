@@ -1,0 +1,85 @@
+"""Reasons to wait reach the API server in the end, unless it says that it will never take them."""
+
+import asyncio
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from admitter.api.conditions import WaitingReason
+from admitter.cluster.errors import ClusterError, UnreachableError, api_error
+from admitter.cluster.pace import Pace
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers import waiting
+from admitter.controllers.events import Events
+from admitter.controllers.gate import Waiting
+from admitter.controllers.views import parse_workload
+from admitter.controllers.waiting import WaitingReasons
+from admitter.controllers.world import World
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WORKLOAD: dict[str, Any] = {
+    "metadata": {
+        "name": "report",
+        "namespace": "finance",
+        "uid": "uid-1",
+        "resourceVersion": "1",
+        "creationTimestamp": "2026-01-01T11:00:00Z",
+    },
+    "spec": {"queueName": "main", "podSets": []},
+}
+
+
+class Server:
+    """Refuses so many patches, and takes the next."""
+
+    def __init__(self, error: ClusterError, refusals: int) -> None:
+        self.error = error
+        self.refusals = refusals
+        self.told: list[str] = []
+
+    async def patch(self, _path: str, body: Json) -> Json:
+        if self.refusals:
+            self.refusals -= 1
+            raise self.error
+        self.told.append(body["status"]["message"])
+        metadata = WORKLOAD["metadata"] | {"resourceVersion": "2"}
+        return WORKLOAD | {"metadata": metadata, "status": body["status"]}
+
+    async def create(self, _path: str, body: Json) -> Json:
+        return body
+
+
+async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(waiting, "PAUSE_SECONDS", 0.001)
+    server, world = Server(error, refusals), World()
+    world.workloads.apply(parse_workload(WORKLOAD))
+    transport, pace = cast("Transport", server), Pace()
+    events = Events(transport, lambda: NOON, pace)
+    reasons = WaitingReasons(world, events, transport, lambda: NOON, pace)
+    reasons.want(("finance", "report"), Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
+    with suppress(TimeoutError):
+        await asyncio.wait_for(reasons.run(), 0.2)
+    return server.told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        api_error(429, {}),
+        api_error(503, {}),
+        api_error(500, {}),
+        api_error(409, {}),
+        UnreachableError("no answer"),
+    ],
+    ids=["throttled", "unavailable", "failed", "changed meanwhile", "no answer"],
+)
+async def test_a_reason_is_told_when_the_server_takes_it_again(
+    error: ClusterError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await told(error, 3, monkeypatch) == ["too much is in use"]
+
+
+async def test_a_reason_that_is_forbidden_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await told(api_error(403, {}), 1, monkeypatch) == []

@@ -1,0 +1,89 @@
+"""What happens to the watches that pass a fault proxy."""
+
+import asyncio
+from typing import Any, Final
+
+import orjson
+from aiohttp import StreamReader, web
+
+from tests.faults.rules import CutError
+
+Json = dict[str, Any]
+
+GONE: Final[Json] = {
+    "type": "ERROR",
+    "object": {
+        "kind": "Status",
+        "status": "Failure",
+        "code": 410,
+        "reason": "Expired",
+        "message": "made to fail: too old resource version",
+    },
+}
+
+
+class Streams:
+    """All watches of one controller; to be used in the proxy's own event loop.
+
+    Attributes:
+        bookmarks: whether they are passed on.
+        gone: whether watches end with 410, also new ones.
+    """
+
+    def __init__(self) -> None:
+        self.bookmarks = True
+        self.gone = False
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._open: set[asyncio.BaseTransport] = set()
+
+    def silence(self, *, silent: bool) -> None:
+        """Hold everything back, with the connections open, or let it flow again."""
+        if silent:
+            self._flowing.clear()
+        else:
+            self._flowing.set()
+
+    def cut(self) -> None:
+        """Cut all connections that watches have now."""
+        for transport in list(self._open):
+            assert isinstance(transport, asyncio.Transport)
+            transport.abort()
+
+    async def pass_on(
+        self, request: web.Request, upstream: StreamReader, downstream: web.StreamResponse
+    ) -> None:
+        """Pass on what the API server sends, as things are.
+
+        Raises:
+            CutError: the watch ends here.
+        """
+        transport = request.transport
+        if transport is None:
+            raise CutError  # the controller has gone already
+        self._open.add(transport)
+        try:
+            await downstream.prepare(request)
+            if self.gone:
+                await self._end(downstream)
+            rest = b""
+            async for chunk in upstream.iter_any():
+                await self._flowing.wait()
+                if self.gone:
+                    await self._end(downstream)
+                *lines, rest = (rest + chunk).split(b"\n")
+                kept = lines if self.bookmarks else [line for line in lines if not _is_bookmark(line)]
+                if kept:
+                    await downstream.write(b"\n".join(kept) + b"\n")
+        finally:
+            self._open.discard(transport)
+
+    @staticmethod
+    async def _end(downstream: web.StreamResponse) -> None:
+        await downstream.write(orjson.dumps(GONE) + b"\n")
+        await downstream.write_eof()
+        raise CutError
+
+
+def _is_bookmark(line: bytes) -> bool:
+    return b'"BOOKMARK"' in line[:40]

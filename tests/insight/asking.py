@@ -1,0 +1,42 @@
+"""Commands that look at a snapshot, as their users type them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from typer.testing import CliRunner
+
+from admitter.cli.main import app
+from admitter.insight.snapshot import dump
+from tests.insight.states import Json, State
+
+
+class Desk:
+    """Somebody who asks about one state of a cluster."""
+
+    def __init__(self, state: State, folder: Path) -> None:
+        self._folder = folder
+        self._state = folder / "state.json"
+        self._state.write_bytes(dump(state.snapshot()))
+
+    def run(self, *arguments: str, exit_code: int = 0) -> str:
+        """What a command prints."""
+        answer = CliRunner().invoke(app, [*arguments, "--state", str(self._state)])
+        assert answer.exit_code == exit_code, (answer.stderr, answer.exception)
+        return answer.stdout
+
+    def explain(self, name: str, namespace: str = "a") -> Any:
+        """All that is said of a Job."""
+        return json.loads(self.run("explain", name, "-n", namespace, "-o", "json"))
+
+    def tell(self, name: str, namespace: str = "a") -> list[str]:
+        """The same for people, a line each."""
+        return self.run("explain", name, "-n", namespace).splitlines()
+
+    def what_if(self, *manifests: Json, options: tuple[str, ...] = (), exit_code: int = 0) -> Any:
+        """What a change would do."""
+        path = self._folder / "change.yaml"
+        path.write_text(yaml.safe_dump_all(manifests))
+        given = ["-f", str(path)] if manifests else []
+        return json.loads(self.run("what-if", *given, *options, "-o", "json", exit_code=exit_code))

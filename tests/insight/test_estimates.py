@@ -1,0 +1,123 @@
+"""When Workloads start: runtimes that are known, and the future that follows from them."""
+
+from random import Random
+
+import pytest
+
+from admitter.insight.durations import Durations, Runtimes, Source
+from admitter.insight.estimates import Estimate, Estimator
+from admitter.insight.snapshot import facts
+from admitter.simulate.picture import Picture
+from tests.insight.states import State
+
+
+@pytest.fixture
+def state() -> State:
+    """One queue of four CPUs, of which all are in use."""
+    state = State()
+    state.queue("total", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("a", "total")
+    state.holds("a", "runs", {"cpu": ("4", "default")}, cluster_queue="total", since=-60)
+    return state
+
+
+def finished(state: State, *runtimes: float, cpus: str = "4", namespace: str = "a") -> None:
+    """Workloads that have taken so long."""
+    for number, runtime in enumerate(runtimes):
+        name = f"took-{cpus}-{number}"
+        usage = {"cpu": (cpus, "default")}
+        state.holds(namespace, name, usage, cluster_queue="total", since=-9000, finished=-9000 + runtime)
+
+
+def estimated(state: State, *names: str) -> list[Estimate]:
+    known = facts(state.snapshot())
+    picture = Picture(known)
+    views = [picture.find("a", name) for name in names]
+    found = Estimator(known, picture).of([view for view in views if view is not None])
+    return [found[view.uid] for view in views if view is not None]
+
+
+def runtimes(state: State, name: str) -> Runtimes | None:
+    picture = Picture(facts(state.snapshot()))
+    view = picture.find("a", name)
+    assert view is not None
+    return Durations(picture).of(view)
+
+
+def test_what_a_job_says_goes_before_all_else(state: State) -> None:
+    finished(state, 100, 200, 300)
+    expected = {"admitter.dev/expected-runtime": "90s"}
+    state.waits("a", "says", {"cpu": "4"}, annotations=expected, spec={"activeDeadlineSeconds": 60})
+    assert runtimes(state, "says") == Runtimes(Source.SAID, (90.0,))
+
+
+def test_an_annotation_that_is_no_duration_says_nothing(state: State) -> None:
+    state.waits("a", "says", {"cpu": "4"}, annotations={"admitter.dev/expected-runtime": "soon"})
+    assert runtimes(state, "says") is None
+
+
+def test_three_finished_ones_like_it_tell_more_than_its_deadline_and_no_more_than_that(state: State) -> None:
+    finished(state, 300, 100, 200, 900)
+    state.waits("a", "waits", {"cpu": "4"}, spec={"activeDeadlineSeconds": 400})
+    known = runtimes(state, "waits")
+    assert known is not None
+    assert known.seconds == (100.0, 200.0, 300.0)
+
+
+def test_with_two_the_deadline_counts(state: State) -> None:
+    finished(state, 300, 100)
+    state.waits("a", "waits", {"cpu": "4"}, spec={"activeDeadlineSeconds": 400})
+    assert runtimes(state, "waits") == Runtimes(Source.DEADLINE, (400.0,))
+
+
+def test_without_its_like_its_namespace_tells_then_its_queue(state: State) -> None:
+    finished(state, 100, 200, 300, cpus="1")
+    state.waits("a", "waits", {"cpu": "4"})
+    assert runtimes(state, "waits") == Runtimes(Source.NAMESPACE, (100.0, 200.0, 300.0))
+
+
+def test_one_that_has_run_for_long_takes_longer_than_those_that_took_less() -> None:
+    known = Runtimes(Source.SHAPE, (100.0, 200.0, 300.0))
+    assert {known.draw(Random(seed), 250) for seed in range(9)} == {300.0}
+    assert known.middle(150) == 300.0
+    assert known.middle(400) > 400, "longer than all before it: it ends soon"
+    assert all(known.draw(Random(seed), 400) > 400 for seed in range(9))
+
+
+def test_the_next_starts_when_the_first_is_expected_to_end(state: State) -> None:
+    finished(state, 160, 160, 160)
+    state.waits("a", "second", {"cpu": "4"}, created=-20)
+    state.waits("a", "third", {"cpu": "4"}, created=-10)
+    second, third = estimated(state, "second", "third")
+    assert (second.earliest, second.median, second.latest) == (100.0, 100.0, 100.0)
+    assert (third.earliest, third.median, third.latest) == (260.0, 260.0, 260.0)
+    assert second.sources == (Source.SHAPE,)
+
+
+def test_what_varied_gives_a_range(state: State) -> None:
+    finished(state, *range(100, 1100, 100))
+    state.waits("a", "second", {"cpu": "4"})
+    (second,) = estimated(state, "second")
+    assert second.earliest is not None
+    assert second.median is not None
+    assert second.latest is not None
+    assert 40 <= second.earliest < second.median < second.latest <= 940
+    assert estimated(state, "second") == [second], "the same state, the same answer"
+
+
+def test_nobody_knows_when_one_ends_of_which_nothing_is_known(state: State) -> None:
+    state.waits("a", "second", {"cpu": "4"})
+    (second,) = estimated(state, "second")
+    assert (second.earliest, second.median, second.latest, second.unknown) == (None, None, None, 2)
+
+
+def test_other_trees_make_no_difference(state: State) -> None:
+    finished(state, 160, 160, 160)
+    state.waits("a", "second", {"cpu": "4"})
+    alone = estimated(state, "second")
+    state.queue("other", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("b", "other")
+    state.holds("b", "endless", {"cpu": ("4", "default")}, cluster_queue="other")
+    for number in range(5):
+        state.waits("b", f"waits-{number}", {"cpu": "4"})
+    assert estimated(state, "second") == alone

@@ -1,0 +1,172 @@
+"""`admitter lint`: what is probably not meant, and nothing else."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from admitter.cli.main import app
+from admitter.insight.lint import lint
+from admitter.insight.snapshot import facts
+from admitter.simulate.picture import Picture
+from tests.cluster.objects import ADMITTER, Json, cluster_queue, local_queue, resource_flavor
+from tests.insight.states import State
+
+DOCS = Path(__file__).parents[2] / "docs" / "lint.md"
+
+
+def found(state: State) -> set[tuple[str, str]]:
+    """Rule and object of each finding."""
+    return {(each.rule, each.object) for each in lint(Picture(facts(state.snapshot())))}
+
+
+def node(state: State, kind: str, **allocatable: str) -> None:
+    ready = {"type": "Ready", "status": "True"}
+    status = {"allocatable": allocatable, "conditions": [ready]}
+    state.put("nodes", f"node-{kind}", metadata={"labels": {"kind": kind}}, spec={}, status=status)
+
+
+@pytest.fixture
+def state() -> State:
+    """One queue that is as it should be."""
+    state = State()
+    state.queue("total", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("a", "total")
+    return state
+
+
+def test_what_is_right_is_left_alone(state: State) -> None:
+    node(state, "default", cpu="8")
+    assert found(state) == set()
+
+
+def test_queues_that_do_not_work(state: State) -> None:
+    state.queue("wrong", {"cpu": {"missing": {"min": "1"}}})
+    assert ("FlavorNotFound", "ClusterQueue wrong") in found(state)
+
+
+def test_cohorts_in_a_circle(state: State) -> None:
+    state.put("cohorts", "up", spec={"parent": "down"})
+    state.put("cohorts", "down", spec={"parent": "up"})
+    assert found(state) == {("CohortCycle", "Cohort up"), ("CohortCycle", "Cohort down")}
+
+
+def test_local_queues_that_lead_nowhere(state: State) -> None:
+    state.put("localqueues", "lost", "a", spec={"clusterQueue": "totla"})
+    selector = {"matchLabels": {"team": "x"}}
+    state.queue("closed", {"cpu": {"default": {"min": "1"}}}, namespaceSelector=selector)
+    state.put("localqueues", "shut", "a", spec={"clusterQueue": "closed"})
+    expected = {("LeadsNowhere", "LocalQueue a/lost"), ("NotSelected", "LocalQueue a/shut")}
+    assert found(state) == expected
+
+
+def test_queues_that_nobody_may_use(state: State) -> None:
+    state.queue("alone", {"cpu": {"default": {"min": "1"}}})
+    state.queue("nobody", {"cpu": {"default": {"min": "1"}}}, namespaceSelector=None)
+    state.put("localqueues", "nobody", "a", spec={"clusterQueue": "nobody"})
+    rules = found(state)
+    assert {("NobodyMayUse", "ClusterQueue alone"), ("NobodyMayUse", "ClusterQueue nobody")} <= rules
+
+
+def test_quota_above_what_nodes_have(state: State) -> None:
+    node(state, "default", cpu="3")
+    assert found(state) == {("MoreThanNodes", "ResourceFlavor default")}
+
+
+def test_flavors_without_nodes_without_queues_and_twice_the_same(state: State) -> None:
+    node(state, "default", cpu="4")
+    state.put("resourceflavors", "other", spec={"nodeLabels": {"kind": "other"}})
+    state.put("resourceflavors", "twin", spec={"nodeLabels": {"kind": "default"}})
+    assert found(state) == {
+        ("NoNodes", "ResourceFlavor other"),
+        ("UnusedFlavor", "ResourceFlavor other"),
+        ("SameNodes", "ResourceFlavor twin"),
+        ("UnusedFlavor", "ResourceFlavor twin"),
+    }
+
+
+def test_weights_of_zero_count_only_where_shares_are_weighed(state: State) -> None:
+    for name in ("b", "c"):
+        weight = {"fairSharing": {"weight": 0}, "preemption": {"reclaimWithinCohort": "Any"}}
+        state.queue(f"team-{name}", {"cpu": {"default": {"min": "0"}}}, f"all-{name}", **weight)
+        state.namespace(name, f"team-{name}")
+        fair = {"fairSharing": {"enabled": name == "b"}}
+        quota = [{"name": "cpu", "flavors": [{"name": "default", "quota": {"min": "2"}}]}]
+        state.put("cohorts", f"all-{name}", spec={"resources": quota, **fair})
+    assert found(state) == {("WeightOfZero", "ClusterQueue team-b")}
+
+
+def test_lending_that_nobody_can_borrow(state: State) -> None:
+    state.queue("alone", {"cpu": {"default": {"min": "4", "lendingLimit": "2"}}}, "mistyped")
+    state.namespace("b", "alone")
+    assert found(state) == {("UselessLending", "ClusterQueue alone")}
+
+
+def test_lending_that_can_not_be_taken_back_and_a_min_that_is_no_cap(state: State) -> None:
+    reclaim = {"preemption": {"reclaimWithinCohort": "Any"}}
+    state.queue("lends", {"cpu": {"default": {"min": "4"}}}, "all")
+    state.queue("capped", {"cpu": {"default": {"min": "4", "max": "4"}}}, "all", **reclaim)
+    state.namespace("b", "lends")
+    state.namespace("c", "capped")
+    expected = {("LendsForGood", "ClusterQueue lends"), ("MinIsNoCap", "ClusterQueue lends")}
+    assert found(state) == expected
+
+
+def test_a_queue_that_has_nothing_to_give(state: State) -> None:
+    state.queue("empty", {"cpu": {"default": {"min": "0"}}})
+    state.namespace("b", "empty")
+    assert found(state) == {("NothingToGive", "ClusterQueue empty")}
+
+
+def run(tmp_path: Path, *manifests: Json, options: tuple[str, ...] = ()) -> tuple[int, str]:
+    path = tmp_path / "quota.yaml"
+    path.write_text(yaml.safe_dump_all(manifests))
+    answer = CliRunner().invoke(app, ["lint", str(path), *options])
+    return answer.exit_code, answer.stdout
+
+
+QUEUES = (
+    resource_flavor("default", {}),
+    cluster_queue("total", {"cpu": {"default": "4"}}),
+    local_queue("a", "total"),
+)
+
+
+def test_files_that_are_right(tmp_path: Path) -> None:
+    assert run(tmp_path, *QUEUES) == (0, "nothing found\n")
+
+
+def test_the_exit_status_goes_by_the_worst(tmp_path: Path) -> None:
+    unused = resource_flavor("unused", {"nodeLabels": {"kind": "x"}})
+    assert run(tmp_path, *QUEUES, unused)[0] == 0
+    exit_code, printed = run(tmp_path, *QUEUES, unused, options=("--fail-on", "note"))
+    assert exit_code == 1
+    assert re.search(r"note +UnusedFlavor +ResourceFlavor unused +no queue and no Cohort names it", printed)
+
+
+def test_what_is_no_object_of_its_kind_is_an_error(tmp_path: Path) -> None:
+    wrong = {
+        "apiVersion": ADMITTER,
+        "kind": "ClusterQueue",
+        "metadata": {"name": "q"},
+        "spec": {"flavour": 1},
+    }
+    exit_code, printed = run(tmp_path, *QUEUES, wrong, options=("-o", "json"))
+    assert exit_code == 1
+    (finding,) = [each for each in json.loads(printed) if each["severity"] == "error"]
+    assert (finding["rule"], finding["object"]) == ("InvalidSpec", "ClusterQueue q")
+    assert "flavour" in finding["message"]
+
+
+def test_it_looks_at_files_or_at_a_cluster() -> None:
+    assert CliRunner().invoke(app, ["lint"]).exit_code == 2
+
+
+def test_every_rule_is_explained() -> None:
+    source = (DOCS.parents[1] / "admitter" / "insight" / "lint.py").read_text()
+    rules = set(re.findall(r'Finding\(\s*"(\w+)"', source))
+    assert len(rules) > 10
+    assert rules <= set(re.findall(r"`(\w+)`", DOCS.read_text()))

@@ -1,0 +1,189 @@
+"""The claim to lead is kept in a thread of its own, whatever the event loop is busy with."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Self, cast
+
+from admitter.cluster.board import HANDED_OVER, LEASES
+from admitter.cluster.errors import api_error
+from admitter.cluster.leadership import Leadership
+from admitter.cluster.lease import LeaseSettings, Term
+from admitter.cluster.transport import Transport
+
+Json = dict[str, Any]
+SETTINGS = LeaseSettings(duration=1, margin=0.5, renewal=0.05, look=0.02)
+PATIENCE = 10
+NAME = "admitter-controller"
+
+
+class Server:
+    """Keeps a Lease for callers of any thread.
+
+    Attributes:
+        lease: as it is.
+        threads: the names of those that have called.
+        broken: whether calls fail as no cluster makes them fail.
+    """
+
+    def __init__(self) -> None:
+        self.lease: Json | None = None
+        self.threads: set[str] = set()
+        self.broken = False
+        self._lock = threading.Lock()
+        self._version = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def get(self, path: str, _query: Mapping[str, str] | None = None) -> Json:
+        self.threads.add(threading.current_thread().name)
+        if self.broken:
+            raise ValueError("a defect")
+        if path == LEASES:
+            return {"items": [] if self.lease is None else [self.lease]}
+        assert self.lease is not None
+        return self.lease
+
+    async def create(self, _path: str, body: Json) -> Json:
+        return self._write(body["spec"], {})
+
+    async def patch(self, _path: str, body: Json) -> Json:
+        assert self.lease is not None
+        if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise api_error(409, {})
+        return self._write(self.lease["spec"] | body["spec"], body["metadata"].get("annotations", {}))
+
+    def takes(self, holder: str) -> None:
+        """Somebody else takes the Lease."""
+        assert self.lease is not None
+        self._write(self.lease["spec"] | {"holderIdentity": holder}, {})
+
+    def _write(self, spec: Json, annotations: Json) -> Json:
+        with self._lock:
+            self._version += 1
+            metadata = {"name": NAME, "resourceVersion": str(self._version), "annotations": annotations}
+            self.lease = {"metadata": metadata, "spec": spec}
+            return self.lease
+
+    @property
+    def holder(self) -> str:
+        return str(self.lease["spec"]["holderIdentity"]) if self.lease is not None else ""
+
+
+class Claim:
+    """A claim to the only shard."""
+
+    def __init__(self, leadership: Leadership) -> None:
+        self._leadership = leadership
+        self._won: asyncio.Future[Term] = asyncio.get_running_loop().create_future()
+        self.permit, self.lost = leadership.permit, leadership.lost
+
+    async def win(self) -> Term:
+        self._leadership.start(self)
+        return await self._won
+
+    async def resign(self, *, clean: bool) -> None:
+        await self._leadership.resign(clean=[0] if clean else [])
+
+    def won(self, shard: int, term: Term) -> None:
+        assert threading.current_thread() is threading.main_thread(), "told in the loop that asked"
+        assert shard == 0
+        self._won.set_result(term)
+
+    def wanted(self, _shard: int) -> None:
+        raise AssertionError("there is nobody to want it")
+
+    def looked(self) -> None:
+        """Nothing follows."""
+
+
+@asynccontextmanager
+async def claiming(server: Server, identity: str = "me") -> AsyncIterator[Claim]:
+    """A claim, given up at the end of the block."""
+
+    async def connect() -> Transport:
+        return cast("Transport", server)
+
+    claim = Claim(Leadership(connect, identity, 1, SETTINGS))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield claim
+    finally:
+        await claim.resign(clean=False)
+
+
+async def test_the_lead_is_kept_while_the_event_loop_is_busy() -> None:
+    server = Server()
+    async with claiming(server) as claim:
+        assert await claim.win() == Term(handed=False)
+        assert server.lease is not None
+        before = server.lease["metadata"]["resourceVersion"]
+        time.sleep(2 * SETTINGS.duration)  # noqa: ASYNC251  # this is how busy it is
+        await asyncio.wait_for(claim.permit(), 0.5)
+        assert server.lease["metadata"]["resourceVersion"] != before
+    assert server.threads == {"leadership"}
+
+
+async def test_nothing_may_be_written_before_the_lead_is_won() -> None:
+    server = Server()
+    async with claiming(server, "first") as first, claiming(server, "second") as second:
+        await first.win()
+        winning = asyncio.create_task(second.win())
+        permitted = asyncio.create_task(second.permit())
+        await asyncio.wait([winning, permitted], timeout=2 * SETTINGS.duration)
+        assert not winning.done()
+        assert not permitted.done()
+        await first.resign(clean=True)
+        assert await winning == Term(handed=True)
+        await permitted
+
+
+async def test_who_has_lost_the_lead_is_told_and_writes_nothing() -> None:
+    server = Server()
+    async with claiming(server) as claim:
+        await claim.win()
+        server.takes("other")
+        await claim.lost()
+        permitted = asyncio.create_task(claim.permit())
+        await asyncio.wait([permitted], timeout=0.2)
+        assert not permitted.done()
+        permitted.cancel()
+    assert server.holder == "other", "it is not given up for the other"
+
+
+async def test_a_lease_is_handed_over_only_by_who_has_nothing_on_its_way() -> None:
+    for clean, holder in ((True, ""), (False, "me")):
+        server = Server()
+        async with claiming(server) as claim:
+            await claim.win()
+            await claim.resign(clean=clean)
+            assert server.lease is not None
+            assert server.holder == holder
+            assert (HANDED_OVER in server.lease["metadata"]["annotations"]) == clean
+
+
+async def test_a_claim_can_be_given_up_before_it_is_made_and_while_another_leads() -> None:
+    server = Server()
+    async with claiming(server, "first") as first, claiming(server, "second") as second, claiming(server):
+        await first.win()
+        winning = asyncio.create_task(second.win())
+        await asyncio.sleep(0)
+        await second.resign(clean=False)
+        assert server.holder == "first"
+        winning.cancel()
+
+
+async def test_a_campaign_that_fails_ends() -> None:
+    server = Server()
+    server.broken = True
+    async with claiming(server) as claim:
+        winning = asyncio.create_task(claim.win())
+        await claim.lost()
+        assert not winning.done()
+        winning.cancel()
