@@ -290,6 +290,44 @@ def deep(depth: int, rounds: int = 2000) -> dict[str, float]:
     return {"depth": depth, "us_per_workload": round(cpu(work) / rounds * 1e6, 1)}
 
 
+def defining(queues: int, batch: int = 25, rounds: int = 40) -> dict[str, float]:
+    """Definitions of some queues among many below 50 cohorts of one tree: what it costs that they change.
+
+    The queues have what the root has, within limits of their own. First these change while nothing waits,
+    then while a workload waits in every queue; then so do the minimums, by which all may have more or less.
+    """
+    engine = Engine()
+    engine.set_flavor(Flavor("default"))
+    cohorts = [Cohort(f"c{number}", "root") for number in range(50)]
+    engine.define(cohorts=[Cohort("root", "", {KEY: Quota(queues)}), *cohorts])
+    plain = replace(queue("", Quota()), quotas={})
+
+    def median_ms(batches: int, limit: int, minimum: int = 0) -> float:
+        shape = replace(plain, limits={"gpu": limit}, quotas={KEY: Quota(minimum)} if minimum else {})
+        times = []
+        for first in range(0, batches * batch, batch):
+            numbers = [number % queues for number in range(first, first + batch)]
+            changed = [replace(shape, name=f"q{number}", cohort=f"c{number % 50}") for number in numbers]
+            began = time.process_time()
+            engine.define(changed)
+            engine.cycle(0)
+            times.append(time.process_time() - began)
+        return round(median(times) * 1000, 2)
+
+    result = {
+        "queues": queues,
+        "changed_together": batch,
+        "ms_per_batch_new": median_ms(queues // batch, 1),
+        "ms_per_batch_changed": median_ms(rounds, 2),
+    }
+    for number in range(queues):
+        engine.submit(Workload(f"w{number}", f"q{number}", 0, number, pods(3)))
+    engine.cycle(0)
+    result["ms_per_batch_while_all_wait"] = median_ms(rounds, 1)
+    result["ms_per_batch_that_all_feel"] = median_ms(rounds, 1, 1)
+    return result
+
+
 def main() -> None:
     """Run all, print and save."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -307,6 +345,7 @@ def main() -> None:
             "workloads": [waiting(count) for count in (1000, 10_000, 100_000 // scale)],
             "candidates": [preempting(count) for count in (1250, 2500, 5000)],
             "depth": [deep(depth) for depth in (1, 2, 4, 8, 16)],
+            "definitions": [defining(count // scale) for count in (1250, 2500, 5000)],
             "namespaces": [shared(count, Preemption()) for count in (250, 500, 1000)],
             "namespaces_preempting": [
                 shared(count, Preemption(WithinQueue.LOWER_PRIORITY)) for count in (250, 500, 1000)

@@ -1,0 +1,86 @@
+"""The people and the Job controller of a benchmark: create Jobs on schedule, run and complete them.
+
+It knows nothing of Admitter but the label that names a queue: it sees that a Job is no longer suspended, lets
+it run for its time, and says so in its status. `spec.managedBy` keeps the real Job controller off these Jobs.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
+
+from benchmarks.crowd import Course, Crowd, Task
+
+Json = dict[str, Any]
+
+JOBS: Final = "/apis/batch/v1/jobs"
+MANAGER: Final = "example.com/benchmark"
+QUEUE_LABEL: Final = "admitter.dev/queue-name"
+
+
+@dataclass
+class Driver(Crowd):
+    """Creates Jobs, and stands in for what runs them."""
+
+    collection: ClassVar[str] = JOBS
+
+    def waits(self, seen: Json) -> bool:
+        """Whether a Job is suspended."""
+        return bool(seen["spec"].get("suspend"))
+
+    async def make(self, task: Task) -> None:
+        """Create a suspended Job."""
+        await self.transport.create(f"/apis/batch/v1/namespaces/{task.namespace}/jobs", job(task))
+
+    async def stop(self, course: Course) -> None:
+        """As the Job controller does when a Job is suspended."""
+        await self._write(course, {"active": 0, "conditions": [_condition("Suspended", _stamp())]})
+
+    async def end(self, course: Course) -> None:
+        """As the Job controller does when a Job has succeeded."""
+        stamp = _stamp()
+        conditions = [_condition(kind, stamp) for kind in ("SuccessCriteriaMet", "Complete")]
+        body = {"startTime": stamp, "completionTime": stamp, "succeeded": 1, "conditions": conditions}
+        await self._write(course, body)
+
+    async def _write(self, course: Course, status: Json) -> None:
+        task = course.task
+        path = f"/apis/batch/v1/namespaces/{task.namespace}/jobs/{task.name}/status"
+        await self.transport.patch(path, {"status": status})
+
+
+def job(task: Task) -> Json:
+    """The manifest of a Job."""
+    container = {
+        "name": "main",
+        "image": "registry.example/work:1",
+        "resources": {"requests": {"cpu": str(task.cpu)}},
+    }
+    return {
+        "metadata": {"name": task.name, "labels": {QUEUE_LABEL: "main"}},
+        "spec": {
+            "suspend": True,
+            "managedBy": MANAGER,
+            "template": {
+                "spec": {
+                    "restartPolicy": "Never",
+                    "priorityClassName": task.priority_class,
+                    "containers": [container],
+                }
+            },
+        },
+    }
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _condition(kind: str, stamp: str) -> Json:
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": "Benchmark",
+        "message": "",
+        "lastTransitionTime": stamp,
+        "lastProbeTime": stamp,
+    }

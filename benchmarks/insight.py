@@ -1,0 +1,183 @@
+"""How long answers take on a snapshot of many Workloads: `make bench-insight`.
+
+Queues in cohorts of six; a tenth of the Workloads run, the others wait. Commands are run as their user does,
+in a process that begins with reading the file; parts of them also without what it takes to start Python.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from admitter.insight.estimates import Estimator
+from admitter.insight.snapshot import Snapshot, dump, facts, load
+from admitter.insight.what_if import compare
+from admitter.insight.why import Explainer
+from admitter.simulate.manifests import Change
+from admitter.simulate.picture import Facts, Picture, Settings
+from benchmarks.server import machine
+
+Json = dict[str, Any]
+NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+RESULT: Final = Path(__file__).parent / "results" / "insight.json"
+QUEUES: Final = 30
+ROUNDS: Final = 3
+
+
+def snapshot(workloads: int) -> Snapshot:
+    """A cluster with so many Workloads, of three sizes."""
+    objects: dict[str, list[Json]] = {
+        plural: []
+        for plural in (
+            *("jobs", "workloads", "pods", "cohorts", "clusterqueues", "localqueues", "resourceflavors"),
+            *("placementpolicies", "elasticquotas", "compositeelasticquotas", "namespaces", "nodes"),
+            *("resourcequotas", "limitranges", "priorityclasses", "runtimeclasses"),
+        )
+    }
+    running = workloads // 10
+    objects["resourceflavors"] = [_object("default", 1)]
+    for number in range(QUEUES):
+        objects["clusterqueues"].append(_object(f"queue-{number:02}", number, spec=_queue(number, running)))
+        objects["namespaces"].append(_object(f"team-{number:02}", number))
+        spec = {"clusterQueue": f"queue-{number:02}"}
+        objects["localqueues"].append(_object("main", number, f"team-{number:02}", spec=spec))
+    objects["workloads"] = [_workload(number, runs=number < running) for number in range(workloads)]
+    return Snapshot(NOW.timestamp(), Settings(), objects)
+
+
+def _queue(number: int, running: int) -> Json:
+    """As much quota as is in use."""
+    least = str(max(1, running * 2 // QUEUES))
+    flavors = [{"name": "default", "quota": {"min": least}}]
+    return {
+        "cohort": f"cohort-{number // 6}",
+        "namespaceSelector": {},
+        "resources": [{"name": "cpu", "flavors": flavors}],
+        "preemption": {"reclaimWithinCohort": "Any"},
+    }
+
+
+def _workload(number: int, *, runs: bool) -> Json:
+    queue, count = number % QUEUES, 1 + number // QUEUES % 3
+    spec = {
+        "queueName": "main",
+        "priority": 0,
+        "podSets": [{"name": "main", "count": count, "requests": {"cpu": "1"}}],
+    }
+    status: Json = {}
+    if runs:
+        reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T11:50:00Z"}
+        pod_set = {
+            "name": "main",
+            "count": count,
+            "flavors": {"cpu": "default"},
+            "usage": {"cpu": str(count)},
+        }
+        admission = {"clusterQueue": f"queue-{queue:02}", "podSets": [pod_set]}
+        status = {"state": "Admitted", "conditions": [reserved], "admission": admission}
+    return _object(f"work-{number:06}", number, f"team-{queue:02}", spec=spec, status=status)
+
+
+def _object(name: str, number: int, namespace: str = "", **body: Json) -> Json:
+    metadata = {
+        "name": name,
+        "uid": f"{namespace}/{name}",
+        "resourceVersion": str(number + 1),
+        "creationTimestamp": f"2026-01-01T10:{number // 60 % 60:02}:{number % 60:02}Z",
+        **({"namespace": namespace} if namespace else {}),
+    }
+    return {"metadata": metadata, "spec": {}, **body}
+
+
+def change(running: int) -> Json:
+    """A queue with half as much quota again."""
+    spec = _queue(0, running * 3 // 2)
+    return {
+        "apiVersion": "admitter.dev/v1alpha1",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "queue-00"},
+        "spec": spec,
+    }
+
+
+def least(work: Callable[[], object]) -> float:
+    """Seconds that something takes; the least of some rounds, as the machine is shared."""
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return round(min(taken), 3)
+
+
+def measured(workloads: int) -> Json:
+    """The figures for so many Workloads."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        state, manifest = folder / "state.json", folder / "change.yaml"
+        state.write_bytes(dump(snapshot(workloads)))
+        manifest.write_text(yaml.safe_dump(change(workloads // 10)))
+        known: Facts = facts(load(state))
+        one = [Change(known.taken, 0, change(workloads // 10))]
+        flavor = {
+            "apiVersion": "admitter.dev/v1alpha1",
+            "kind": "ResourceFlavor",
+            "metadata": {"name": "more"},
+        }
+        everything = [Change(known.taken, 0, {**flavor, "spec": {}})]
+        last = (f"team-{(workloads - 1) % QUEUES:02}", f"work-{workloads - 1:06}")
+        return {
+            "workloads": workloads,
+            "snapshot_bytes": state.stat().st_size,
+            "seconds": {
+                "read a snapshot": least(lambda: facts(load(state))),
+                "make a picture": least(lambda: Picture(known)),
+                "explain": least(lambda: Explainer(Picture(known)).explain(*last)),
+                "estimate the start of one": least(lambda: _estimate(known, *last)),
+                "what if a queue changes": least(lambda: compare(known, one)),
+                "what if something changes for all": least(lambda: compare(known, everything)),
+                "the command what-if": least(
+                    lambda: _command("what-if", "-f", str(manifest), "--state", str(state))
+                ),
+                "the command explain": least(
+                    lambda: _command("explain", last[1], "-n", last[0], "--state", str(state))
+                ),
+            },
+        }
+
+
+def _estimate(known: Facts, namespace: str, name: str) -> None:
+    picture = Picture(known)
+    view = picture.find(namespace, name)
+    assert view is not None
+    Estimator(known, picture).of([view])
+
+
+def _command(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "admitter", *arguments], check=True, capture_output=True)
+
+
+def main() -> None:
+    """Measure, print and save."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workloads", type=int, nargs="*", default=[1_000, 10_000])
+    result = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "runs": [measured(number) for number in parser.parse_args().workloads],
+    }
+    text = json.dumps(result, indent=2) + "\n"
+    RESULT.write_text(text)
+    sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()
