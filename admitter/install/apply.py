@@ -3,6 +3,7 @@
 import asyncio
 import operator
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.transport import Json, Transport
 from admitter.install.bundle import manifests
-from admitter.names import API_VERSION
+from admitter.names import API_VERSION, GROUP
 
 _PLURALS: Final = {
     "CustomResourceDefinition": "customresourcedefinitions",
@@ -146,9 +147,25 @@ async def _wait(transport: Transport, manifest: Json) -> None:
 
 async def _gone(transport: Transport, manifest: Json) -> None:
     async def is_gone() -> bool:
-        return not await _present(transport, manifest)
+        found = await _present(transport, manifest)
+        if found and manifest["kind"] == "CustomResourceDefinition":
+            await _remind(transport, manifest, found)
+        return not found
 
     await _until(is_gone, f"{_named(manifest)} is being deleted, and still there")
+
+
+async def _remind(transport: Transport, manifest: Json, found: Json) -> None:
+    """Let the API server go on with the deletion of a definition.
+
+    If its store is not ready at the first attempt it may forget about the next for minutes, until the
+    definition changes.
+    """
+    conditions: list[Any] = (found.get("status") or {}).get("conditions") or []
+    if any(each.get("reason") == "InstanceDeletionFailed" for each in conditions):
+        metadata = {"annotations": {f"{GROUP}/deletion-tried-at": found["metadata"]["resourceVersion"]}}
+        with suppress(NotFoundError):
+            await transport.patch(object_path(manifest), {"metadata": metadata})
 
 
 async def _until(holds: Callable[[], Awaitable[bool]], otherwise: str) -> None:
