@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight check format crds lock clean
+.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates check format crds lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -37,6 +37,12 @@ bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,0
 
 bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight
+
+bench-journal: $(VENV)/.ready ## Jobs with a journal, SCALE=1 of 15,000, and its replay; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.journal --scale $(or $(SCALE),1)
+
+bench-estimates: $(VENV)/.ready ## how true estimates of starts are; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.estimates
 
 bench-scale: $(VENV)/.ready   ## 50,000 Workloads; a restart among 100,000 Jobs; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.scale

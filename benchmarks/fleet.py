@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.cluster.transport import Transport
@@ -32,7 +32,6 @@ class Fleet:
 
     cohorts: int
     queues: int
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME), compare=False)
 
     @property
     def count(self) -> int:
@@ -66,11 +65,14 @@ class Fleet:
         for name in self.limits(quota):
             cohort = {"apiVersion": API_VERSION, "kind": "Cohort", "metadata": {"name": name}}
             await transport.create(f"{OWN}/cohorts", cohort)
+        slots = asyncio.Semaphore(AT_A_TIME)
         async with asyncio.TaskGroup() as group:
             for number, name in enumerate(self.names()):
-                group.create_task(self._queue(transport, name, self.cohort_of(number), quota))
+                group.create_task(self._queue(transport, slots, name, self.cohort_of(number), quota))
 
-    async def _queue(self, transport: Transport, name: str, cohort: str, quota: int) -> None:
+    async def _queue(
+        self, transport: Transport, slots: asyncio.Semaphore, name: str, cohort: str, quota: int
+    ) -> None:
         spec = {
             "cohort": cohort,
             "namespaceSelector": {},
@@ -84,7 +86,7 @@ class Fleet:
             "spec": {"clusterQueue": name},
         }
         version = {"apiVersion": API_VERSION}
-        async with self._slots:
+        async with slots:
             await transport.create("/api/v1/namespaces", {"metadata": {"name": name}})
             await transport.create(f"{OWN}/clusterqueues", version | cluster_queue)
             await transport.create(f"{OWN}/namespaces/{name}/localqueues", version | local_queue)

@@ -17,12 +17,13 @@ from typing import Any, Final
 
 import yaml
 
+from admitter.convert.settings import Settings
 from admitter.insight.estimates import Estimator
 from admitter.insight.snapshot import Snapshot, dump, facts, load
 from admitter.insight.what_if import compare
 from admitter.insight.why import Explainer
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Facts, Picture, Settings
+from admitter.simulate.picture import Facts, Picture
 from benchmarks.server import machine
 
 Json = dict[str, Any]

@@ -236,8 +236,15 @@ def spread(values: list[float]) -> Json:
     }
 
 
-async def measure(cluster: ControlPlane, scale: float, folder: Path, *, profiled: bool) -> tuple[Json, Bench]:
-    """One run on a fresh API server that is at rest."""
+async def measure(
+    cluster: ControlPlane,
+    scale: float,
+    folder: Path,
+    options: tuple[str, ...] = (),
+    *,
+    profiled: bool = False,
+) -> tuple[Json, Bench]:
+    """One run on a fresh API server that is at rest, with a controller that has some options."""
     server = Server(cluster, folder)
     async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
@@ -246,12 +253,13 @@ async def measure(cluster: ControlPlane, scale: float, folder: Path, *, profiled
     async with await Transport.connect(await server.people()) as transport:
         speed = await server.speed(transport)
         bench = Bench(server, transport)
-        with server.controller() as pid:
+        with server.controller(options) as pid:
             await server.quiet()
             profiles = asyncio.create_task(profile(server, pid)) if profiled else None
             result = {"api_server_speed": speed} | await bench.run(scale, pid)
             if profiles is not None:
                 await profiles
+            await server.quiet()
             result["one_job_when_idle_ms"] = await Bench(server, transport).one_by_one()
     return result, bench
 

@@ -140,20 +140,14 @@ class Server:
             subprocess.run([*command, "get", "--raw", where], stdout=file, check=True)
 
     @contextmanager
-    def controller(self, wrapper: tuple[str, ...] = ()) -> Iterator[int]:
-        """The number of the controller's process, until the end of the block.
-
-        Args:
-            wrapper: a program with its arguments, such as a profiler, that runs the controller.
-        """
+    def controller(self, options: tuple[str, ...] = ()) -> Iterator[int]:
+        """The number of the controller's process, until the end of the block; `options` are its own."""
         kubeconfig = self.cluster.service_account_kubeconfig(
             NAMESPACE, SERVICE_ACCOUNT, self.folder / "kubeconfig"
         )
-        command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
+        command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0", *options]
         with (self.folder / "controller.log").open("ab") as log:
-            process = subprocess.Popen(
-                [*wrapper, *command, "--kubeconfig", str(kubeconfig)], stdout=log, stderr=log
-            )
+            process = subprocess.Popen([*command, "--kubeconfig", str(kubeconfig)], stdout=log, stderr=log)
         try:
             yield process.pid
         finally:

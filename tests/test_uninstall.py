@@ -1,4 +1,4 @@
-"""What a deletion that the API server forgets about needs: a rare race of its own, so the server is made up."""
+"""What a deletion needs that the API server forgets about: a race in itself, so the server is made up."""
 
 from typing import Any, cast
 

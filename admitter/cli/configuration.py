@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from admitter.api.base import Model, Place, Problem, ResourceName, own_name, path_of, problems_of
 from admitter.convert.gpus import WHOLE_GPU, GpuSettings
+from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError, parsed
 from admitter.engine.model import GPU_MEMORY_GB
@@ -55,6 +56,18 @@ class GpuResource(Model):
         ge=1,
         strict=True,
         description="Memory of one unit of it, in GB, if it is a part of a GPU; absent: it is a whole GPU.",
+    )
+
+
+class JournalSettings(Model):
+    """Where decisions are written down, so that they can be replayed."""
+
+    folder: str = Field(min_length=1, description="The folder; made if it is not there. Option: --journal.")
+    megabytes: int = Field(
+        default=64, ge=1, le=4096, strict=True, description="How long one file becomes, in MB, about."
+    )
+    files: int = Field(
+        default=8, ge=1, le=10_000, strict=True, description="How many files are kept, the newest included."
     )
 
 
@@ -108,11 +121,15 @@ class Configuration(Model):
         description="Over how many parts the cohort trees are spread, so that replicas admit side by side; "
         "the same for all of them. Option: --shards.",
     )
+    journal: JournalSettings | None = Field(
+        default=None, description="Where decisions are written down; absent: nowhere."
+    )
 
     @property
-    def gpus(self) -> GpuSettings:
-        """What counts as a GPU."""
-        return GpuSettings(self.gpu_memory_gb, {each.name: each.memory_gb for each in self.gpu_resources})
+    def decides_by(self) -> Settings:
+        """What decisions go by."""
+        resources = {each.name: each.memory_gb for each in self.gpu_resources}
+        return Settings(self.requeue_by, GpuSettings(self.gpu_memory_gb, resources))
 
 
 def read(path: Path) -> Configuration:
@@ -159,6 +176,7 @@ def _keys_at(place: Place) -> list[str]:
     node = root
     for part in place:
         node = node["items"] if isinstance(part, int) else node["properties"][part]
+        node = next((each for each in node.get("anyOf", ()) if "$ref" in each), node)
         node = root["$defs"][node["$ref"].rsplit("/", 1)[-1]] if "$ref" in node else node
     return list(node["properties"])
 

@@ -8,10 +8,11 @@ from rich.text import Text
 
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, settings_of, write
 from admitter.cli.options import Context, Kubeconfig
+from admitter.convert.settings import Settings
 from admitter.insight.lint import Finding, Severity, lint
 from admitter.insight.snapshot import facts
 from admitter.simulate.manifests import read
-from admitter.simulate.picture import Facts, Picture, Settings
+from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
 
 _COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}

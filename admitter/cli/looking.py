@@ -17,8 +17,8 @@ from rich.console import Console
 
 from admitter.cli.configuration import read
 from admitter.cluster.transport import Transport
+from admitter.convert.settings import DEFAULTS, Settings
 from admitter.insight.snapshot import Snapshot, load, take
-from admitter.simulate.picture import Settings
 
 
 class Output(StrEnum):
@@ -64,10 +64,7 @@ def settings_of(config: Path | None) -> Settings:
     Raises:
         ManifestError: it can't be read.
     """
-    if config is None:
-        return Settings()
-    said = read(config)
-    return Settings(said.requeue_by, said.gpus)
+    return read(config).decides_by if config is not None else DEFAULTS
 
 
 def look(state: Path | None, kubeconfig: Path | None, context: str | None, config: Path | None) -> Snapshot:

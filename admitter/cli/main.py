@@ -11,9 +11,11 @@ from admitter.cli import get, sandbox
 from admitter.cli.complaints import complain
 from admitter.cli.demo import DemoError, demo
 from admitter.cli.explain import explain
+from admitter.cli.history import history
 from admitter.cli.import_ import import_
 from admitter.cli.install import install
 from admitter.cli.lint import lint_command
+from admitter.cli.replay import replay_command
 from admitter.cli.run import run
 from admitter.cli.simulate import simulate
 from admitter.cli.snapshot import snapshot
@@ -52,8 +54,10 @@ app.command()(install)
 app.command()(uninstall)
 app.command()(run)
 app.command()(explain)
+app.command()(history)
 app.command("what-if")(what_if)
 app.command()(snapshot)
+app.command("replay")(replay_command)
 app.command("lint")(lint_command)
 app.command()(simulate)
 app.command("import")(import_)

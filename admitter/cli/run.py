@@ -20,7 +20,14 @@ import uvloop
 from prometheus_client import disable_created_metrics
 
 from admitter import __version__
-from admitter.cli.configuration import MOST_SHARDS, Configuration, GpuResource, read, split_address
+from admitter.cli.configuration import (
+    MOST_SHARDS,
+    Configuration,
+    GpuResource,
+    JournalSettings,
+    read,
+    split_address,
+)
 from admitter.cli.options import (
     Context,
     GpuMemoryOption,
@@ -36,7 +43,10 @@ from admitter.controllers.manager import Manager
 from admitter.controllers.metrics import Metrics
 from admitter.controllers.replica import Replica
 from admitter.convert.workloads import RequeueBy
+from admitter.engine.cycle import Engine
 from admitter.engine.model import GPU_MEMORY_GB
+from admitter.journal.files import Journal
+from admitter.journal.recorded import RecordedEngine
 
 log = structlog.get_logger(__name__)
 
@@ -80,6 +90,14 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
             "the same for all of them.",
         ),
     ] = 1,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder in which all decisions are written down, to be replayed by admitter replay.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Run the controller until it is stopped.
 
@@ -95,7 +113,11 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
         "gpu_resource": [GpuResource(name=name, memory_gb=size) for name, size in more.items()],
     }
     given = {_FIELDS.get(name, name): value for name, value in typed.items() if _is_typed(ctx, name)}
-    configuration = (read(config) if config is not None else Configuration()).model_copy(update=given)
+    said = read(config) if config is not None else Configuration()
+    if journal is not None:
+        settings = said.journal or JournalSettings(folder=str(journal))
+        given["journal"] = settings.model_copy(update={"folder": str(journal)})
+    configuration = said.model_copy(update=given)
     _log_to_stderr()
     # When each series began is a series of its own, for which nobody asks.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
@@ -119,9 +141,13 @@ def _is_typed(ctx: typer.Context, option: str) -> bool:
 async def _control(cluster: Cluster, configuration: Configuration) -> None:
     metrics, random = Metrics().with_process(), Random()  # noqa: S311  # spreads load only
 
+    journal = _journal(configuration.journal)
+
     def managing(transport: Transport) -> Manager:
-        requeue_by, gpus = configuration.requeue_by, configuration.gpus
-        return Manager(transport, lambda: datetime.now(UTC), random, requeue_by, gpus, metrics)
+        engine = RecordedEngine(journal) if journal is not None else Engine()
+        return Manager(
+            transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine
+        )
 
     stop = _stop_by_signal()
     connect = partial(Transport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
@@ -147,7 +173,15 @@ async def _control(cluster: Cluster, configuration: Configuration) -> None:
         for task in running:
             task.cancel()
         await health.cleanup()
+        if journal is not None:
+            journal.close()
     log.info("stopped")
+
+
+def _journal(settings: JournalSettings | None) -> Journal | None:
+    if settings is None:
+        return None
+    return Journal(Path(settings.folder), __version__, settings.megabytes, settings.files)
 
 
 def _stop_by_signal() -> asyncio.Event:

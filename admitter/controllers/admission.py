@@ -29,7 +29,7 @@ from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.intake import Intake
-from admitter.controllers.messages import receipt_message
+from admitter.controllers.messages import passing_message, receipt_message
 from admitter.controllers.places import keep_places
 from admitter.controllers.pod_views import PodView
 from admitter.controllers.remainders import Remainders
@@ -254,7 +254,9 @@ class Admissions:
         for uid, refusal in plan.refusals.items():
             self._reasons.want(self._keys[uid], self._gate.waits(refusal))
         for workload, admission in plan.admissions:
-            task = group.create_task(self._admit(self._keys[workload.uid], workload, admission))
+            passed = plan.passed.get(workload.uid)
+            passing = passing_message(passed, "/".join(self._keys[passed.workload.uid])) if passed else ""
+            task = group.create_task(self._admit(self._keys[workload.uid], workload, admission, passing))
             self._writing[workload.uid] = task
         for eviction in plan.evictions:
             uid = eviction.victim.holder
@@ -290,24 +292,24 @@ class Admissions:
             left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
             self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
 
-    async def _admit(self, key: Key, workload: model.Workload, admission: Admission) -> None:
+    async def _admit(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
         try:
-            while not (await self._tried(key, workload, admission) or self._finishing):
+            while not (await self._tried(key, workload, admission, passing) or self._finishing):
                 pass
         finally:
             self._written(key, workload.uid)
 
-    async def _tried(self, key: Key, workload: model.Workload, admission: Admission) -> bool:
+    async def _tried(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> bool:
         """Write an admission; False if the server is too busy: it stays decided, and nobody overtakes."""
         try:
             async with self._slots:
-                await self._write(key, workload, admission)
+                await self._write(key, workload, admission, passing)
         except ClusterError as error:
             await self._failed("admission not written", key, workload.uid, error)
             return not is_busy(error)
         return True
 
-    async def _write(self, key: Key, workload: model.Workload, admission: Admission) -> None:
+    async def _write(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
         view, job = self._world.workloads.get(key), self._world.job_of(key)
         if view is None or view.admission is not None or self._gate.check(view, job) != workload.queue:
             return  # it has been written already, or may not be admitted any more
@@ -316,7 +318,7 @@ class Admissions:
         term = self._shards.epoch_of(admission.queue)
         if term is None:
             return  # its tree is another's by now, or may have got what is another's
-        body = status.admitted(view, admission, term, self._grace.now())
+        body = status.admitted(view, admission, term, self._grace.now(), passing)
         raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
         admitted = parse_workload(raw)
         self._world.workloads.apply(admitted)

@@ -44,8 +44,7 @@ from admitter.controllers.succession import Claim, Succession
 from admitter.controllers.views import JobView, Json, NodeView, ObjectView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World
-from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
-from admitter.convert.workloads import RequeueBy
+from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 
@@ -79,18 +78,18 @@ class Manager:
         transport: Transport,
         clock: Clock,
         random: Random,
-        requeue_by: RequeueBy = RequeueBy.CREATION,
-        gpus: GpuSettings = DEFAULT_GPUS,
+        settings: Settings = DEFAULTS,
         metrics: Metrics | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self._transport = transport
         self._metrics = metrics if metrics is not None else Metrics()
         self._world = World()
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
-        engine = Engine()
+        engine = engine if engine is not None else Engine()
         pace = Pace()
         told = Told(self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed)
-        self._catalog = Catalog(self._world, engine, gpus, told)
+        self._catalog = Catalog(self._world, engine, settings.gpus, told)
         self._events = Events(transport, clock, pace)
         self._reasons = WaitingReasons(self._world, self._events, transport, clock, pace)
         self._marks = Marks(self._world, engine.capacity, transport, pace)
@@ -98,7 +97,7 @@ class Manager:
         self._shortages = Shortages(engine, self._catalog)
         eviction = Eviction(self._world, self._catalog, grace, self._shortages, transport)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
-        gate = Gate(self._world, self._catalog, requeue_by, self._jobs.refused.why)
+        gate = Gate(self._world, self._catalog, settings.requeue_by, self._jobs.refused.why)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
         self._queues = Queues(self._world, self._catalog, engine, transport, clock, pace)
         self._weights = NamespaceWeights(self._world, engine)

@@ -6,7 +6,7 @@ from admitter.engine.amounts import to_quantity
 from admitter.engine.contest import Eviction
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.fairness import Share
-from admitter.engine.receipt import Grounds
+from admitter.engine.receipt import Grounds, Passed, Passing
 from admitter.names import ANY_NODE
 
 
@@ -64,6 +64,24 @@ def receipt_message(eviction: Eviction) -> str:
         words |= {"larger": node_title(*compared.victim), "before": _share(compared.before)}
         words |= {"smaller": node_title(*compared.preemptor), "after": _share(compared.after)}
     return _GROUNDS[eviction.receipt.grounds].format(**words)
+
+
+_PASSING: Final = {
+    Passing.BEST_EFFORT: "which does not fit: {queue} is BestEffortFIFO",
+    Passing.NAMESPACE_SHARE: "whose namespace has a larger share of {queue} (namespaceOrdering)",
+    Passing.PROMISED: "for which the place was not kept: others were evicted before it came",
+}
+
+
+def passing_message(passed: Passed, name: str) -> str:
+    """Whom somebody passes who is admitted out of order, and by which rule.
+
+    Args:
+        passed: both of it.
+        name: of that Workload, with its namespace.
+    """
+    words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
+    return f"ahead of Workload {name}, {words}"
 
 
 def _share(share: Share) -> str:

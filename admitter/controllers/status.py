@@ -40,12 +40,16 @@ def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) 
     }
 
 
-def admitted(workload: WorkloadView, admission: Admission, term: tuple[int, int], now: datetime) -> Json:
+def admitted(
+    workload: WorkloadView, admission: Admission, term: tuple[int, int], now: datetime, passing: str = ""
+) -> Json:
     """The Workload may start: it holds its quota from here on.
 
     The API server refuses it if the term, a shard and an epoch of it, is not that of the process that leads.
+    `passing` says whom it passes, if it is admitted out of order, and by which rule.
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
+    words += f"; {passing}" if passing else ""
     changes = [
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
         condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),

@@ -18,7 +18,7 @@ from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node
-from admitter.engine.receipt import Receipt, Receipts
+from admitter.engine.receipt import Passed, Passing, Receipt, Receipts
 from admitter.engine.state import Outlook, State
 
 
@@ -50,12 +50,14 @@ class Plan:
         evictions: workloads to evict, each for a preemptor that is admitted once they are gone.
         refusals: by UID, who waits for a reason that was not told before.
         planned: workloads that will be admitted once what they wait for is gone, and as what.
+        passed: by the UID of who is admitted out of order, whom it passes.
     """
 
     admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     refusals: dict[str, Refusal] = field(default_factory=dict)
     planned: dict[str, Admission] = field(default_factory=dict)
+    passed: dict[str, Passed] = field(default_factory=dict)
 
 
 class Contest:
@@ -183,12 +185,27 @@ class Contest:
         self._state.dequeue(workload.uid)
         if self._ledger.fits_really(admission.queue, summed(admission)):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
-            plan.admissions.append((workload, admission))
+            self._admit(workload, admission, plan)
         else:
             borrowed = self._ledger.hold(workload, admission)
             plan.planned[workload.uid] = admission
         self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))
+
+    def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
+        """Say who is admitted, and whom of its queue it passes."""
+        plan.admissions.append((workload, admission))
+        pending = self._state.pending.get(workload.queue)
+        first = pending.ahead_of(workload) if pending is not None else None
+        if pending is None or first is None:
+            return
+        if pending.class_of(first).parked is not None:
+            rule = Passing.BEST_EFFORT
+        elif self._tree.queues[workload.queue].by_namespace:
+            rule = Passing.NAMESPACE_SHARE
+        else:
+            rule = Passing.PROMISED
+        plan.passed[workload.uid] = Passed(first, rule)
 
     def _preempt(self, workload: Workload, admission: Admission, verdict: Verdict, plan: Plan) -> None:
         self._decisions += 1
@@ -230,7 +247,7 @@ class Contest:
             if self._ledger.fits_really(hold.admission.queue, hold.usage):
                 self._ledger.drop(hold.workload.uid)
                 self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
-                plan.admissions.append((hold.workload, hold.admission))
+                self._admit(hold.workload, hold.admission, plan)
                 redeemed.add(hold.workload.queue)
                 self._let_stay(hold.workload.uid, holds)
                 redeemed |= self._state.exposed(hold.admission.queue, (key for key, _ in hold.usage))

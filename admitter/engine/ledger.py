@@ -256,6 +256,10 @@ class Ledger:
         """Somebody has to go, but goes on for a while: if his preemptor's place is given up, he stays."""
         self._told[self._evicting[holder]].add(holder)
 
+    def is_told(self, holder: str) -> bool:
+        """Whether a holder has to go, but goes on for a while."""
+        return holder in self._told.get(self._evicting.get(holder, ""), ())
+
     def settle(self, holder: str) -> None:
         """Somebody goes now, whatever becomes of his preemptor."""
         for preemptor in [uid for uid, holders in self._told.items() if holder in holders]:

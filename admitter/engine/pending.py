@@ -277,6 +277,12 @@ class Pending:
             return None
         return first
 
+    def ahead_of(self, workload: Workload) -> Workload | None:
+        """The first of those who came before somebody, or are more important, and still wait."""
+        heads = (members.head() for members in self._classes.values())
+        first = min((head for head in heads if head is not None), key=_rank, default=None)
+        return first if first is not None and first.rank < workload.rank else None
+
     def refusal(self, workload: Workload, queue: Queue) -> Refusal | None:
         """What stops a workload; None if that has to be found out.
 

@@ -28,6 +28,30 @@ class Grounds(StrEnum):
     """Elsewhere: of a queue or cohort with a larger share of what is borrowed."""
 
 
+class Passing(StrEnum):
+    """The rule by which somebody is admitted before another one of its queue that goes first by rank."""
+
+    BEST_EFFORT = "BestEffortFIFO"
+    """What does not fit does not hold up what comes after it."""
+    NAMESPACE_SHARE = "WeightedShare"
+    """The namespace with the smallest share of the queue goes first."""
+    PROMISED = "Promised"
+    """Its place was kept while others were evicted for it, when the other one came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Who was passed by somebody who was admitted.
+
+    Attributes:
+        workload: the first of those of the queue that wait and go before by rank.
+        rule: that let him pass.
+    """
+
+    workload: Workload
+    rule: Passing
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Two places of the tree, and their weighted shares of what is borrowed there.

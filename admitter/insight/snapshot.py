@@ -17,13 +17,14 @@ from admitter.cluster.transport import Json, Transport
 from admitter.controllers.views import at, kept_template, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.convert.gpus import GpuSettings
+from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
+from admitter.insight.pages import listed
 from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES
-from admitter.simulate.picture import Facts, Settings, plural_of
+from admitter.simulate.picture import Facts, plural_of
 
 KIND: Final = "Snapshot"
-PAGE: Final = 500
 _METADATA: Final = (
     *("namespace", "name", "uid", "resourceVersion", "generation"),
     *("creationTimestamp", "deletionTimestamp", "labels"),
@@ -62,14 +63,8 @@ async def take(transport: Transport, settings: Settings, now: Callable[[], float
 
 
 async def _listed(transport: Transport, path: str, selector: str) -> list[Json]:
-    plural, found = plural_of(path), []
-    query = {"limit": str(PAGE)} | ({"labelSelector": selector} if selector else {})
-    while True:
-        page = await transport.get(path, query)
-        found += [reduced(plural, item) for item in page["items"]]
-        if not page["metadata"].get("continue"):
-            return found
-        query["continue"] = page["metadata"]["continue"]
+    query = {"labelSelector": selector} if selector else {}
+    return [reduced(plural_of(path), item) async for item in listed(transport, path, query)]
 
 
 def reduced(plural: str, raw: Json) -> Json:

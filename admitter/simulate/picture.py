@@ -18,22 +18,13 @@ from admitter.controllers.places import keep_places
 from admitter.controllers.remainders import loose_usage
 from admitter.controllers.views import JobView, WorkloadView, at, parse_workload, timestamp
 from admitter.controllers.world import World
-from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
-from admitter.convert.workloads import RequeueBy
+from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 
 Views = Mapping[str, Mapping[Key, Any]]
 """Parsed objects by the plural of their kind, and by namespace and name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the controller was told beside its API objects: `admitter run --config`."""
-
-    requeue_by: RequeueBy = RequeueBy.CREATION
-    gpus: GpuSettings = DEFAULT_GPUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +38,7 @@ class Facts:
     """
 
     taken: float
-    settings: Settings = Settings()
+    settings: Settings = DEFAULTS
     views: Views = field(default_factory=dict)
 
 

@@ -18,7 +18,7 @@ from admitter.documents import ManifestError
 from admitter.install.bundle import manifests
 
 HEAD = "apiVersion: config.admitter.dev/v1alpha1\nkind: Configuration\n"
-ALL = "apiVersion, kind, bind, requeueBy, gpuMemoryGB, gpuResources, shards"
+ALL = "apiVersion, kind, bind, requeueBy, gpuMemoryGB, gpuResources, shards, journal"
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -31,13 +31,19 @@ def test_what_is_said_counts_and_the_rest_has_its_default(file: Path) -> None:
     file.write_text(HEAD + "requeueBy: eviction\ngpuResources:\n- name: example.com/shard\n  memoryGB: 8\n")
     made = read(file)
     assert (made.bind, made.requeue_by) == ("127.0.0.1:8080", RequeueBy.EVICTION)
-    assert dict(made.gpus.more) == {"example.com/shard": 8}
+    assert dict(made.decides_by.gpus.more) == {"example.com/shard": 8}
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("bnd: x", f"bnd: is not known here; known are {ALL}"),
+        (
+            "journal: {folder: /tmp, mb: 3}",
+            "journal.mb: is not known here; known are folder, megabytes, files",
+        ),
+        ("journal: {megabytes: 3}", "journal.folder: is missing"),
+        ("journal: {folder: /tmp, files: 0}", "journal.files: Input should be greater than or equal to 1"),
         (
             "gpuResources: [{name: amd.com/gpu, gb: 3}]",
             "gpuResources[0].gb: is not known here; known are name, memoryGB",
@@ -109,7 +115,7 @@ def test_an_option_goes_before_the_file_and_the_file_before_the_default(
     assert CliRunner().invoke(app, ["run", "--config", str(file), *options]).exit_code == 0
     (made,) = used
     assert (made.bind, made.requeue_by, made.gpu_memory_gb) == ("0.0.0.0:9", RequeueBy.CREATION, 80)
-    assert dict(made.gpus.more) == {"example.com/shard": 8}
+    assert dict(made.decides_by.gpus.more) == {"example.com/shard": 8}
 
 
 def test_without_a_file_the_options_say_all(used: list[Configuration]) -> None:
@@ -130,17 +136,20 @@ def fields(model: Any, prefix: str = "") -> Iterator[str]:
         yield path
         if path == "gpuResources":
             yield from fields(configuration.GpuResource, f"{path}[].")
+        elif path == "journal":
+            yield from fields(configuration.JournalSettings, f"{path}.")
 
 
 def test_each_field_is_documented_with_its_default() -> None:
     page = (DOCS / "configuration.md").read_text()
     rows = dict(re.findall(r"^\| `([\w.\[\]]+)` \| (`?[^|`]*`?) \|", page, flags=re.MULTILINE))
     assert list(rows) == list(fields(Configuration))
-    defaults = Configuration()
-    for path, shown in rows.items():
-        name = next((n for n, f in Configuration.model_fields.items() if (f.alias or n) == path), None)
-        if name is not None and name not in {"api_version", "kind", "gpu_resources"}:
-            assert shown == f"`{getattr(defaults, name)}`", path
+    models = {"": Configuration(), "journal.": configuration.JournalSettings(folder="required")}
+    for prefix, defaults in models.items():
+        for name, field in type(defaults).model_fields.items():
+            if name not in {"api_version", "kind", "gpu_resources", "journal", "folder"}:
+                path = f"{prefix}{field.alias or name}"
+                assert rows[path] == f"`{getattr(defaults, name)}`", path
 
 
 def test_the_examples_of_the_page_and_the_one_of_the_bundle_are_valid(file: Path) -> None:

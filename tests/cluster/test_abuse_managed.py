@@ -210,7 +210,7 @@ def test_nobody_needs_admitter_for_what_is_not_its_business(bare: ControlPlane) 
 
 
 def delete_definitions(cluster: ControlPlane) -> None:
-    """Without the API server's cleaning, of which it forgets at times until they change; there are no objects."""
+    """Without the API server's cleaning, of which it forgets at times; there are no objects of theirs."""
     names = [each["metadata"]["name"] for each in cluster.read("crds")["items"]]
     ours = [name for name in names if name.endswith(".admitter.dev")]
     cluster.run_kubectl("delete", "crd", "--wait=false", *ours)

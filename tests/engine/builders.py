@@ -119,8 +119,9 @@ def use(queue: str, flavor: str, **amounts: str) -> Admission:
     return Admission(queue, (Assignment("main", 1, flavors, usage),))
 
 
-def engine(*definitions: Flavor | Queue | Cohort) -> Engine:
-    made = Engine()
+def engine(*definitions: Flavor | Queue | Cohort, made: Engine | None = None) -> Engine:
+    """An engine that knows some definitions; `made` is given to it, or is a new one."""
+    made = made if made is not None else Engine()
     for definition in definitions:
         if isinstance(definition, Flavor):
             made.set_flavor(definition)

@@ -29,9 +29,9 @@ def gpus(name: str, least: int, most: int | None = None, **spec: Any) -> Queue:
     return quota(name, {"gpu": least}, None if most is None else {"gpu": most}, **spec)
 
 
-def quotas(*definitions: Flavor | Queue | Cohort) -> Engine:
+def quotas(*definitions: Flavor | Queue | Cohort, made: Engine | None = None) -> Engine:
     """An engine with elastic quotas for any node."""
-    return engine(Flavor(ANY_NODE), *definitions)
+    return engine(Flavor(ANY_NODE), *definitions, made=made)
 
 
 def holds(name: str, *pod_sets: PodSet, flavor: str = ANY_NODE) -> Admission:

@@ -4,6 +4,7 @@ Cohorts may be their own ancestors here, queues come and go while they are in us
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import HealthCheck, Phase, settings
@@ -102,9 +103,11 @@ def figures(book: Book, tree: Tree) -> State:
 class Definitions(RuleBasedStateMachine):
     """Random definitions, some of them together, while there is work."""
 
+    make: Callable[[], Engine] = Engine
+
     @initialize()
     def start(self) -> None:
-        self.engine = engine(*FLAVORS)
+        self.engine = engine(*FLAVORS, made=self.make())
         self.workloads: dict[str, Workload] = {}
         self.serial = 0
         self.now = 0.0

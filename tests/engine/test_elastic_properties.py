@@ -1,6 +1,7 @@
 """What is always true of elastic quotas, whatever comes in whichever order; the rule by brute force."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hypothesis import HealthCheck, Phase, settings
@@ -45,12 +46,14 @@ class Quotas(RuleBasedStateMachine):
     In half of the runs all workloads of a quota have one size: then nobody waits for whom there are victims.
     """
 
+    make: Callable[[], Engine] = Engine
+
     @initialize(data=st.data(), number=st.integers(2, 4), two=st.booleans(), alike=st.booleans())
     def start(self, data: st.DataObject, number: int, *, two: bool, alike: bool) -> None:
         self.resources = ("gpu", "memory") if two else ("gpu",)
         self.terms = {name: data.draw(terms(self.resources)) for name in NAMES[:number]}
         self.alike = {name: data.draw(shapes) for name in self.terms} if alike else {}
-        self.engine = quotas(*(self.defined(name) for name in self.terms))
+        self.engine = quotas(*(self.defined(name) for name in self.terms), made=self.make())
         self.waiting: dict[str, Workload] = {}
         self.running: dict[str, tuple[Workload, Admission, float]] = {}
         self.evicted: dict[str, str] = {}

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from admitter.controllers.messages import receipt_message
-from admitter.engine.contest import Eviction
+from admitter.controllers.messages import passing_message, receipt_message
+from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import BorrowWithin, Preemption, WithinQueue
+from admitter.engine.policy import BorrowWithin, Preemption, Strategy, WithinQueue
 from tests.engine.builders import cohort, engine, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, asks, cpus, running
 
@@ -124,3 +124,53 @@ def test_a_queue_without_a_weight_is_said_to_have_all() -> None:
     running(made, "victim", 4, "b")
     asks(made, "preemptor", 1, "a")
     assert message(made).startswith("ClusterQueue b had without a weight all of what can be lent")
+
+
+def passing(plan: Plan) -> dict[str, str]:
+    """Who is admitted out of order, and what he is told."""
+    return {uid: passing_message(each, f"ns/{each.workload.uid}") for uid, each in plan.passed.items()}
+
+
+def test_who_passes_another_one_that_does_not_fit_is_told_so() -> None:
+    made = engine(DEFAULT, cpus("q", "4"))
+    running(made, "runs", 2, "q")
+    asks(made, "large", 4, "q", priority=5)
+    asks(made, "larger", 4, "q", priority=4)
+    asks(made, "small", 1, "q")
+    asks(made, "smallest", 1, "q", created=5)
+    words = "ahead of Workload ns/large, which does not fit: ClusterQueue q is BestEffortFIFO"
+    assert passing(made.cycle()) == {"small": words, "smallest": words}
+
+
+def test_who_goes_in_order_passes_nobody() -> None:
+    made = engine(DEFAULT, cpus("q", "4"))
+    asks(made, "first", 2, "q", priority=1)
+    asks(made, "second", 2, "q")
+    asks(made, "third", 2, "q", created=5)
+    assert passing(made.cycle()) == {}
+
+
+def test_namespaces_take_turns() -> None:
+    made = engine(DEFAULT, replace(cpus("q", "4"), by_namespace=True))
+    for number, namespace in enumerate(("one", "one", "one", "two")):
+        asked = replace(
+            workload(f"{namespace}-{number}", pods(1, cpu="2"), created=number), namespace=namespace
+        )
+        made.submit(asked)
+    plan = made.cycle()
+    assert [each.uid for each, _ in plan.admissions] == ["one-0", "two-3"]
+    words = (
+        "ahead of Workload ns/one-1, whose namespace has a larger share of ClusterQueue q (namespaceOrdering)"
+    )
+    assert passing(plan) == {"two-3": words}
+
+
+def test_a_place_that_was_kept_is_not_given_to_who_comes_later() -> None:
+    made = engine(DEFAULT, replace(cpus("q", "4", LOWER), strategy=Strategy.STRICT_FIFO))
+    running(made, "victim", 4, "q")
+    asks(made, "preemptor", 4, "q", priority=3)
+    assert evictions(made)
+    asks(made, "later", 4, "q", priority=9)
+    made.release("victim")
+    words = "ahead of Workload ns/later, for which the place was not kept: others were evicted before it came"
+    assert passing(made.cycle(101)) == {"preemptor": words}

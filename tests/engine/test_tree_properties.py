@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -98,11 +99,13 @@ def preempting(plan: Plan) -> dict[str, str]:
 class Tree(RuleBasedStateMachine):
     """Random events against the engine."""
 
+    make: Callable[[], Engine] = Engine
+
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
         self.queues = {name: data.draw(queue_definitions(name)) for name in QUEUES}
         self.cohorts = {name: data.draw(cohort_definitions(name)) for name in PARENTS}
-        self.engine = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values())
+        self.engine = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values(), made=self.make())
         self.waiting: dict[str, Workload] = {}
         self.running: dict[str, tuple[Workload, Admission, float]] = {}
         self.evicted: dict[str, str] = {}

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from admitter.controllers.world import World
+from admitter.convert.settings import Settings
 from admitter.insight.snapshot import Snapshot
-from admitter.simulate.picture import Settings, plural_of
+from admitter.simulate.picture import plural_of
 
 Json = dict[str, Any]
 

@@ -10,10 +10,10 @@ from admitter.cluster.store import key_of
 from admitter.controllers.pod_views import parse_pod
 from admitter.controllers.views import parse_job, parse_node, parse_workload
 from admitter.convert.gpus import GpuSettings
+from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
 from admitter.insight.snapshot import dump, facts, load, reduced
-from admitter.simulate.picture import Settings
 from tests.insight.states import NOW, State
 
 SECRET = "hunter2"

@@ -1,0 +1,68 @@
+"""`admitter history`: what became of Workloads, and by which rule."""
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from admitter.cli.looking import Namespace, Output, console, namespace_of, write
+from admitter.cli.options import Context, Kubeconfig
+from admitter.cluster.transport import Transport
+from admitter.insight.history import Entry, read
+
+
+def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A Job, or a Workload; by default all of the namespace.", metavar="NAME"),
+    ] = None,
+    namespace: Namespace = None,
+    all_namespaces: Annotated[
+        bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
+    ] = False,
+    reason: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only what happened for this reason, such as Admitted or Preempted. May be repeated.",
+            metavar="REASON",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+) -> None:
+    """Tell what became of Workloads: admitted, in whose place, evicted for whom and by which rule, finished.
+
+    From events, which the API server keeps for an hour as a rule, and from what the conditions of Workloads
+    still say. A journal (admitter run --journal) keeps all decisions. Needs no more than to list both.
+
+    Examples: admitter history train-7 -n team-a; admitter history -A --reason Preempted
+    """
+    where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, None)
+    found = asyncio.run(_read(kubeconfig, context, where, name))
+    shown = [each for each in found if not reason or each.what in reason]
+    if output is Output.TABLE:
+        console().print(_table(shown))
+    else:
+        write([asdict(each) for each in shown], output)
+
+
+async def _read(
+    kubeconfig: Path | None, context: str | None, namespace: str | None, name: str | None
+) -> list[Entry]:
+    async with await Transport.connect(kubeconfig, context) as transport:
+        return await read(transport, namespace, name)
+
+
+def _table(found: list[Entry]) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("TIME", "NAMESPACE", "NAME", "WHAT"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("WHY", overflow="fold")
+    for each in found:
+        table.add_row(each.time, each.namespace, each.name, each.what, each.why)
+    return table

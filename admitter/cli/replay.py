@@ -1,0 +1,126 @@
+"""`admitter replay`: whether this version decides what was decided."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import orjson
+import typer
+from rich.table import Table
+
+from admitter.cli.looking import console
+from admitter.documents import ManifestError
+from admitter.journal.calls import JournalError
+from admitter.journal.files import files
+from admitter.journal.replay import Difference, Replayed, replay
+
+DIFFERS: Final = 3
+"""Exit status if something is decided otherwise now."""
+SHOWN: Final = 5
+"""So many parts of a difference are shown."""
+
+
+class Form(StrEnum):
+    """Forms of output."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def replay_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Journals, or folders of them, as written by admitter run --journal.",
+            metavar="PATH...",
+            exists=True,
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Form, typer.Option("--output", "-o", help="The form of the answer.")] = Form.TABLE,
+) -> None:
+    """Decide again what a journal tells of, and compare: exit status 3 if anything differs.
+
+    A journal has all that the engine was told and what it decided, with UIDs in place of names. No cluster is
+    needed. With the version that wrote it nothing may differ; with another one, what differs is what that
+    version changes for you.
+
+    Examples: admitter replay /var/log/admitter; admitter replay decisions-000007.jsonl -o json
+    """
+    found = [each for path in paths for each in (files(path) if path.is_dir() else [path])]
+    if not found:
+        raise ManifestError(f"{', '.join(map(str, paths))}: there is no journal in it")
+    try:
+        done = [replay(path) for path in found]
+    except JournalError as error:
+        raise ManifestError(str(error)) from error
+    if output is Form.JSON:
+        typer.echo(orjson.dumps([_as_json(each) for each in done], option=orjson.OPT_INDENT_2).decode())
+    else:
+        _show(done)
+    if any(each.difference is not None for each in done):
+        raise typer.Exit(DIFFERS)
+
+
+def _show(done: list[Replayed]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="")
+    for heading in ("FILE", "VERSION"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("CALLS", "CYCLES", "ADMITTED", "EVICTED", "REASONS"):
+        table.add_column(heading, justify="right")
+    table.add_column("DECIDED")
+    for each in done:
+        figures = (each.calls, each.cycles, each.admissions, each.evictions, each.refusals)
+        difference = each.difference
+        verdict = f"otherwise in line {difference.line}" if difference is not None else "the same"
+        table.add_row(each.path.name, each.version, *map(str, figures), verdict)
+    shown = console()
+    shown.print(table)
+    for each in done:
+        if each.difference is not None:
+            time = datetime.fromtimestamp(each.difference.time, UTC)
+            shown.print(f"\n{each.path}:{each.difference.line}, the cycle at {time:%Y-%m-%dT%H:%M:%SZ}:")
+            for line in _told(each.difference):
+                shown.print(f"  {line}")
+
+
+def _told(difference: Difference) -> Iterator[str]:
+    """Which decisions are not there any more, and which are new."""
+    for what in difference.then:
+        then, now = (_parts(plan[what]) for plan in (difference.then, difference.now))
+        gone, new = [each for each in then if each not in now], [each for each in now if each not in then]
+        for words, parts in (("then, and not now", gone), ("now, and not then", new)):
+            for part in parts[:SHOWN]:
+                yield f"{what}, {words}: {part}"
+            if len(parts) > SHOWN:
+                yield f"{what}, {words}: {len(parts) - SHOWN} more"
+        if not gone and not new:
+            yield f"{what}: the same in another order"
+
+
+def _parts(decided: Any) -> list[str]:  # noqa: ANN401  # a list, or a map by UID
+    pairs = decided.items() if isinstance(decided, dict) else decided or ()
+    return [orjson.dumps(pair).decode() for pair in pairs]
+
+
+def _as_json(done: Replayed) -> dict[str, Any]:
+    difference = done.difference
+    return {
+        "file": str(done.path),
+        "version": done.version,
+        "calls": done.calls,
+        "cycles": done.cycles,
+        "admissions": done.admissions,
+        "evictions": done.evictions,
+        "reasons": done.refusals,
+        "difference": None
+        if difference is None
+        else {
+            "line": difference.line,
+            "time": difference.time,
+            "then": difference.then,
+            "now": difference.now,
+        },
+    }

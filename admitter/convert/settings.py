@@ -1,0 +1,24 @@
+"""What the controller was told beside its API objects, and decides by (`admitter run --config`)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
+from admitter.convert.workloads import RequeueBy
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The same for whoever is to decide alike.
+
+    Attributes:
+        requeue_by: where a preempted Workload waits.
+        gpus: what counts as a GPU.
+    """
+
+    requeue_by: RequeueBy = RequeueBy.CREATION
+    gpus: GpuSettings = DEFAULT_GPUS
+
+
+DEFAULTS: Final = Settings()
+"""Of a controller that was told nothing."""

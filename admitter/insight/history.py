@@ -1,0 +1,89 @@
+"""What became of Workloads, and why: from the events that the controller wrote, and what statuses still say.
+
+The API server keeps events for an hour, as a rule, and takes few of them while it is busy. A Workload's
+conditions stay, but each tells only of its last change.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers.views import WorkloadView, parse_workload
+from admitter.insight.pages import listed
+from admitter.names import API_VERSION, CONTROLLER_NAME
+
+_TOLD: Final = (
+    ("Finished", "True", ""),
+    ("Evicted", "True", ""),
+    ("EvictionPending", "True", "EvictionPending"),
+    ("Admitted", "True", ""),
+    ("QuotaReserved", "False", ""),
+)
+"""Conditions that tell of something, their status then, and the word for it if it is not their reason."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
+    """Something that happened.
+
+    Attributes:
+        time: when, as the API server writes it.
+        namespace: of the Workload.
+        name: of its Job, or its own if it has none.
+        what: in one word: the reason of the event or the condition.
+        why: in a sentence.
+    """
+
+    time: str
+    namespace: str
+    name: str
+    what: str
+    why: str
+
+
+async def read(transport: Transport, namespace: str | None, name: str | None) -> list[Entry]:
+    """What happened to one Job or Workload, or to all of a namespace or of all of them; the oldest first.
+
+    Raises:
+        ClusterError: the API server does not answer, or its user may not list events or Workloads there.
+    """
+    scope = f"/namespaces/{namespace}" if namespace else ""
+    selector = f"source={CONTROLLER_NAME}"
+    views = [parse_workload(raw) async for raw in listed(transport, f"/apis/{API_VERSION}{scope}/workloads")]
+    events = [raw async for raw in listed(transport, f"/api/v1{scope}/events", {"fieldSelector": selector})]
+    names = {view.key: _name(view) for view in views}
+    found = {entry for event in events for entry in _of_event(event, names)}
+    known = {(each.namespace, each.name, each.what, each.why) for each in found}
+    for view in views:
+        told = _of_status(view)
+        found |= {each for each in told if (each.namespace, each.name, each.what, each.why) not in known}
+    wanted = {name} | {job for (_, workload), job in names.items() if workload == name}
+    return sorted(each for each in found if name is None or each.name in wanted)
+
+
+def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[Entry]:
+    about = event["involvedObject"]
+    if about.get("kind") not in {"Job", "Workload"}:
+        return
+    namespace, name = about.get("namespace", ""), about.get("name", "")
+    if about["kind"] == "Workload":
+        name = names.get((namespace, name), name)
+    time = event.get("lastTimestamp") or event["metadata"]["creationTimestamp"]
+    yield Entry(time, namespace, name, event.get("reason", ""), event.get("message", ""))
+
+
+def _of_status(view: WorkloadView) -> Iterator[Entry]:
+    """What conditions say: one that follows from another, with the same words, says nothing more."""
+    said = set()
+    for kind, status, word in _TOLD:
+        found = view.condition(kind)
+        words = found.get("message", "")
+        if found.get("status") == status and words not in said:
+            said.add(words)
+            what = word or found.get("reason", "")
+            yield Entry(found["lastTransitionTime"], view.namespace, _name(view), what, words)
+
+
+def _name(view: WorkloadView) -> str:
+    return view.job[0] if view.job is not None else view.name

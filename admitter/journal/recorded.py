@@ -1,0 +1,170 @@
+"""An engine that writes down all that is done to it.
+
+What makes no difference is left out: that one who does not wait is withdrawn, say. So a journal is as long as
+there was something to decide about.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Protocol
+
+from admitter.engine.contest import Plan
+from admitter.engine.cycle import Engine
+from admitter.engine.ledger import NO_PODS, Pod, Pods, Reservation
+from admitter.engine.model import Admission, Flavor, Workload
+from admitter.engine.policy import Cohort, Queue
+from admitter.engine.quota import Node
+from admitter.journal import state
+from admitter.journal.calls import Call, Looks, plan_record
+
+
+class Writer(Protocol):
+    """Where calls are written."""
+
+    def begin(self, state: Iterable[Call]) -> None:
+        """Begin with what an engine knows."""
+
+    def write(self, call: Call) -> None:
+        """Write one."""
+
+    def decided(self, state: Callable[[], Iterable[Call]]) -> None:
+        """A cycle is over, and nothing has been done since; `state` tells all that the engine knows."""
+
+
+class RecordedEngine(Engine):
+    """Decides as an engine does, and writes down what it is told from when it begins to decide.
+
+    What one call makes the engine call of itself is no call of its own.
+    """
+
+    def __init__(self, journal: Writer) -> None:
+        super().__init__()
+        self._journal = journal
+        self._decides = False
+        self._inside = False
+
+    def set_flavor(self, flavor: Flavor) -> None:  # noqa: D102  # as the engine's, all of them
+        with self._called("set_flavor", flavor):
+            super().set_flavor(flavor)
+
+    def remove_flavor(self, name: str) -> None:  # noqa: D102
+        with self._called("remove_flavor", name):
+            super().remove_flavor(name)
+
+    def define(  # noqa: D102
+        self,
+        queues: Iterable[Queue] = (),
+        cohorts: Iterable[Cohort] = (),
+        gone: Iterable[str] = (),
+        gone_cohorts: Iterable[str] = (),
+    ) -> None:
+        told = [*queues], [*cohorts], [*gone], [*gone_cohorts]
+        with self._called("define", *told, matters=any(told)):
+            super().define(*told)
+
+    def set_weight(self, namespace: str, weight: int) -> None:  # noqa: D102
+        with self._called("set_weight", namespace, weight):
+            super().set_weight(namespace, weight)
+
+    def submit(self, workload: Workload) -> None:  # noqa: D102
+        hold = self.ledger.holds.get(workload.uid)
+        known = hold.workload if hold is not None else self._state.waiting(workload.uid)
+        with self._called("submit", workload, matters=known != workload):
+            super().submit(workload)
+
+    def withdraw(self, uid: str) -> None:  # noqa: D102
+        with self._called("withdraw", uid, matters=self.waits(uid)):
+            super().withdraw(uid)
+
+    def reserve(  # noqa: D102
+        self,
+        holder: str,
+        admission: Admission,
+        workload: Workload | None = None,
+        since: float = 0.0,
+        namespace: str = "",
+    ) -> None:
+        made = Reservation(holder, admission, workload, since, namespace)
+        with self._called(
+            "reserve", holder, admission, workload, since, namespace, matters=self.ledger.held(holder) != made
+        ):
+            super().reserve(holder, admission, workload, since, namespace)
+
+    def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:  # noqa: D102
+        known = self.ledger.pods(holder) == Pods(alive, left_over)
+        with self._called("set_pods", holder, alive, left_over, matters=not known):
+            super().set_pods(holder, alive, left_over)
+
+    def release(self, holder: str) -> None:  # noqa: D102
+        held = self.ledger.held(holder) is not None or self.ledger.pods(holder) != NO_PODS
+        with self._called("release", holder, matters=held):
+            super().release(holder)
+
+    def evict(  # noqa: D102
+        self, holder: str, preemptor: Workload, admission: Admission, *, told: bool = False
+    ) -> None:
+        with self._called("evict", holder, preemptor, admission, told):
+            super().evict(holder, preemptor, admission, told=told)
+
+    def goes(self, holder: str) -> None:  # noqa: D102
+        with self._called("goes", holder):
+            super().goes(holder)
+
+    def spare(self, holder: str) -> None:  # noqa: D102
+        with self._called("spare", holder, matters=self.ledger.evicting(holder)):
+            super().spare(holder)
+
+    def cycle(  # noqa: D102
+        self, now: float = 0.0, decides: Callable[[Node], bool] | None = None
+    ) -> Plan:
+        asked = _Asked(decides)
+        plan = super().cycle(now, asked)
+        self._journal.write(Call("cycle", (now, asked.looks()), plan_record(plan)))
+        self._journal.decided(
+            lambda: chain(state.calls(self._state), [state.settled(self._state, now, asked)])
+        )
+        return plan
+
+    def resume(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
+        if not self._decides:
+            self._decides = True
+            self._journal.begin(state.calls(self._state))
+        asked = _Asked(decides)
+        super().resume(asked)
+        self._journal.write(Call("resume", (asked.looks(),)))
+
+    def forsake(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
+        asked = _Asked(decides)
+        super().forsake(asked)
+        self._journal.write(Call("forsake", (asked.looks(),)))
+
+    @contextmanager
+    def _called(self, name: str, *arguments: object, matters: bool = True) -> Iterator[None]:
+        """Write a call before it is made, unless it makes no difference or is a part of another."""
+        if self._inside:
+            yield
+            return
+        if matters and self._decides:
+            self._journal.write(Call(name, arguments))
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+
+
+class _Asked:
+    """Notes which trees it was asked about, and what it said."""
+
+    def __init__(self, decides: Callable[[Node], bool] | None) -> None:
+        self._decides = decides
+        self._answers: dict[Node, bool] = {}
+
+    def __call__(self, root: Node) -> bool:
+        self._answers[root] = self._decides is None or self._decides(root)
+        return self._answers[root]
+
+    def looks(self) -> Looks:
+        """All of it."""
+        return Looks(tuple(self._answers.items()))

@@ -1,0 +1,100 @@
+"""Tells an engine again what a journal says, and compares what it decides."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from admitter.engine.cycle import Engine
+from admitter.journal.calls import JournalError, Json, parsed, plan_record, repeat
+from admitter.journal.files import lines
+
+_SETTLED: Final = frozenset({"refusals"})
+"""What the cycle may say that nobody had to write down: a new engine tells whoever waits why he does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A cycle that decides something else now.
+
+    Attributes:
+        line: its number in the file.
+        time: when the cycle was, in seconds since the epoch.
+        then: what it decided, where that differs.
+        now: what it decides.
+    """
+
+    line: int
+    time: float
+    then: Json
+    now: Json
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What came of one file.
+
+    Attributes:
+        path: of the file.
+        version: of the program that wrote it.
+        calls: how many calls it has, cycles included.
+        cycles: how many cycles.
+        admissions: how many Workloads these admitted.
+        evictions: how many they evicted.
+        refusals: how often they told one why it waits.
+        difference: the first cycle that decides something else; nothing after it was looked at.
+    """
+
+    path: Path
+    version: str = ""
+    calls: int = 0
+    cycles: int = 0
+    admissions: int = 0
+    evictions: int = 0
+    refusals: int = 0
+    difference: Difference | None = None
+
+    def count(self, plan: Json) -> None:
+        """Count a cycle and what it decided."""
+        self.cycles += 1
+        self.admissions += len(plan.get("admissions", ()))
+        self.evictions += len(plan.get("evictions", ()))
+        self.refusals += len(plan.get("refusals", ()))
+
+
+def replay(path: Path) -> Replayed:
+    """Replay a file up to its end or to the first difference.
+
+    Raises:
+        JournalError: it can't be read; the file and the line are named.
+    """
+    done, engine = Replayed(path), Engine()
+    found = iter(lines(path))
+    _, header = next(found, (0, {}))
+    done.version = str(header.get("admitter", ""))
+    for number, line in found:
+        try:
+            done.difference = _repeated(engine, done, number, line)
+        except JournalError as error:
+            raise JournalError(f"{path}:{number}: {error}") from error
+        if done.difference is not None:
+            break
+    return done
+
+
+def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> Difference | None:
+    """Repeat the call of one line; returns how its decisions differ."""
+    call = parsed(line)
+    done.calls += 1
+    plan = repeat(engine, call)
+    if plan is None:
+        return None
+    now, then = plan_record(plan), call.plan
+    if then is None:
+        then = {name: now[name] for name in now.keys() & _SETTLED}
+    else:
+        done.count(now)
+    if now == then:
+        return None
+    names = [name for name in sorted({*now, *then}) if now.get(name) != then.get(name)]
+    parts = ({name: plan.get(name) for name in names} for plan in (then, now))
+    return Difference(number, call.arguments[0], *parts)

@@ -1,0 +1,61 @@
+"""What an engine knows, as calls that make a new one know it too.
+
+What it has found out by itself, such as who can't fit before something is free, is not told: the other one
+finds it out in its first cycle. After a cycle that one decides nothing, since nothing is left to be decided.
+"""
+
+from collections.abc import Callable, Iterator
+
+from admitter.engine.model import Admission, Workload
+from admitter.engine.quota import Node
+from admitter.engine.state import State
+from admitter.journal.calls import Call, Looks
+
+
+def calls(state: State) -> Iterator[Call]:
+    """Calls that make a new engine know what one knows."""
+    tree, ledger = state.tree, state.ledger
+    for flavor in state.flavors.values():
+        yield Call("set_flavor", (flavor,))
+    yield Call("define", ([*tree.queues.values()], [*tree.cohorts.values()], [], []))
+    for namespace, weight in ledger.weights.items():
+        yield Call("set_weight", (namespace, weight))
+    yield from _held(state)
+    for pending in state.pending.values():
+        for workload in pending.in_order():
+            yield Call("submit", (workload,))
+
+
+def settled(state: State, now: float, decides: Callable[[Node], bool]) -> Call:
+    """A cycle that decides nothing, since it comes right after one.
+
+    Args:
+        state: of the engine.
+        now: of the cycle before, in seconds since the epoch.
+        decides: which trees that one looked at, by their roots.
+    """
+    # Somebody may wait in a queue that is not there any more.
+    roots = sorted({state.tree.root(name) for name in (*state.tree.queues, *state.pending)})
+    return Call("cycle", (now, Looks(tuple((root, decides(root)) for root in roots))))
+
+
+def _held(state: State) -> Iterator[Call]:
+    """What is reserved, who has to go, and the places that are kept."""
+    ledger = state.ledger
+    reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
+    for each in reservations:
+        yield Call("reserve", (each.holder, each.admission, each.workload, each.since, each.namespace))
+        pods = ledger.pods(each.holder)
+        yield Call("set_pods", (each.holder, pods.alive, pods.left_over))
+    for kept in ledger.holds.values():
+        yield Call("evict", ("", kept.workload, kept.admission, False))  # nobody has that name
+    for each in reservations:
+        uid = ledger.preemptor(each.holder)
+        hold = ledger.holds.get(uid) if uid is not None else None
+        if hold is not None:
+            told = ledger.is_told(each.holder)
+            yield Call("evict", (each.holder, hold.workload, hold.admission, told))
+        elif uid is not None:  # whose place was given up, or is taken: whoever went for it goes all the same
+            nobody = Workload(uid, each.queue, 0, 0.0, ())
+            yield Call("evict", (each.holder, nobody, Admission(each.queue, ()), False))
+            yield Call("withdraw", (uid,))

@@ -1,0 +1,77 @@
+"""Whatever happens to an engine, its journal tells another one the same, and it decides the same.
+
+The random events are those of the engine's own properties. A new file is begun at every third cycle, which is
+replayed by itself.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, settings
+
+from admitter.engine.cycle import Engine
+from admitter.journal.calls import Call
+from admitter.journal.files import Journal, files
+from admitter.journal.recorded import RecordedEngine
+from admitter.journal.replay import replay
+from tests.engine.test_definition_properties import Definitions
+from tests.engine.test_elastic_properties import Quotas
+from tests.engine.test_tree_properties import Tree
+
+FEW = settings(
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "60")),
+    derandomize="ADMITTER_EXAMPLES" not in os.environ,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
+
+
+class OftenNew(Journal):
+    """Takes a file for full after three cycles."""
+
+    cycles = 0
+
+    def decided(self, state: Callable[[], Iterable[Call]]) -> None:
+        self.cycles += 1
+        if self.cycles % 3 == 0:
+            self._left = 0
+        super().decided(state)
+
+
+class Recording:
+    """Gives a machine an engine that writes down what it is told, and replays that in the end."""
+
+    def make(self) -> Engine:
+        self.folder = tempfile.TemporaryDirectory()
+        self.journal = OftenNew(Path(self.folder.name), "test", 1, 1000)
+        made = RecordedEngine(self.journal)
+        made.resume(lambda _: True)
+        return made
+
+    def teardown(self) -> None:
+        self.journal.close()
+        with self.folder as folder:
+            for path in files(Path(folder)):
+                assert replay(path).difference is None
+
+
+class RecordedTree(Recording, Tree):
+    """Cohorts, borrowing, preemption, namespaces."""
+
+
+class RecordedQuotas(Recording, Quotas):
+    """Elastic quotas, with time to end."""
+
+
+class RecordedDefinitions(Recording, Definitions):
+    """Definitions that come and go."""
+
+
+TestTree, TestQuotas, TestDefinitions = (
+    machine.TestCase for machine in (RecordedTree, RecordedQuotas, RecordedDefinitions)
+)
+TestTree.settings = TestQuotas.settings = TestDefinitions.settings = FEW
