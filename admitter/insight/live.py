@@ -1,0 +1,75 @@
+"""A cluster as it is now, followed by watches: pictures of it cost the API server nothing more."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Final
+
+from admitter.cluster.informer import Informer
+from admitter.cluster.transport import Transport
+from admitter.controllers.world import World
+from admitter.convert.settings import Settings
+from admitter.simulate.picture import Facts, Picture, plural_of
+
+REST: Final = 4.0
+"""So many times as long as a picture took is the pause after it: most of the time is left for other work."""
+LEAST_PAUSE_SECONDS: Final = 1.0
+
+
+class Mirror:
+    """Follows all kinds that decisions depend on, and makes pictures.
+
+    Attributes:
+        revision: grows whenever anything has changed.
+    """
+
+    def __init__(
+        self, transport: Transport, settings: Settings, random: Random, now: Callable[[], float]
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            transport: where to read, as somebody who may list and watch all of it.
+            settings: of the controller.
+            random: spreads the ends of watches over time.
+            now: tells the time, in seconds since the epoch.
+        """
+        self._settings = settings
+        self._now = now
+        self._sources = World().sources
+        self._informers = [Informer(transport, source, random) for source in self._sources]
+        self._changed = asyncio.Event()
+        self.revision = 0
+        for source in self._sources:
+            source.store.listen(self._note)
+
+    def _note(self, _old: object, _new: object) -> None:
+        self.revision += 1
+        self._changed.set()
+
+    @asynccontextmanager
+    async def following(self) -> AsyncIterator[None]:
+        """Follow until the end of the block, which begins when everything has been read."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each.run(), name=f"informer {each.path}") for each in self._informers]
+            for informer in self._informers:
+                await informer.synced.wait()
+            yield
+            for task in tasks:
+                task.cancel()
+
+    def facts(self) -> Facts:
+        """All that is known now."""
+        views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
+        return Facts(self._now(), self._settings, views)
+
+    async def pictures(self) -> AsyncIterator[tuple[Facts, Picture]]:
+        """One now, and one whenever something has changed, but not more than the machine can take."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._changed.clear()
+            known, began = self.facts(), loop.time()
+            yield known, await asyncio.to_thread(Picture, known)
+            await asyncio.sleep(max(LEAST_PAUSE_SECONDS, REST * (loop.time() - began)))
+            await self._changed.wait()

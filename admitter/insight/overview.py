@@ -1,0 +1,166 @@
+"""The quota tree with what is in use of it: what `admitter top` and the web page show."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.controllers.messages import node_title
+from admitter.engine.cells import Cell
+from admitter.engine.model import FlavorResource
+from admitter.engine.quota import Node
+from admitter.simulate.picture import Picture
+
+RECENT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One resource in one flavor at one place of the tree. Amounts are in the engine's unit.
+
+    Attributes:
+        flavor: its name, or that of the pool that counts all flavors.
+        resource: its name.
+        used: by the place and all below it.
+        minimum: of its own, and of all below it.
+        maximum: the most that may be in use; None: no such limit.
+        borrowed: how much of what is used is others'.
+        lent: how much of its own others use; where several lend, in proportion to what each leaves unused.
+    """
+
+    flavor: str
+    resource: str
+    used: int
+    minimum: int
+    maximum: int | None
+    borrowed: int
+    lent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A ClusterQueue, an elastic quota or a Cohort.
+
+    Attributes:
+        node: `queue` or `cohort`, and its name in the engine.
+        title: what it is called.
+        depth: how many are above it.
+        parent: the one above it.
+        uses: by flavor and resource.
+        waiting: how many wait in it, those that may not compete included; of a Cohort, below it.
+        admitted: how many hold its quota.
+        recent: how many of them have been admitted in the last minute.
+        problem: why it does not work; empty if it does.
+    """
+
+    node: Node
+    title: str
+    depth: int
+    parent: Node | None
+    uses: tuple[Use, ...]
+    waiting: int
+    admitted: int
+    recent: int
+    problem: str
+
+
+def overview(picture: Picture) -> list[Line]:
+    """All of the tree, each place before those below it, by name."""
+    tree = picture.engine.tree
+    parents = tree.parents()
+    children: defaultdict[Node | None, list[Node]] = defaultdict(list)
+    for node in sorted(parents):
+        children[parents.get(node)].append(node)
+    counts, minimums = _counts(picture, parents), _minimums(picture, parents)
+    found: list[Line] = []
+    left = [(node, 0) for node in reversed(children[None])]
+    while left:
+        node, depth = left.pop()
+        siblings = children[parents[node]] if parents.get(node) is not None else []
+        uses = tuple(_uses(picture, node, siblings, minimums))
+        found.append(_line(picture, node, depth, uses, counts))
+        left += [(child, depth + 1) for child in reversed(children[node])]
+    return found
+
+
+def _line(
+    picture: Picture, node: Node, depth: int, uses: tuple[Use, ...], counts: Mapping[str, Counter[Node]]
+) -> Line:
+    kind, name = node
+    parent = picture.engine.tree.parents().get(node)
+    problem = picture.catalog.queue(name).problem if kind == "queue" and _is_declared(picture, name) else None
+    return Line(
+        node,
+        node_title(*node),
+        depth,
+        parent,
+        uses,
+        counts["waiting"][node],
+        counts["admitted"][node],
+        counts["recent"][node],
+        problem[1] if problem is not None else "",
+    )
+
+
+def _is_declared(picture: Picture, name: str) -> bool:
+    """Whether a queue of the engine is a ClusterQueue; others are made of elastic quotas."""
+    return picture.world.cluster_queues.get(("", name)) is not None
+
+
+def _minimums(picture: Picture, parents: Mapping[Node, Node | None]) -> Counter[tuple[Node, FlavorResource]]:
+    """What each place has of its own, with all below it."""
+    found: Counter[tuple[Node, FlavorResource]] = Counter()
+    for node in parents:
+        for key, quota in picture.engine.tree.quotas(node).items():
+            place: Node | None = node
+            while place is not None:
+                found[place, key] += quota.minimum
+                place = parents.get(place)
+    return found
+
+
+def _uses(
+    picture: Picture, node: Node, siblings: list[Node], minimums: Counter[tuple[Node, FlavorResource]]
+) -> Iterator[Use]:
+    book, tree = picture.engine.ledger.real, picture.engine.tree
+    parent = tree.parents().get(node)
+    for key, cell in sorted(book.cells(node).items()):
+        quota = tree.quotas(node).get(key)
+        if quota is None and not cell.total and not cell.own:
+            continue
+        cells = [book.cells(each).get(key) for each in siblings]
+        above = book.cells(parent).get(key) if parent is not None else None
+        lent = _lent(cell, above, [each for each in cells if each is not None])
+        yield Use(*key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.own), lent)
+
+
+def _lent(cell: Cell, above: Cell | None, siblings: list[Cell]) -> int:
+    """How much of its own the others of a Cohort use."""
+    if above is None:
+        return 0
+    unused = max(0, cell.lent - cell.taken)
+    all_unused = sum(max(0, each.lent - each.taken) for each in siblings) + above.quota.minimum
+    borrowed = sum(max(0, each.taken - each.lent) for each in siblings)
+    from_further_above = max(0, above.used - above.own)
+    inside = max(0, borrowed - from_further_above)
+    return min(unused, inside * unused // all_unused) if all_unused else 0
+
+
+def _counts(picture: Picture, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:
+    """Who waits and who is admitted, at each place and all above it."""
+    found: dict[str, Counter[Node]] = {"waiting": Counter(), "admitted": Counter(), "recent": Counter()}
+    for view in picture.world.workloads:
+        if view.finished:
+            continue
+        if view.admission is None:
+            found["waiting"]["queue", picture.queue_of(view) or ""] += 1
+        else:
+            found["admitted"]["queue", view.admission.queue] += 1
+            found["recent"]["queue", view.admission.queue] += picture.now - view.since < RECENT_SECONDS
+    for counts in found.values():
+        for node, count in list(counts.items()):
+            above = parents.get(node)
+            while above is not None:
+                counts[above] += count
+                above = parents.get(above)
+    return found
