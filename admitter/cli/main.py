@@ -20,6 +20,7 @@ from admitter.cli.run import run
 from admitter.cli.simulate import simulate
 from admitter.cli.snapshot import snapshot
 from admitter.cli.uninstall import uninstall
+from admitter.cli.web import web_command
 from admitter.cli.what_if import what_if
 from admitter.cluster.errors import ClusterError
 from admitter.documents import ManifestError
@@ -56,6 +57,7 @@ app.command()(run)
 app.command()(explain)
 app.command()(history)
 app.command("what-if")(what_if)
+app.command("web")(web_command)
 app.command()(snapshot)
 app.command("replay")(replay_command)
 app.command("lint")(lint_command)

@@ -1,0 +1,61 @@
+"""`admitter web`: the page that shows queues and Workloads."""
+
+import asyncio
+import time
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import structlog
+import typer
+from aiohttp import web
+
+from admitter.cli.configuration import split_address
+from admitter.cli.looking import ConfigFile, settings_of
+from admitter.cli.options import Context, Kubeconfig
+from admitter.cluster.transport import Transport
+from admitter.convert.settings import Settings
+from admitter.insight.live import Mirror
+from admitter.web.access import Access
+from admitter.web.server import Page
+from admitter.web.sessions import Sessions
+from admitter.web.stage import Stage
+
+log = structlog.get_logger(__name__)
+
+
+def web_command(
+    bind: Annotated[str, typer.Option(help="Where to serve it: ADDRESS:PORT.")] = "127.0.0.1:8090",
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    config: ConfigFile = None,
+) -> None:
+    """Serve a page with the quota tree, queues and their waiting order, and why each Workload waits.
+
+    Read-only. Whoever looks at it logs in with a token of the cluster, and sees what the API server lets him
+    list. It is a process beside the controller, with rights of its own: looking never slows decisions. Put it
+    behind TLS if it is not on your own machine: docs/web.md.
+
+    Examples: admitter web; admitter web --bind 0.0.0.0:8090 --config /etc/admitter/config.yaml
+    """
+    try:
+        address, port = split_address(bind)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--bind") from error
+    asyncio.run(_serve(address, port, kubeconfig, context, settings_of(config)))
+
+
+async def _serve(
+    address: str, port: int, kubeconfig: Path | None, context: str | None, settings: Settings
+) -> None:
+    async with await Transport.connect(kubeconfig, context) as transport:
+        stage = Stage(Mirror(transport, settings, Random(), time.time))  # noqa: S311  # spreads load only
+        page = Page(stage, Access(transport, time.monotonic), Sessions(time.monotonic))
+        runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, address, port).start()
+            log.info("serving", page="http://{}:{}/".format(*runner.addresses[0][:2]))
+            await stage.run()
+        finally:
+            await runner.cleanup()

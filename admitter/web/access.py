@@ -1,0 +1,118 @@
+"""Who somebody is and what he may see: the API server says both (TokenReview, SubjectAccessReview).
+
+Its answers are remembered for a short while, so that a page that is looked at asks only now and then; a right
+that is taken away is gone after that time.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Generic, TypeVar
+
+from admitter.cluster.transport import Transport
+from admitter.names import GROUP
+
+REMEMBERED_SECONDS: Final = 30.0
+MOST_REMEMBERED: Final = 10_000
+_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody whom the API server knows.
+
+    Attributes:
+        name: his user name.
+        uid: his UID there; empty if it has none for him.
+        groups: that he is in.
+        extra: whatever else his authenticator says of him.
+    """
+
+    name: str
+    uid: str
+    groups: tuple[str, ...]
+    extra: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class _Memory(Generic[T]):
+    """Answers that hold for a while."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._known: OrderedDict[object, tuple[float, T]] = OrderedDict()
+
+    def get(self, question: object) -> T | None:
+        """The answer, if it is not too old."""
+        known = self._known.get(question)
+        return known[1] if known is not None and self._now() - known[0] < REMEMBERED_SECONDS else None
+
+    def put(self, question: object, answer: T) -> T:
+        """Remember an answer."""
+        self._known.pop(question, None)
+        self._known[question] = (self._now(), answer)
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.popitem(last=False)
+        return answer
+
+
+class Access:
+    """Asks the API server."""
+
+    def __init__(self, transport: Transport, now: Callable[[], float]) -> None:
+        """Prepare.
+
+        Args:
+            transport: as somebody who may create both kinds of reviews.
+            now: tells the time, in seconds that only grow.
+        """
+        self._transport = transport
+        self._users: _Memory[tuple[User | None]] = _Memory(now)
+        self._rights: _Memory[bool] = _Memory(now)
+
+    async def user(self, token: str) -> User | None:
+        """Whose token it is; None: nobody's.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        digest = sha256(token.encode()).digest()  # tokens are not kept where they are looked for
+        known = self._users.get(digest)
+        if known is None:
+            body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+            review = await self._transport.create(_REVIEWS, body)
+            known = self._users.put(digest, (_user(review.get("status") or {}),))
+        return known[0]
+
+    async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
+        """Whether somebody may list a kind of Admitter, in one namespace or, without one, in all.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        question = (user, plural, namespace)
+        known = self._rights.get(question)
+        if known is not None:
+            return known
+        attributes = {"group": GROUP, "resource": plural, "verb": "list", "namespace": namespace}
+        spec = {
+            "user": user.name,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": {name: list(values) for name, values in user.extra},
+            "resourceAttributes": attributes,
+        }
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        review = await self._transport.create(_ACCESS, body)
+        return self._rights.put(question, bool((review.get("status") or {}).get("allowed")))
+
+
+def _user(status: dict[str, Any]) -> User | None:
+    if not status.get("authenticated"):
+        return None
+    said = status.get("user") or {}
+    extra = tuple((name, tuple(values)) for name, values in sorted((said.get("extra") or {}).items()))
+    return User(said.get("username", ""), said.get("uid", ""), tuple(said.get("groups") or ()), extra)

@@ -1,0 +1,254 @@
+"""The page's server: who may see what, and JSON of it. It writes nothing and decides nothing.
+
+Previous step: `admitter.web.stage` has a scene. Next step: the browser (`static/app.js`) draws it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+
+from admitter.cluster.errors import ClusterError
+from admitter.insight.why import UnknownError
+from admitter.web.access import Access, User
+from admitter.web.scene import Scene
+from admitter.web.sessions import COOKIE, Sessions
+from admitter.web.stage import Stage
+
+STATIC: Final = Path(__file__).parent / "static"
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+HEARTBEAT_SECONDS: Final = 15.0
+LONGEST_TOKEN: Final = 64 * 1024
+MOST_STREAMS: Final = 500
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Refusal(web.HTTPException):
+    """An answer that says in a sentence why there is no other one."""
+
+    def __init__(self, status: int, words: str) -> None:
+        self.status_code = status
+        super().__init__(text=orjson.dumps({"error": words}).decode(), content_type="application/json")
+
+
+class Page:
+    """Answers requests."""
+
+    def __init__(self, stage: Stage, access: Access, sessions: Sessions) -> None:
+        self._stage = stage
+        self._access = access
+        self._sessions = sessions
+        self._streams = 0
+
+    def app(self) -> web.Application:
+        """The application."""
+        made = web.Application(middlewares=[_guarded], client_max_size=2 * LONGEST_TOKEN)
+        made.add_routes(
+            [
+                web.get("/", _static("index.html", "text/html")),
+                web.get("/app.js", _static("app.js", "text/javascript")),
+                web.get("/view.js", _static("view.js", "text/javascript")),
+                web.get("/app.css", _static("app.css", "text/css")),
+                web.get("/icon.svg", _static("icon.svg", "image/svg+xml")),
+                web.get("/healthz", self._healthy),
+                web.post("/api/session", self._log_in),
+                web.delete("/api/session", self._log_out),
+                web.get("/api/me", self._me),
+                web.get("/api/tree", self._tree),
+                web.get("/api/queue", self._queue),
+                web.get("/api/starts", self._starts),
+                web.get("/api/namespace", self._namespace),
+                web.get("/api/workload", self._workload),
+                web.get("/api/changes", self._changes),
+            ]
+        )
+        return made
+
+    async def _healthy(self, _request: web.Request) -> web.Response:
+        ready = self._stage.scene is not None
+        return web.Response(status=200 if ready else 503, text="ok\n" if ready else "not read yet\n")
+
+    async def _log_in(self, request: web.Request) -> web.Response:
+        _same_origin(request)
+        token = (await request.text()).strip()
+        if not token or len(token) > LONGEST_TOKEN:
+            raise Refusal(400, "a token is needed")
+        if await self._access.user(token) is None:
+            raise Refusal(401, "the API server does not know this token, or it has expired")
+        answer = web.json_response({})
+        session = self._sessions.begin(token)
+        answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", secure=True, path="/")
+        return answer
+
+    async def _log_out(self, request: web.Request) -> web.Response:
+        _same_origin(request)
+        self._sessions.end(request.cookies.get(COOKIE, ""))
+        answer = web.json_response({})
+        answer.del_cookie(COOKIE, path="/")
+        return answer
+
+    async def _user(self, request: web.Request) -> User:
+        """Who asks: by a session, or by a token in the header, as proxies that log people in send it."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            token = self._sessions.token(request.cookies.get(COOKIE, "")) or ""
+        user = await self._access.user(token) if token and len(token) <= LONGEST_TOKEN else None
+        if user is None:
+            raise Refusal(401, "log in with a token")
+        return user
+
+    async def _scene(self) -> Scene:
+        if self._stage.scene is None:
+            raise Refusal(503, "the cluster has not been read yet")
+        return self._stage.scene
+
+    async def _me(self, request: web.Request) -> web.Response:
+        user = await self._user(request)
+        return _json({"name": user.name, "tree": await self._access.may_list(user, "clusterqueues")})
+
+    async def _tree(self, request: web.Request) -> web.Response:
+        user = await self._user(request)
+        if not await self._access.may_list(user, "clusterqueues"):
+            raise Refusal(403, f"{user.name} may not list ClusterQueues: choose a namespace")
+        return _json((await self._scene()).tree())
+
+    async def _queue(self, request: web.Request) -> web.Response:
+        user, scene, name = await self._user(request), await self._scene(), request.query.get("name", "")
+        await self._may_see_queue(user, scene, name, request)
+        found = scene.queue(name, await self._visible(user, scene.namespaces_in(name)))
+        if found is None:
+            raise Refusal(404, f"there is no queue {name}")
+        return _json({**found, "course": self._stage.course(name)})
+
+    async def _starts(self, request: web.Request) -> web.Response:
+        user, scene, name = await self._user(request), await self._scene(), request.query.get("name", "")
+        await self._may_see_queue(user, scene, name, request)
+        may_see = await self._visible(user, scene.namespaces_in(name))
+        starts = await scene.starts(name)
+        return _json({key: start for key, start in starts.items() if may_see(key.partition("/")[0])})
+
+    async def _namespace(self, request: web.Request) -> web.Response:
+        user, name = await self._user(request), request.query.get("name", "")
+        await self._may_see_namespace(user, name)
+        scene = await self._scene()
+        queues = scene.queues_of(name)
+        lines = [line for line in scene.tree()["lines"] if line["kind"] == "queue" and line["name"] in queues]
+        return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
+
+    async def _workload(self, request: web.Request) -> web.Response:
+        user = await self._user(request)
+        namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
+        await self._may_see_namespace(user, namespace)
+        scene = await self._scene()
+        may_see = await self._visible(user, {row.workload.namespace for row in scene.rows})
+        try:
+            return _json(await scene.explanation(namespace, name, may_see))
+        except UnknownError as error:
+            raise Refusal(404, str(error)) from error
+
+    async def _changes(self, request: web.Request) -> web.StreamResponse:
+        """Server-sent events: a line whenever there is something new; what it is is asked for then."""
+        user = await self._user(request)
+        if self._streams >= MOST_STREAMS:
+            raise Refusal(503, "too many people look at it")
+        kind = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+        answer = web.StreamResponse(headers={**HEADERS, **kind})
+        self._streams += 1
+        try:
+            await answer.prepare(request)
+            last: Scene | None = None
+            while await self._still(request, user):
+                try:
+                    last = await asyncio.wait_for(self._stage.newer(last), HEARTBEAT_SECONDS)
+                    await answer.write(f"data: {last.revision}\n\n".encode())
+                except TimeoutError:
+                    await answer.write(b": still here\n\n")
+        except ConnectionResetError:
+            pass  # nobody looks any more
+        finally:
+            self._streams -= 1
+        return answer
+
+    async def _still(self, request: web.Request, user: User) -> bool:
+        """Whether who looks is still who he was: tokens expire, and sessions end."""
+        try:
+            return await self._user(request) == user
+        except Refusal:
+            return False
+
+    async def _may_see_namespace(self, user: User, name: str) -> None:
+        if not name or not await self._sees(user, name):
+            raise Refusal(403, f"{user.name} may not list Workloads in namespace {name or '(none)'}")
+
+    async def _sees(self, user: User, namespace: str) -> bool:
+        everywhere = await self._access.may_list(user, "workloads")
+        return everywhere or await self._access.may_list(user, "workloads", namespace)
+
+    async def _may_see_queue(self, user: User, scene: Scene, name: str, request: web.Request) -> None:
+        """Who may list ClusterQueues sees each; others those that a namespace of theirs uses."""
+        if await self._access.may_list(user, "clusterqueues"):
+            return
+        namespace = request.query.get("namespace", "")
+        await self._may_see_namespace(user, namespace)
+        if name not in scene.queues_of(namespace):
+            raise Refusal(403, f"{user.name} may not see queue {name}")
+
+    async def _visible(self, user: User, namespaces: Iterable[str]) -> Callable[[str], bool]:
+        """Of which of some namespaces somebody may see the Workloads."""
+        if await self._access.may_list(user, "workloads"):
+            return lambda _: True
+        seen = {name for name in namespaces if await self._access.may_list(user, "workloads", name)}
+        return seen.__contains__
+
+
+def _json(answer: Any) -> web.Response:  # noqa: ANN401  # whatever JSON has
+    return web.Response(
+        body=orjson.dumps(answer), content_type="application/json", headers={"Cache-Control": "no-store"}
+    )
+
+
+def _static(name: str, kind: str) -> Handler:
+    content = (STATIC / name).read_bytes()
+
+    async def answer(_request: web.Request) -> web.StreamResponse:
+        fresh = {"Cache-Control": "no-cache"}
+        return web.Response(body=content, content_type=kind, charset="utf-8", headers=fresh)
+
+    return answer
+
+
+def _same_origin(request: web.Request) -> None:
+    """Refuse what another site's page makes a browser send; programs send no such header."""
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
+        raise Refusal(403, "another site's page may not do this")
+
+
+@web.middleware
+async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Headers on every answer, and the API server's errors as such."""
+    try:
+        answer = await handler(request)
+    except Refusal as refusal:
+        answer = refusal
+    except web.HTTPException as other:
+        answer = other
+    except ClusterError as error:
+        answer = Refusal(502, f"the API server does not answer: {error}")
+    if not answer.prepared:
+        answer.headers.update(HEADERS)
+    if isinstance(answer, web.HTTPException):
+        raise answer
+    return answer

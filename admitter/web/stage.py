@@ -1,0 +1,92 @@
+"""The newest scene, who waits for a newer one, and use of quota over time."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import structlog
+
+from admitter.engine.amounts import CPU
+from admitter.insight.live import Mirror
+from admitter.web.scene import Scene
+
+Json = dict[str, Any]
+
+SAMPLE_SECONDS: Final = 15.0
+SAMPLES: Final = 240
+"""An hour of samples a queue, as long as this process runs: what is longer ago is for Prometheus."""
+
+log = structlog.get_logger(__name__)
+
+_Sample = tuple[float, tuple[int, ...]]
+
+
+class Stage:
+    """Makes a scene whenever something has changed, and keeps the last one.
+
+    Attributes:
+        scene: the newest; None before everything has been read.
+    """
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self.scene: Scene | None = None
+        self._next = asyncio.Event()
+        self._courses: dict[str, tuple[tuple[str, ...], deque[_Sample]]] = {}
+        self._sampled = float("-inf")
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        async with self._mirror.following():
+            log.info("everything has been read")
+            async for known, picture in self._mirror.pictures():
+                scene = Scene(known, picture, self._mirror.revision)
+                await asyncio.to_thread(scene.work_out)
+                self.put(scene)
+
+    def put(self, scene: Scene) -> None:
+        """Show a scene from now on."""
+        self.scene = scene
+        self._sample(scene)
+        self._next.set()
+        self._next = asyncio.Event()
+
+    async def newer(self, than: Scene | None) -> Scene:
+        """A scene that is not a known one, as soon as there is one."""
+        while self.scene is None or self.scene is than:
+            await self._next.wait()
+        return self.scene
+
+    async def scenes(self) -> AsyncIterator[Scene]:
+        """The one now, and each that follows; who is slow misses some."""
+        last: Scene | None = None
+        while True:
+            last = await self.newer(last)
+            yield last
+
+    def _sample(self, scene: Scene) -> None:
+        if scene.known.taken - self._sampled < SAMPLE_SECONDS:
+            return
+        self._sampled = scene.known.taken
+        there = {}
+        for line in scene.lines:
+            if line.node[0] == "queue":
+                keys = tuple(f"{use.resource} in {use.flavor}" for use in line.uses)
+                known = self._courses.get(line.node[1])
+                samples = known[1] if known is not None and known[0] == keys else deque(maxlen=SAMPLES)
+                samples.append((scene.known.taken, tuple(_amount(u.used, u.resource) for u in line.uses)))
+                there[line.node[1]] = (keys, samples)
+        self._courses = there
+
+    def course(self, queue: str) -> Json:
+        """Use of a queue over time: moments, in seconds since the epoch, and what was in use then."""
+        keys, samples = self._courses.get(queue, ((), deque()))
+        return {
+            "times": [time for time, _ in samples],
+            "used": {key: [used[place] for _, used in samples] for place, key in enumerate(keys)},
+        }
+
+
+def _amount(used: int, resource: str) -> int:
+    return used // 1000 if resource == CPU else used

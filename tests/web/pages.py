@@ -1,0 +1,127 @@
+"""The page with a cluster that never was, and people whose rights are made up."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+from aiohttp import web
+
+from admitter.insight.snapshot import facts
+from admitter.simulate.picture import Picture
+from admitter.web.access import Access, User
+from admitter.web.scene import Scene
+from admitter.web.server import Page
+from admitter.web.sessions import Sessions
+from admitter.web.stage import Stage
+from tests.insight.states import State
+
+ADMIN, TENANT = "admins-token", "tenants-token"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOW = "needs a browser: apt-get install chromium"
+
+
+class Rights(Access):
+    """An administrator who may list everything, and a tenant of one namespace."""
+
+    def __init__(self) -> None:
+        self.expired: set[str] = set()
+
+    async def user(self, token: str) -> User | None:
+        known = {ADMIN: "admin", TENANT: "system:serviceaccount:team-a:user"}
+        return User(known[token], "", (), ()) if token in known and token not in self.expired else None
+
+    async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
+        return user.name == "admin" or (plural == "workloads" and namespace == "team-a")
+
+
+class Still(Stage):
+    """Shows scenes that are put on it."""
+
+    def __init__(self) -> None:
+        super().__init__(_Nothing())  # type: ignore[arg-type]  # nothing is followed
+        self._revision = 0
+
+    def show(self, state: State) -> None:
+        """The next scene."""
+        self._revision += 1
+        known = facts(state.snapshot())
+        scene = Scene(known, Picture(known), self._revision)
+        scene.work_out()
+        self.put(scene)
+
+
+class _Nothing:
+    revision = 0
+
+
+@dataclass
+class Served:
+    """A page that is served.
+
+    Attributes:
+        address: of it.
+        stage: what it shows.
+        rights: who may see what.
+    """
+
+    address: str
+    stage: Still
+    rights: Rights = field(default_factory=Rights)
+
+
+@asynccontextmanager
+async def served(state: State | None) -> AsyncIterator[Served]:
+    """A page that shows a state, on a port of its own."""
+    stage, rights, clock = Still(), Rights(), 0.0
+    if state is not None:
+        stage.show(state)
+    page = Page(stage, cast("Access", rights), Sessions(lambda: clock))
+    runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield Served("http://{}:{}".format(*runner.addresses[0][:2]), stage, rights)
+    finally:
+        await runner.cleanup()
+
+
+def department(jobs: int = 3) -> State:
+    """Two teams in a Cohort; team-a holds quota, borrows and has a line, in which team-b is too."""
+    state = State()
+    state.put("cohorts", "research", spec={})
+    for name in ("a", "b"):
+        state.queue(name, {"cpu": {"default": {"min": "8"}}}, "research")
+        state.namespace(f"team-{name}", name)
+    state.put("localqueues", "shared", "team-b", spec={"clusterQueue": "a"})
+    state.holds("team-a", "long", {"cpu": ("10", "default")}, cluster_queue="a", since=-200)
+    for number in range(3):  # by which the runtime of others is known
+        state.holds(
+            "team-a",
+            f"past-{number}",
+            {"cpu": ("1", "default")},
+            cluster_queue="a",
+            since=-5000,
+            finished=-4700 + 60 * number,
+        )
+    state.holds("team-a", "done", {"cpu": ("1", "default")}, cluster_queue="a", since=-900, finished=-500)
+    for number in range(jobs):
+        state.waits("team-a", f"train-{number}", {"cpu": "7"}, created=number)
+    state.waits("team-b", "secret", {"cpu": "7"}, queue="shared", created=-5)
+    return state
+
+
+def fleet(queues: int, workloads: int) -> State:
+    """Very many queues in Cohorts of ten, and Workloads that wait in them."""
+    state = State()
+    for number in range(queues):
+        if number % 10 == 0:
+            state.put("cohorts", f"cohort-{number // 10:03}", spec={})
+        name = f"queue-{number:04}"
+        state.queue(name, {"cpu": {"default": {"min": "8"}}}, f"cohort-{number // 10:03}")
+        state.namespace(f"ns-{number:04}", name)
+        state.holds(f"ns-{number:04}", "runs", {"cpu": ("8", "default")}, cluster_queue=name)
+    for number in range(workloads):
+        state.waits(f"ns-{number % queues:04}", f"job-{number:05}", {"cpu": "4"}, created=number / 1000)
+    return state

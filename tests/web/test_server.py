@@ -1,0 +1,148 @@
+"""Who is told what."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.web.pages import ADMIN, TENANT, Served, department, served
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Served]:
+    async with served(department()) as made:
+        yield made
+
+
+async def ask(page: Served, path: str, token: str = ADMIN, status: int = 200, **query: str) -> Json:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.get(page.address + path, params=query) as answer,
+    ):
+        assert answer.status == status, await answer.text()
+        found: Json = await answer.json()
+        return found
+
+
+async def test_the_tree_is_for_who_may_list_cluster_queues(page: Served) -> None:
+    tree = await ask(page, "/api/tree")
+    lines = {line["title"]: line for line in tree["lines"]}
+    assert list(lines) == ["Cohort research", "ClusterQueue a", "ClusterQueue b"]
+    (use,) = lines["ClusterQueue a"]["uses"]
+    assert (use["used"], use["min"], use["borrowed"], use["words"]["used"]) == (10.0, 8.0, 2.0, "10")
+    assert lines["ClusterQueue b"]["uses"][0]["lent"] == 2.0
+    refused = await ask(page, "/api/tree", TENANT, 403)
+    assert "may not list ClusterQueues: choose a namespace" in str(refused["error"])
+
+
+async def test_nobody_is_told_anything_without_a_token(page: Served) -> None:
+    for path in ("/api/me", "/api/tree", "/api/queue", "/api/starts", "/api/namespace", "/api/workload"):
+        for token in ("", "another"):
+            assert await ask(page, path, token, 401) == {"error": "log in with a token"}
+    async with aiohttp.ClientSession() as session, session.get(f"{page.address}/api/changes") as answer:
+        assert answer.status == 401
+
+
+async def test_a_tenant_sees_his_namespace_and_of_its_queues_no_names_of_others(page: Served) -> None:
+    seen = await ask(page, "/api/namespace", TENANT, name="team-a")
+    assert [line["title"] for line in seen["lines"]] == ["ClusterQueue a"]
+    assert {row["namespace"] for row in seen["rows"]} == {"team-a"}
+    await ask(page, "/api/namespace", TENANT, 403, name="team-b")
+    await ask(page, "/api/queue", TENANT, 403, name="b", namespace="team-a")
+    await ask(page, "/api/queue", TENANT, 403, name="a")
+    queue = await ask(page, "/api/queue", TENANT, name="a", namespace="team-a")
+    first, *others = queue["waiting"]
+    assert first == {"visible": False, "position": 1, "state": "Pending"}
+    assert [row["name"] for row in others] == ["train-0", "train-1", "train-2"]
+    starts = await ask(page, "/api/starts", TENANT, name="a", namespace="team-a")
+    assert sorted(starts) == [f"team-a/train-{number}" for number in range(3)]
+    for answer in (queue, starts, seen):
+        assert "secret" not in str(answer)
+
+
+async def test_an_explanation_hides_who_may_not_be_seen(page: Served) -> None:
+    mine = await ask(page, "/api/workload", TENANT, namespace="team-a", name="train-0")
+    all_of_it = await ask(page, "/api/workload", ADMIN, namespace="team-a", name="train-0")
+    assert "team-b/secret" in str(all_of_it["lines"])
+    assert "secret" not in str(mine)
+    assert "another namespace/hidden" in str(mine["lines"])
+    await ask(page, "/api/workload", TENANT, 403, namespace="team-b", name="secret")
+    missing = await ask(page, "/api/workload", TENANT, 404, namespace="team-a", name="trian-0")
+    assert "train-0" in str(missing["error"])
+
+
+async def test_what_has_happened_is_in_the_order_of_time(page: Served) -> None:
+    done = await ask(page, "/api/workload", namespace="team-a", name="done")
+    assert [each["type"] for each in done["timeline"]] == ["QuotaReserved", "Admitted", "Finished"]
+
+
+async def test_a_session_lasts_until_its_token_expires_or_somebody_logs_out(page: Served) -> None:
+    jar = aiohttp.CookieJar(unsafe=True, treat_as_secure_origin=page.address)
+    async with aiohttp.ClientSession(page.address, cookie_jar=jar) as session:
+        async with session.post("/api/session", data="another") as answer:
+            assert answer.status == 401
+            assert "does not know this token" in await answer.text()
+        async with session.post("/api/session", data=ADMIN) as answer:
+            cookie = answer.headers["Set-Cookie"]
+        assert {"HttpOnly", "Secure", "SameSite=Strict", "Path=/"} <= {
+            part.strip() for part in cookie.split(";")
+        }
+        assert ADMIN not in cookie
+        async with session.get("/api/me") as answer:
+            assert await answer.json() == {"name": "admin", "tree": True}
+        page.rights.expired.add(ADMIN)
+        async with session.get("/api/me") as answer:
+            assert answer.status == 401
+        page.rights.expired.clear()
+        async with session.delete("/api/session") as answer:
+            assert answer.status == 200
+        async with session.get("/api/me") as answer:
+            assert answer.status == 401
+
+
+async def test_another_sites_page_can_not_log_anybody_in_or_out(page: Served) -> None:
+    async with aiohttp.ClientSession(page.address, headers={"Sec-Fetch-Site": "cross-site"}) as session:
+        for method in ("POST", "DELETE"):
+            async with session.request(method, "/api/session", data=ADMIN) as answer:
+                assert answer.status == 403
+
+
+async def test_every_answer_forbids_what_it_does_not_need(page: Served) -> None:
+    async with aiohttp.ClientSession(page.address) as session:
+        for path in ("/", "/app.js", "/view.js", "/app.css", "/icon.svg", "/api/tree", "/nothing"):
+            async with session.get(path) as answer:
+                policy = answer.headers["Content-Security-Policy"]
+                assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+                assert "unsafe" not in policy
+                assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_changes_are_told_as_they_come(page: Served) -> None:
+    headers = {"Authorization": f"Bearer {ADMIN}"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.get(f"{page.address}/api/changes") as answer,
+    ):
+        assert answer.content_type == "text/event-stream"
+        assert await answer.content.readline() == b"data: 1\n"
+        assert await answer.content.readline() == b"\n"
+        page.stage.show(department(4))
+        assert await answer.content.readline() == b"data: 2\n"
+
+
+async def test_before_the_cluster_has_been_read_that_is_said() -> None:
+    async with served(None) as page:
+        assert await ask(page, "/api/tree", status=503) == {"error": "the cluster has not been read yet"}
+        async with aiohttp.ClientSession(page.address) as session, session.get("/healthz") as answer:
+            assert (answer.status, await answer.text()) == (503, "not read yet\n")
+
+
+async def test_use_over_time_is_collected() -> None:
+    async with served(department()) as page:
+        queue = await ask(page, "/api/queue", name="a")
+        course = queue["course"]
+        assert course == {"times": [1767225600.0], "used": {"cpu in default": [10]}}
