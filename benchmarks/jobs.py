@@ -178,13 +178,17 @@ class Bench:
             | {name: round(used.peak_mb) for name, used in now.items()},
         }
 
-    async def one_by_one(self) -> Json:
-        """How long one Job that fits waits in an idle system: from its creation to its start."""
+    async def one_by_one(self, name: str) -> Json:
+        """How long one Job that fits waits in an idle system: from its creation to its start.
+
+        Args:
+            name: with which the Jobs' names begin.
+        """
         latencies = []
         async with self.driver.watching():
             for number in range(ONE_BY_ONE):
                 namespace = f"team-{number % (COHORTS * QUEUES)}"
-                task = Task(0.0, namespace, f"single-{number}", "single", 1, 0.0, "small")
+                task = Task(0.0, namespace, f"{name}-{number}", "single", 1, 0.0, "small")
                 await self.driver.run([task])
                 course = self.driver.courses[namespace, task.name]
                 assert course.started is not None
@@ -255,12 +259,15 @@ async def measure(
         bench = Bench(server, transport)
         with server.controller(options) as pid:
             await server.quiet()
+            idle = await Bench(server, transport).one_by_one("before")
+            await server.quiet()
             profiles = asyncio.create_task(profile(server, pid)) if profiled else None
             result = {"api_server_speed": speed} | await bench.run(scale, pid)
             if profiles is not None:
                 await profiles
             await server.quiet()
-            result["one_job_when_idle_ms"] = await Bench(server, transport).one_by_one()
+            result["one_job_when_idle_ms"] = idle
+            result["one_job_after_the_run_ms"] = await Bench(server, transport).one_by_one("after")
     return result, bench
 
 
