@@ -175,6 +175,25 @@ def test_monitoring_is_that_of_the_checkout_and_has_the_labels_that_are_asked_fo
     assert dashboard["data"] == {"admitter.json": (ROOT / "monitoring" / "dashboard.json").read_text()}
 
 
+NOTES = [
+    ("elsewhere only holds Helm's record", "--namespace=elsewhere", OWN_NAMESPACE),
+    ("kubectl label namespace admitter-system", OWN_NAMESPACE, "--namespace=elsewhere"),
+    ("No controller runs in the cluster", "--set=deployment.enabled=false", OWN_NAMESPACE),
+    ("rollout status deployment", OWN_NAMESPACE, "--set=deployment.enabled=false"),
+]
+
+
+@pytest.mark.parametrize(("words", "there", "not_there"), NOTES, ids=[each[0] for each in NOTES])
+def test_notes_say_what_is_to_be_known_and_only_then(
+    helm: Helm, words: str, there: str, not_there: str
+) -> None:
+    said = [
+        helm.run("install", "admitter", str(CHART), "--dry-run=client", option).partition("NOTES:")[2]
+        for option in (there, not_there)
+    ]
+    assert [words in each for each in said] == [True, False]
+
+
 WRONG: list[tuple[Json, str]] = [
     ({"replicas": 0}, r"at '/replicas': minimum: got 0, want 1"),
     ({"replicas": 12}, r"at '/replicas': maximum: got 12, want 9"),
