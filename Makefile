@@ -57,14 +57,16 @@ check: $(VENV)/.ready         ## format, lint, types, import contracts, generate
 	$(BIN)/lint-imports
 	$(BIN)/python -m admitter.api.crds --check
 	$(BIN)/python -m admitter.cli.configuration --check
+	$(BIN)/python -m admitter.install.chart --check
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-crds: $(VENV)/.ready          ## write crds/*.yaml and docs/configuration.schema.json from the models
+crds: $(VENV)/.ready          ## write crds/*.yaml and docs/configuration.schema.json from the models, and the chart from the bundle
 	$(BIN)/python -m admitter.api.crds
 	$(BIN)/python -m admitter.cli.configuration
+	$(BIN)/python -m admitter.install.chart
 
 lock: $(VENV)/.ready          ## compile requirements/*.txt with hashes (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \

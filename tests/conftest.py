@@ -14,6 +14,7 @@ from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
+from tests.chart.helm import Helm, ensure_helm
 
 settings.register_profile("admitter", deadline=None)  # how long an example takes is not what is tested
 settings.load_profile("admitter")
@@ -47,6 +48,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # What can't be built fails the tests that need it: their fixture tries again and tells why.
     with capture.global_and_fixture_disabled(), suppress(SandboxError):
         ensure_programs(Console(stderr=True))
+        if any("helm" in _fixtures(item) for item in session.items):
+            ensure_helm(Console(stderr=True))
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +76,9 @@ def control_plane(request: pytest.FixtureRequest) -> Cluster:
     found = shutil.which("kubectl")
     kubectl = Path(found) if found else ensure_programs(Console(stderr=True), ["kubectl"])["kubectl"]
     return Cluster(kubectl=kubectl, kubeconfig=Path(kubeconfig), context=os.environ.get(_CONTEXT))
+
+
+@pytest.fixture
+def helm(tmp_path: Path) -> Helm:
+    """Helm, with no cluster to talk to until it is given one."""
+    return Helm(ensure_helm(Console(stderr=True)), tmp_path / "helm")

@@ -1,4 +1,4 @@
-"""Builds the programs of the control plane, once for each set of versions.
+"""Builds Go programs, those of the control plane most of all, once for each set of versions.
 
 Next: `control_plane` starts them.
 """
@@ -61,13 +61,20 @@ class Builder:
         find_go: gives the `go` command; asked only if there is something to build.
         console: shows progress; lines that replace each other on a terminal, plain ones elsewhere.
         module: the Go module that requires the programs' packages.
+        packages: program to the Go package it is built from.
     """
 
     def __init__(
-        self, folder: Path, find_go: Callable[[Console], Path], console: Console, module: Path = MODULE
+        self,
+        folder: Path,
+        find_go: Callable[[Console], Path],
+        console: Console,
+        module: Path = MODULE,
+        packages: Mapping[str, str] = PACKAGES,
     ) -> None:
         self._folder = folder
         self._module = module
+        self._packages = packages
         self._find_go = find_go
         self._console = console
 
@@ -77,7 +84,7 @@ class Builder:
         Raises:
             BuildError: with the compiler's own words.
         """
-        with exclusive(self._folder / ".lock", "is building the control plane", self._console):
+        with exclusive(self._folder / ".lock", f"is building {', '.join(names)}", self._console):
             for partial in self._folder.glob(f".*{_PARTIAL}"):
                 partial.unlink()  # of a build that was killed; nobody else builds now
             missing = [name for name in names if not (self._folder / name).exists()]
@@ -95,7 +102,7 @@ class Builder:
 
     def _compile(self, go: Path, name: str, show_elapsed: Callable[[], None]) -> None:
         partial = self._folder / f".{name}{_PARTIAL}"
-        command = [str(go), "build", *build_flags(), "-o", str(partial), PACKAGES[name]]
+        command = [str(go), "build", *build_flags(), "-o", str(partial), self._packages[name]]
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 command,
@@ -118,7 +125,7 @@ class Builder:
             said = output.read().decode(errors="replace").strip()
         if process.returncode != 0:
             partial.unlink(missing_ok=True)
-            how = f"{go} build {PACKAGES[name]} exited with {process.returncode}"
+            how = f"{go} build {self._packages[name]} exited with {process.returncode}"
             raise BuildError(f"{name} could not be built: {how}:\n{said}")
         partial.rename(self._folder / name)
 

@@ -40,15 +40,20 @@ def build_flags() -> list[str]:
     return ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamps}"]
 
 
-def cache_key(module: Path = MODULE) -> str:
-    """The name of the folder for what is built: equal versions, flags and platform share one."""
+def cache_key(module: Path = MODULE, name: str | None = None) -> str:
+    """The name of the folder for what is built: equal versions, flags and platform share one.
+
+    Args:
+        module: the Go module that is built.
+        name: what the folder's name begins with; None: the release of Kubernetes.
+    """
     digest = hashlib.sha256()
     for file in ("go.mod", "go.sum"):
         digest.update((module / file).read_bytes())
     digest.update("\0".join(build_flags()).encode())
     machine = platform.machine().lower()
     system = f"{platform.system().lower()}-{_MACHINES.get(machine, machine)}"
-    return f"kubernetes-{kubernetes_version()}-{system}-{digest.hexdigest()[:12]}"
+    return f"{name or f'kubernetes-{kubernetes_version()}'}-{system}-{digest.hexdigest()[:12]}"
 
 
 def _in_module(pattern: str) -> str:

@@ -124,7 +124,7 @@ def test_two_that_start_at_once_build_once_and_the_second_is_told(tmp_path: Path
         for build in builds:
             build.result()
     assert (tmp_path / "calls").read_text().split() == [PACKAGES["etcd"], PACKAGES["kwok"]]
-    assert sum("is building the control plane: waiting for it" in said(console) for console in consoles) == 1
+    assert sum("is building etcd, kwok: waiting for it" in said(console) for console in consoles) == 1
 
 
 def test_who_waits_is_told_the_process_it_waits_for(tmp_path: Path, console: Console) -> None:

@@ -1,0 +1,132 @@
+"""Writes the Helm chart's copies of the bundle: `python -m admitter.install.chart`, or `--check` to compare.
+
+Of `charts/admitter` only what has to be the chart's own is written by hand. docs/design/chart.md says why.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from admitter.install.chart_values import VALUES
+
+ROOT: Final = Path(__file__).parents[2]
+CHART: Final = ROOT / "charts" / "admitter"
+HEADER: Final = "{{/* Written by `make crds` from %s. Do not edit. */}}\n"
+COPIED: Final = {"alerts.yaml": "monitoring/alerts.yaml", "dashboard.json": "monitoring/dashboard.json"}
+"""What the chart reads as it is, in its folder `files`, and where it comes from."""
+
+_WITH_DEPLOYMENT: Final = "40-deployment.yaml"
+_ONLY_IF: Final = {
+    "Namespace": '(ne .Release.Namespace "admitter-system")',
+    "MutatingAdmissionPolicy": '(include "admitter.mutatingPolicies" .)',
+    "MutatingAdmissionPolicyBinding": '(include "admitter.mutatingPolicies" .)',
+    "PodDisruptionBudget": "(gt (int .Values.replicas) 1)",
+}
+"""Kinds of which objects are left out where the condition does not hold."""
+
+_KEEP: Final = "metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n"
+_NOT_VALUES: Final = ("apiVersion", "kind", "bind")
+"""Keys of the configuration that the chart writes itself: the Deployment's port and probes go by `bind`."""
+
+
+class ChartError(Exception):
+    """A manifest has changed in a place where the chart has a value."""
+
+
+def contents() -> Iterator[tuple[Path, str]]:
+    """The generated files, by their place in the chart, and the text of each.
+
+    Raises:
+        ChartError: what a value stands for is not in the manifest any more.
+    """
+    for path in sorted((ROOT / "crds").glob("*.yaml")):
+        yield Path("templates", "crds", path.name), _definition(path)
+    for path in sorted((ROOT / "manifests").glob("*.yaml")):
+        yield Path("templates", path.name), _template(path)
+    for name, source in COPIED.items():
+        yield Path("files", name), (ROOT / source).read_text()
+    yield Path("values.schema.json"), _values_schema()
+
+
+def _definition(path: Path) -> str:
+    """A definition that stays when the chart is uninstalled: with it all queues and Workloads would go."""
+    text = _plain(path)
+    return HEADER % f"crds/{path.name}" + _replaced(text, "metadata:\n", _KEEP, path, count=1)
+
+
+def _template(path: Path) -> str:
+    text = _plain(path)
+    if path.name == _WITH_DEPLOYMENT:
+        for old, new in VALUES:
+            text = _replaced(text, old, new, path)
+    documents = "---\n".join(_conditional(document) for document in re.split(r"^---\n", text, flags=re.M))
+    if path.name == _WITH_DEPLOYMENT:
+        documents = f"{{{{- if .Values.deployment.enabled }}}}\n{documents}{{{{- end }}}}\n"
+    return HEADER % f"manifests/{path.name}" + documents
+
+
+def _plain(path: Path) -> str:
+    text = path.read_text()
+    if "{{" in text:
+        raise ChartError(f"{path}: {{{{ would be read as a template")
+    return text
+
+
+def _replaced(text: str, old: str, new: str, path: Path, count: int = -1) -> str:
+    if text.count(old) != 1 and (count != 1 or old not in text):
+        raise ChartError(f"{path}: the chart has a value for this, which must be there once:\n{old}")
+    return text.replace(old, new, count)
+
+
+def _conditional(document: str) -> str:
+    kind = re.search(r"^kind: (\w+)$", document, flags=re.M)
+    condition = _ONLY_IF.get(kind[1]) if kind else None
+    return f"{{{{- if {condition} }}}}\n{document}{{{{- end }}}}\n" if condition else document
+
+
+def _values_schema() -> str:
+    """The schema of the values as it is, and in it that of the configuration as it must be."""
+    schema: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
+    of_file = json.loads((ROOT / "docs" / "configuration.schema.json").read_text())
+    properties = {key: each for key, each in of_file["properties"].items() if key not in _NOT_VALUES}
+    schema["$defs"] = of_file["$defs"]
+    own = {key: schema["properties"]["configuration"][key] for key in ("description", "type")}
+    schema["properties"]["configuration"] = {**own, "additionalProperties": False, "properties": properties}
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` say which differ; 1 if one does."""
+    wanted = dict(contents())
+    generated = {path.relative_to(CHART) for name in ("templates", "files") for path in _old(CHART / name)}
+    stale = sorted(generated - set(wanted))
+    changed = [path for path, text in wanted.items() if not _is(CHART / path, text)]
+    if arguments == ["--check"]:
+        for path in [*changed, *stale]:
+            sys.stdout.write(f"charts/admitter/{path} differs from what it is made of: run make crds\n")
+        return 1 if changed or stale else 0
+    for path in stale:
+        (CHART / path).unlink()
+    for path in changed:
+        (CHART / path).parent.mkdir(parents=True, exist_ok=True)
+        (CHART / path).write_text(wanted[path])
+    return 0
+
+
+def _old(folder: Path) -> Iterator[Path]:
+    """What was written before, and may be of a file that is gone."""
+    beginning = "" if folder.name == "files" else HEADER.partition("%s")[0]
+    for path in folder.rglob("*"):
+        if path.is_file() and path.read_text().startswith(beginning):
+            yield path
+
+
+def _is(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text() == text
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
