@@ -58,15 +58,17 @@ check: $(VENV)/.ready         ## format, lint, types, import contracts, generate
 	$(BIN)/python -m admitter.api.crds --check
 	$(BIN)/python -m admitter.cli.configuration --check
 	$(BIN)/python -m admitter.install.chart --check
+	$(BIN)/python -m documentation --check
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-crds: $(VENV)/.ready          ## write crds/*.yaml and docs/configuration.schema.json from the models, and the chart from the bundle
+crds: $(VENV)/.ready          ## write crds/*.yaml, docs/configuration.schema.json and docs/reference from the code, the chart from the bundle
 	$(BIN)/python -m admitter.api.crds
 	$(BIN)/python -m admitter.cli.configuration
 	$(BIN)/python -m admitter.install.chart
+	$(BIN)/python -m documentation
 
 lock: $(VENV)/.ready          ## compile requirements/*.txt with hashes (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
