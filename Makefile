@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates check format crds lock clean
+.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates check format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -58,15 +58,20 @@ check: $(VENV)/.ready         ## format, lint, types, import contracts, generate
 	$(BIN)/python -m admitter.api.crds --check
 	$(BIN)/python -m admitter.cli.configuration --check
 	$(BIN)/python -m admitter.install.chart --check
+	$(BIN)/python -m documentation --check
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-crds: $(VENV)/.ready          ## write crds/*.yaml and docs/configuration.schema.json from the models, and the chart from the bundle
+crds: $(VENV)/.ready          ## write crds/*.yaml, docs/configuration.schema.json and docs/reference from the code, the chart from the bundle
 	$(BIN)/python -m admitter.api.crds
 	$(BIN)/python -m admitter.cli.configuration
 	$(BIN)/python -m admitter.install.chart
+	$(BIN)/python -m documentation
+
+docs: $(VENV)/.ready          ## build the site of docs/ into build/site, strictly
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lock: $(VENV)/.ready          ## compile requirements/*.txt with hashes (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
@@ -75,5 +80,5 @@ lock: $(VENV)/.ready          ## compile requirements/*.txt with hashes (needs u
 		--annotation-style line -o requirements/dev.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

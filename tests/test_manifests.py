@@ -6,7 +6,6 @@ from pathlib import Path
 import yaml
 
 from admitter import __version__, names
-from admitter.api import conditions
 from admitter.api.kinds import KINDS
 from admitter.install.apply import object_path
 from admitter.install.bundle import bundled, manifests
@@ -129,20 +128,6 @@ def test_every_manifest_has_a_place_and_says_what_it_belongs_to() -> None:
 
 def test_the_bundle_is_the_checkouts() -> None:
     assert bundled("crds") == ROOT / "crds"
-
-
-def test_every_reason_is_documented_with_its_meaning() -> None:
-    page = (ROOT / "docs" / "reasons.md").read_text()
-    words = [conditions.WaitingReason, conditions.EvictedReason, conditions.FinishedReason]
-    for enumeration in (
-        *words,
-        conditions.PlacementReason,
-        conditions.ActiveReason,
-        conditions.WorkloadState,
-        conditions.ConditionType,
-    ):
-        for member in enumeration:
-            assert f"`{member}`" in page, f"docs/reasons.md does not speak of {member}"
 
 
 def test_kustomize_has_all_that_is_installed() -> None:

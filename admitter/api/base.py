@@ -205,7 +205,8 @@ class Expression(Model):
 
     key: LabelKey = Field(description="The label that the requirement is on.")
     operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist)$")] = Field(
-        description="In, NotIn, Exists or DoesNotExist."
+        description="In, NotIn: whether the value of the label is one of values. Exists, DoesNotExist: "
+        "whether the label is there."
     )
     values: list[LabelValue] = Field(
         default=[], description="The values, for In and NotIn.", json_schema_extra=atomic_list(64)
@@ -219,7 +220,9 @@ class LabelSelector(Model):
         default={}, description="Labels that must be there with these values.", max_length=64
     )
     match_expressions: list[Expression] = Field(
-        default=[], description="Further requirements on labels.", json_schema_extra=atomic_list(64)
+        default=[],
+        description="Further requirements on labels, of which all must hold.",
+        json_schema_extra=atomic_list(64),
     )
 
 
@@ -244,12 +247,18 @@ class Toleration(Model):
 class Condition(Model):
     """One aspect of an object's state."""
 
-    type: str = Field(max_length=316, description="What it is about.")
-    status: Annotated[str, Field(pattern="^(True|False|Unknown)$")] = Field(description="Whether it holds.")
+    type: str = Field(
+        max_length=316,
+        description="What it is about: Active, or of a Workload QuotaReserved, Admitted, Evicted, Preempted, "
+        "EvictionPending or Finished.",
+    )
+    status: Annotated[str, Field(pattern="^(True|False|Unknown)$")] = Field(
+        description="Whether it holds: True, False or Unknown."
+    )
     reason: str = Field(max_length=1024, description="Why, in one CamelCase word.")
     message: str = Field(default="", max_length=32768, description="Why, in a sentence.")
     last_transition_time: str = Field(
-        description="When the status changed last.", json_schema_extra={"format": "date-time"}
+        description="When status last became what it is.", json_schema_extra={"format": "date-time"}
     )
     observed_generation: int | None = Field(
         default=None,

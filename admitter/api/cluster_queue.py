@@ -277,7 +277,7 @@ class FlavorUsage(Model):
 
     name: GeneratedName = Field(description="The flavor.")
     resources: list[ResourceUsage] = Field(
-        default=[], description="Use by resource.", json_schema_extra=map_list("name", most=64)
+        default=[], description="What is used of each resource.", json_schema_extra=map_list("name", most=64)
     )
 
 
@@ -288,7 +288,7 @@ class ClusterQueueStatus(Model):
     pending_workloads: int = Field(default=0, description="How many Workloads wait.")
     admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
     flavors: list[FlavorUsage] = Field(
-        default=[], description="Use by flavor.", json_schema_extra=map_list("name", most=64)
+        default=[], description="What is used, by flavor.", json_schema_extra=map_list("name", most=64)
     )
 
 
@@ -308,4 +308,6 @@ class ClusterQueue(Resource):
     )
 
     spec: ClusterQueueSpec = Field(default=ClusterQueueSpec(), description="The queue's quota and rules.")
-    status: ClusterQueueStatus | None = Field(default=None, description="Written by the controller.")
+    status: ClusterQueueStatus | None = Field(
+        default=None, description="What is in the queue now. Written by the controller."
+    )

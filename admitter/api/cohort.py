@@ -136,7 +136,9 @@ class CohortFlavor(Model):
 
     name: GeneratedName = Field(description="The flavor.")
     resources: list[CohortResource] = Field(
-        default=[], description="By resource.", json_schema_extra=map_list("name", most=64)
+        default=[],
+        description="What there is and is used of each resource.",
+        json_schema_extra=map_list("name", most=64),
     )
 
 
@@ -163,4 +165,7 @@ class Cohort(Resource):
     )
 
     spec: CohortSpec = Field(default=CohortSpec(), description="Where the cohort stands, and what it has.")
-    status: CohortStatus | None = Field(default=None, description="Written by the controller.")
+    status: CohortStatus | None = Field(
+        default=None,
+        description="Whether it works, and what there is and is used in its tree. Written by the controller.",
+    )

@@ -123,6 +123,26 @@ class PlacementReason(StrEnum):
     """No PlacementPolicy selects its namespace any more; it stays suspended until its user does something."""
 
 
+class EventReason(StrEnum):
+    """What events tell beside the reasons of waiting, of eviction and of placement."""
+
+    ADMITTED = "Admitted"
+    """It holds its quota, and its Job starts."""
+    EVICTION_PENDING = "EvictionPending"
+    """It will have to stop at the time that the message names."""
+    SUSPENDED = "Suspended"
+    """It was set running without admission, and has been suspended again."""
+
+
+class PendingReason(StrEnum):
+    """Why a Workload will have to stop, or need not any more: reasons of `EvictionPending`."""
+
+    PREEMPTED = "Preempted"
+    """Another Workload needs its quota."""
+    OVER = "Over"
+    """Nobody waits for its quota any more, or it has been evicted, or is finished."""
+
+
 class FinishedReason(StrEnum):
     """How a Workload ended: reasons of `Finished=True`."""
 

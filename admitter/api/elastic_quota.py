@@ -136,7 +136,9 @@ class ElasticQuota(Resource):
     columns: ClassVar[tuple[Column, ...]] = _COLUMNS
 
     spec: ElasticQuotaSpec = Field(default=ElasticQuotaSpec(), description="The share, and where it counts.")
-    status: ElasticQuotaStatus | None = Field(default=None, description="Written by the controller.")
+    status: ElasticQuotaStatus | None = Field(
+        default=None, description="What is used of it now. Written by the controller."
+    )
 
 
 class CompositeElasticQuota(Resource):
@@ -153,4 +155,6 @@ class CompositeElasticQuota(Resource):
     spec: CompositeElasticQuotaSpec = Field(
         description="The share, and the namespaces that have it together."
     )
-    status: ElasticQuotaStatus | None = Field(default=None, description="Written by the controller.")
+    status: ElasticQuotaStatus | None = Field(
+        default=None, description="What is used of it now. Written by the controller."
+    )

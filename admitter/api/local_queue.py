@@ -47,4 +47,6 @@ class LocalQueue(Resource):
     )
 
     spec: LocalQueueSpec = Field(description="Where the queue leads.")
-    status: LocalQueueStatus | None = Field(default=None, description="Written by the controller.")
+    status: LocalQueueStatus | None = Field(
+        default=None, description="What is in the queue now. Written by the controller."
+    )

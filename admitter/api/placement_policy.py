@@ -55,8 +55,12 @@ class PlacementRule(Model):
         "Job's namespace. Queue: the rule itself. User, Group: who made the Job, and the first group of his "
         "that is not of Kubernetes itself (system:...).",
     )
-    label: LabelKey | None = Field(default=None, description="With from Label: the label's key.")
-    queue: QueuePath | None = Field(default=None, description="With from Queue: the ClusterQueue.")
+    label: LabelKey | None = Field(
+        default=None, description="With from Label: the key of the label whose value names the queue."
+    )
+    queue: QueuePath | None = Field(
+        default=None, description="With from Queue: the name of the ClusterQueue."
+    )
     parent: QueuePath | None = Field(
         default=None,
         description="The Cohort that a ClusterQueue made by this rule belongs to. Absent: that on the way to "
@@ -121,4 +125,6 @@ class PlacementPolicy(Resource):
     spec: PlacementPolicySpec = Field(
         default=PlacementPolicySpec(), description="Where Jobs go that name no queue."
     )
-    status: PlacementPolicyStatus | None = Field(default=None, description="Written by the controller.")
+    status: PlacementPolicyStatus | None = Field(
+        default=None, description="Whether it works, and since when. Written by the controller."
+    )

@@ -82,4 +82,6 @@ class ResourceFlavor(Resource):
     )
 
     spec: ResourceFlavorSpec = Field(default=ResourceFlavorSpec(), description="What the flavor is.")
-    status: ResourceFlavorStatus | None = Field(default=None, description="Written by the controller.")
+    status: ResourceFlavorStatus | None = Field(
+        default=None, description="Whether the flavor can be used. Written by the controller."
+    )

@@ -27,9 +27,9 @@ from admitter.api.conditions import WorkloadState
 class NodeRequirement(Model):
     """A requirement on a node's label."""
 
-    key: LabelKey = Field(description="The label.")
+    key: LabelKey = Field(description="The label's key.")
     operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist|Gt|Lt)$")] = Field(
-        description="In, NotIn, Exists, DoesNotExist, Gt or Lt."
+        description="How the label compares with values: In, NotIn, Exists, DoesNotExist, Gt or Lt."
     )
     values: list[LabelValue] = Field(
         default=[], description="The values to compare with.", json_schema_extra=atomic_list(256)
@@ -39,8 +39,8 @@ class NodeRequirement(Model):
 class NodeFieldRequirement(Model):
     """A requirement on a node's field."""
 
-    key: str = Field(max_length=253, description="The field.")
-    operator: str = Field(max_length=32, description="As for labels.")
+    key: str = Field(max_length=253, description="The field, such as metadata.name.")
+    operator: str = Field(max_length=32, description="How the field compares with values: In or NotIn.")
     values: list[str] = Field(
         default=[], description="The values to compare with.", json_schema_extra=atomic_list(256)
     )
@@ -50,7 +50,9 @@ class NodeTerm(Model):
     """Requirements of which all must hold."""
 
     match_expressions: list[NodeRequirement] = Field(
-        default=[], description="Requirements on labels.", json_schema_extra=atomic_list(64)
+        default=[],
+        description="Requirements on labels, of which all must hold.",
+        json_schema_extra=atomic_list(64),
     )
     match_fields: list[NodeFieldRequirement] = Field(
         default=[],
@@ -62,14 +64,17 @@ class NodeTerm(Model):
 class NodeSelector(Model):
     """Terms of which one must hold."""
 
-    node_selector_terms: list[NodeTerm] = Field(description="The terms.", json_schema_extra=atomic_list(64))
+    node_selector_terms: list[NodeTerm] = Field(
+        description="Alternatives: a node must satisfy one of them.", json_schema_extra=atomic_list(64)
+    )
 
 
 class NodeAffinity(Model):
     """Required affinity to nodes."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = Field(
-        default=None, description="What a node must satisfy."
+        default=None,
+        description="What a node must satisfy. Flavors that can have no such node are passed over.",
     )
 
 
@@ -101,7 +106,9 @@ class PodSet(Model):
     node_selector: dict[LabelKey, LabelValue] = Field(
         default={}, max_length=64, description="Labels that its nodes must have."
     )
-    affinity: Affinity | None = Field(default=None, description="Required node affinity.")
+    affinity: Affinity | None = Field(
+        default=None, description="The part of the pods' affinity that says which nodes they may run on."
+    )
     tolerations: list[Toleration] = Field(
         default=[], description="Tolerations of its pods.", json_schema_extra=atomic_list(64)
     )
@@ -188,9 +195,9 @@ class Preemption(Model):
     """Whom it was preempted for. Kept so that a restarted controller keeps the place of that Workload."""
 
     namespace: str = Field(max_length=63, description="The namespace of the Workload that needs the quota.")
-    name: Name = Field(description="Its name.")
-    uid: str = Field(max_length=128, description="Its UID.")
-    admission: Admission = Field(description="What it will get.")
+    name: Name = Field(description="The name of that Workload.")
+    uid: str = Field(max_length=128, description="The UID of that Workload.")
+    admission: Admission = Field(description="What that Workload will get.")
     message: str | None = Field(
         default=None,
         max_length=2048,
@@ -250,5 +257,7 @@ class Workload(Resource):
 
     spec: WorkloadSpec = Field(description="What is asked for.")
     status: WorkloadStatus | None = Field(
-        default=None, description="Written by the controller.", json_schema_extra={"default": {}}
+        default=None,
+        description="Where it stands. Written by the controller.",
+        json_schema_extra={"default": {}},
     )

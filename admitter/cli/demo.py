@@ -54,6 +54,10 @@ def demo(
 
     With --kubeconfig or --context it runs on a cluster of yours instead, whose nodes must be simulated by
     KWOK; what it makes there stays.
+
+    Examples:
+    - `admitter demo`
+    - `admitter demo --keep`: to try things by hand afterwards
     """
     console = Console()
     with _cluster(kubeconfig, context, console) as (plane, folder):

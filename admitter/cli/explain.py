@@ -30,7 +30,10 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     would let it in and why they are not evicted for it, what may be a mistake, and when it starts. Nothing
     is written.
 
-    Examples: admitter explain train-7 -n team-a; admitter explain train-7 -n team-a -o json
+    Examples:
+    - `admitter explain train-7 -n team-a`
+    - `admitter explain train-7 -n team-a -o json`: the same for a program
+    - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
     known = facts(look(state, kubeconfig, context, config))
     picture = Picture(known)

@@ -23,7 +23,12 @@ _HEADINGS: Final = (
 )
 
 app = typer.Typer(
-    help="Show Workloads with what no status holds: position, and expected start.", no_args_is_help=True
+    help="""Show Workloads with what no status holds: position, and expected start.
+
+    Examples:
+    - `admitter get workloads -A`
+    """,
+    no_args_is_help=True,
 )
 
 
@@ -48,7 +53,8 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
         bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
     ] = False,
     output: Annotated[
-        Output, typer.Option("--output", "-o", help="wide and the forms for programs have expected starts.")
+        Output,
+        typer.Option("--output", "-o", help="The form of the answer. All but table have expected starts."),
     ] = Output.TABLE,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
@@ -59,7 +65,9 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Those that hold quota come first, then those that wait, by queue and position; finished ones are left out.
 
-    Examples: admitter get workloads -n team-a; admitter get workloads -A -o wide
+    Examples:
+    - `admitter get workloads -n team-a`
+    - `admitter get workloads -A -o wide`: with expected starts
     """
     known = facts(look(state, kubeconfig, context, config))
     picture = Picture(known)

@@ -40,7 +40,9 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     From events, which the API server keeps for an hour as a rule, and from what the conditions of Workloads
     still say. A journal (admitter run --journal) keeps all decisions. Needs no more than to list both.
 
-    Examples: admitter history train-7 -n team-a; admitter history -A --reason Preempted
+    Examples:
+    - `admitter history train-7 -n team-a`
+    - `admitter history -A --reason Preempted`: who was evicted for whom, in all namespaces
     """
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, None)
     found = asyncio.run(_read(kubeconfig, context, where, name))

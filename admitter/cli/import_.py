@@ -75,6 +75,11 @@ def import_(  # noqa: PLR0913  # each is an option of the command
 
     Exits with 0 if all is translated, 1 if the worst is approximated, 2 if anything is refused or can't be
     read.
+
+    Examples:
+    - `admitter import kueue queues/ -o admitter.yaml`
+    - `admitter import nos --from-cluster --report json`: what is in a cluster, and a report for a program
+    - `kubectl get queues.scheduling.volcano.sh -o yaml | admitter import volcano -`
     """
     if not paths and not live:
         raise typer.BadParameter("give files or folders, - for standard input, or --from-cluster")

@@ -29,6 +29,11 @@ def install(
 
     Applies definitions (CRDs), permissions, policies and the controller's Deployment by server-side apply,
     and waits until the cluster works with them. Safe to repeat.
+
+    Examples:
+    - `admitter install`
+    - `admitter install --print | kubectl diff --filename -`: what an upgrade would change
+    - `admitter install --without-deployment`: to run the controller elsewhere, by admitter run
     """
     if only_print:
         yaml.safe_dump_all(manifests(deployment=not without_deployment), sys.stdout, sort_keys=False)

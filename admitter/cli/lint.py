@@ -41,7 +41,11 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     queues that nobody can use, cycles, lending that can't be borrowed or taken back, a min that is read as a
     cap. docs/lint.md says of each rule why it matters.
 
-    Examples: admitter lint quota/; admitter lint --live --fail-on warning
+    Exits with 1 if there is anything as bad as --fail-on says.
+
+    Examples:
+    - `admitter lint quota/`
+    - `admitter lint --live --fail-on warning`: of the cluster
     """
     if bool(paths) == (live or state is not None):
         raise typer.BadParameter("give PATHs, or --live, or --state", param_hint="PATH")

@@ -53,7 +53,11 @@ ConfigFile = Annotated[
 Namespace = Annotated[
     str | None,
     typer.Option(
-        "--namespace", "-n", help="The namespace; by default that of the context.", show_default=False
+        "--namespace",
+        "-n",
+        help="The namespace; by default that of the context.",
+        metavar="NAMESPACE",
+        show_default=False,
     ),
 ]
 

@@ -46,7 +46,13 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     name="admitter",
     cls=_Commands,
-    help="Decides when a Kubernetes Job may start: quota, flavors and queues for shared clusters.",
+    help="""Decides when a Kubernetes Job may start: quota, flavors and queues for shared clusters.
+
+    Examples:
+    - `admitter demo`: see it work, without a cluster
+    - `admitter install`: into the cluster of your current context
+    - `admitter explain train-7 -n team-a`: why a Job waits
+    """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",  # so that paragraphs are filled to the terminal's width
@@ -70,7 +76,11 @@ app.command()(demo)
 
 @app.command()
 def version() -> None:
-    """Print the version."""
+    """Print the version.
+
+    Examples:
+    - `admitter version`
+    """
     typer.echo(__version__)
 
 

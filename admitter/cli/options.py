@@ -12,12 +12,15 @@ Kubeconfig = Annotated[
     Path | None,
     typer.Option(
         help="The kubeconfig file. By default KUBECONFIG, ~/.kube/config, or the pod's own account.",
+        metavar="FILE",
         show_default=False,
     ),
 ]
 Context = Annotated[
     str | None,
-    typer.Option(help="The context in the kubeconfig. By default its current one.", show_default=False),
+    typer.Option(
+        help="The context in the kubeconfig. By default its current one.", metavar="NAME", show_default=False
+    ),
 ]
 RequeueOption = Annotated[
     RequeueBy,

@@ -47,7 +47,9 @@ def replay_command(
     needed. With the version that wrote it nothing may differ; with another one, what differs is what that
     version changes for you.
 
-    Examples: admitter replay /var/log/admitter; admitter replay decisions-000007.jsonl -o json
+    Examples:
+    - `admitter replay journal/`: all files of a folder
+    - `admitter replay decisions-000007.jsonl -o json`
     """
     found = [each for path in paths for each in (files(path) if path.is_dir() else [path])]
     if not found:

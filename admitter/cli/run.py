@@ -76,7 +76,8 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
         ),
     ] = None,
     bind: Annotated[
-        str, typer.Option(help="Where to answer /healthz, /readyz and /metrics: ADDRESS:PORT.")
+        str,
+        typer.Option(help="Where to answer /healthz, /readyz and /metrics.", metavar="ADDRESS:PORT"),
     ] = "127.0.0.1:8080",
     requeue_by: RequeueOption = RequeueBy.CREATION,
     gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
@@ -88,6 +89,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
             max=MOST_SHARDS,
             help="Over how many parts the cohort trees are spread, so that replicas admit side by side; "
             "the same for all of them.",
+            metavar="N",
         ),
     ] = 1,
     journal: Annotated[
@@ -103,6 +105,13 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
 
     It admits suspended Jobs that carry the label admitter.dev/queue-name. Logs go to standard error,
     one line a decision. Of several in a cluster one leads; the others are ready to follow it within seconds.
+
+    Ends with 0 after SIGTERM or SIGINT.
+
+    Examples:
+    - `admitter run --kubeconfig controller.kubeconfig`
+    - `admitter run --config admitter.yaml --bind 0.0.0.0:8080`
+    - `admitter run --gpu-resource amd.com/gpu --gpu-memory-gb 80`: AMD's GPUs count too; a GPU has 80 GB
     """
     more = gpu_settings(gpu_memory_gb, gpu_resource).more
     typed = {

@@ -19,24 +19,34 @@ from admitter.sandbox.state import Phase, State
 
 app = typer.Typer(
     name="sandbox",
-    help="A local control plane with simulated nodes, to try things on.",
+    help="""A local control plane with simulated nodes, to try things on.
+
+    Examples:
+    - `admitter sandbox up && eval "$(admitter sandbox env)" && kubectl get nodes`
+    """,
     no_args_is_help=True,
 )
 
 _console = Console(stderr=True, highlight=False)
 
-Name = Annotated[str, typer.Option(help="Which sandbox; several can run side by side.")]
+Name = Annotated[str, typer.Option(help="Which sandbox; several can run side by side.", metavar="NAME")]
 
 
 @app.command()
 def up(
     nodes: Annotated[
-        Path | None, typer.Option(help="A file with manifests of the nodes to simulate, instead of six.")
+        Path | None,
+        typer.Option(help="A file with manifests of the nodes to simulate, instead of six.", metavar="FILE"),
     ] = None,
     no_nodes: Annotated[bool, typer.Option("--no-nodes", help="Simulate no nodes.")] = False,
     name: Name = "default",
 ) -> None:
-    """Start the control plane; the first time its programs are built."""
+    """Start the control plane; the first time its programs are built.
+
+    Examples:
+    - `admitter sandbox up`
+    - `admitter sandbox up --name big --nodes nodes.yaml`: with nodes of yours
+    """
     if nodes and no_nodes:
         raise typer.BadParameter("--nodes and --no-nodes exclude each other")
     began = time.monotonic()
@@ -55,7 +65,11 @@ def up(
 
 @app.command()
 def status(name: Name = "default") -> None:
-    """Show what runs; exit with 1 if the control plane does not."""
+    """Show what runs; exit with 1 if the control plane does not.
+
+    Examples:
+    - `admitter sandbox status`
+    """
     with _errors_shown():
         folder = state_folder(name)
         state = State.load(folder)
@@ -73,7 +87,12 @@ def status(name: Name = "default") -> None:
 
 @app.command()
 def env(name: Name = "default") -> None:
-    """Print what a shell needs to use the sandbox: eval "$(admitter sandbox env)"."""
+    """Print what a shell needs to use the sandbox: its kubeconfig, and where its kubectl is.
+
+    Examples:
+    - `eval "$(admitter sandbox env)"`
+    - `eval "$(admitter sandbox env --name demo)"`: of the sandbox that admitter demo --keep leaves running
+    """
     with _errors_shown():
         control_plane = ControlPlane.find(state_folder(name))
         if control_plane is None:
@@ -84,7 +103,11 @@ def env(name: Name = "default") -> None:
 
 @app.command()
 def down(name: Name = "default") -> None:
-    """Stop the control plane and delete its data; its logs stay until the next start."""
+    """Stop the control plane and delete its data; its logs stay until the next start.
+
+    Examples:
+    - `admitter sandbox down`
+    """
     with _errors_shown():
         stopped = ControlPlane.stop_in(state_folder(name))
     typer.echo(f"Sandbox {name} is stopped." if stopped else f"Sandbox {name} is not running.")

@@ -38,14 +38,17 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
         typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
     ],
     cycles: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many cycles.", show_default=False)
+        int | None, typer.Option(min=1, help="Stop after so many cycles.", metavar="N", show_default=False)
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option(help="Stop after this time, such as 90s or 1h30m.", show_default=False),
+        typer.Option(
+            help="Stop after this time, such as 90s or 1h30m.", metavar="DURATION", show_default=False
+        ),
     ] = None,
     output: Annotated[
-        Output, typer.Option("--output", "-o", help="events: JSON lines while it runs.")
+        Output,
+        typer.Option("--output", "-o", help="The form of the result. events: JSON lines while it runs."),
     ] = Output.TABLE,
     requeue_by: RequeueOption = RequeueBy.CREATION,
     gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
@@ -68,6 +71,11 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     admitter.dev/simulated-until an object comes and goes on the way.
 
     Exits with 1 if an object is invalid; the others are simulated all the same.
+
+    Examples:
+    - `admitter simulate queues.yaml jobs.yaml`
+    - `admitter simulate quota/ --until 2h --plot use.svg`: with a picture of each queue's use
+    - `admitter simulate queues.yaml jobs.yaml --cycles 1 -o json`: one decision
     """
     end = _seconds(until)
     gpus = gpu_settings(gpu_memory_gb, gpu_resource)

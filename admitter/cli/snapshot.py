@@ -14,6 +14,8 @@ def snapshot(kubeconfig: Kubeconfig = None, context: Context = None, config: Con
     they accept: no image, command, environment, volume, Secret or ConfigMap. admitter explain and
     admitter what-if read it with --state.
 
-    Example: admitter snapshot > monday.json
+    Examples:
+    - `admitter snapshot > monday.json`
+    - `admitter snapshot --config admitter.yaml > monday.json`: of a controller with settings of its own
     """
     sys.stdout.buffer.write(dump(look(None, kubeconfig, context, config)))

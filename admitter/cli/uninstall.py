@@ -21,6 +21,10 @@ def uninstall(
     """Remove Admitter from a cluster, after saying what goes and asking.
 
     Jobs stay as they are: what runs goes on, and what is suspended stays suspended until its user changes it.
+
+    Examples:
+    - `admitter uninstall`
+    - `admitter uninstall --yes --context test`: without asking, from the cluster of that context
     """
     asyncio.run(_uninstall(kubeconfig, context, yes))
 

@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 def web_command(
-    bind: Annotated[str, typer.Option(help="Where to serve it: ADDRESS:PORT.")] = "127.0.0.1:8090",
+    bind: Annotated[str, typer.Option(help="Where to serve it.", metavar="ADDRESS:PORT")] = "127.0.0.1:8090",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     config: ConfigFile = None,
@@ -36,7 +36,9 @@ def web_command(
     list. It is a process beside the controller, with rights of its own: looking never slows decisions. Put it
     behind TLS if it is not on your own machine: docs/web.md.
 
-    Examples: admitter web; admitter web --bind 0.0.0.0:8090 --config /etc/admitter/config.yaml
+    Examples:
+    - `admitter web`
+    - `admitter web --bind 0.0.0.0:8090 --config admitter.yaml`: for others too
     """
     try:
         address, port = split_address(bind)

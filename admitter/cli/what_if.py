@@ -68,7 +68,12 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     them on the cluster as it is, or on a snapshot of it, with the code that decides in the cluster. Nothing
     is written. Starts are estimated by the runtimes that are known.
 
-    Examples: admitter what-if -f quota/; admitter what-if --without Cohort/research --fail-on evict
+    Exits with 3 if something of --fail-on would happen.
+
+    Examples:
+    - `admitter what-if -f quota/`
+    - `admitter what-if --without Cohort/research --fail-on evict`: may it be deleted?
+    - `admitter what-if -f more.yaml --state monday.json -o json`: without a cluster
     """
     if not files and not without:
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")

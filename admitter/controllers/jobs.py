@@ -8,7 +8,7 @@ from typing import Final
 
 import structlog
 
-from admitter.api.conditions import EvictedReason, FinishedReason, WaitingReason
+from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
 from admitter.cluster.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Json, Transport
@@ -252,7 +252,8 @@ class Jobs:
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""
         suspended = await hold(job, self._world, self._transport)
-        self._tell(job, "Suspended", "suspended until it is admitted: it was set running without admission")
+        words = "suspended until it is admitted: it was set running without admission"
+        self._tell(job, EventReason.SUSPENDED, words)
         log.info("suspended", namespace=job.namespace, workload=job.workload, job=job.name)
         return suspended
 

@@ -7,7 +7,14 @@ resource version that was decided on, so that nothing newer is overwritten.
 from collections.abc import Callable
 from datetime import datetime
 
-from admitter.api.conditions import ActiveReason, ConditionType, EvictedReason, FinishedReason, WorkloadState
+from admitter.api.conditions import (
+    ActiveReason,
+    ConditionType,
+    EvictedReason,
+    FinishedReason,
+    PendingReason,
+    WorkloadState,
+)
 from admitter.controllers.messages import queue_title
 from admitter.controllers.views import Json, Preemption, WorkloadView, timestamp
 from admitter.convert.workloads import admission_json
@@ -96,7 +103,7 @@ def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
 def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime) -> Json:
     """The Workload will have to stop for another one; it goes on until then."""
     words = f"will be evicted at {timestamp(until)} for {_whom(by)}"
-    change = condition(ConditionType.EVICTION_PENDING, True, EvictedReason.PREEMPTED, words, now)
+    change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
     preemption = _preemption(by) | {"evictAt": timestamp(until)}
     return _patch(workload, [change], state=WorkloadState.ADMITTED, preemption=preemption, **fields)
@@ -111,7 +118,7 @@ def spared(workload: WorkloadView, now: datetime) -> Json:
 def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     """The end of a grace period, if one runs."""
     kind = ConditionType.EVICTION_PENDING
-    return [condition(kind, False, "Over", words, now)] if workload.is_true(kind) else []
+    return [condition(kind, False, PendingReason.OVER, words, now)] if workload.is_true(kind) else []
 
 
 def _whom(by: Preemption) -> str:

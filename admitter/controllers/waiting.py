@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from admitter.api.conditions import ConditionType, EventReason
 from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError, is_passing, level_of
 from admitter.cluster.pace import Pace
 from admitter.cluster.store import Key
@@ -50,18 +51,17 @@ class WaitingReasons:
 
     def admitted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has been admitted."""
-        self._events.record(
-            subject(workload), "Admitted", str(workload.condition("Admitted").get("message", ""))
-        )
+        message = workload.condition(ConditionType.ADMITTED).get("message", "")
+        self._events.record(subject(workload), EventReason.ADMITTED, str(message))
 
     def evicted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has to stop."""
         if workload.evicting:
-            evicted = workload.condition("Evicted")
+            evicted = workload.condition(ConditionType.EVICTED)
             self._events.record(subject(workload), evicted["reason"], evicted["message"])
         else:
-            message = workload.condition("EvictionPending")["message"]
-            self._events.record(subject(workload), "EvictionPending", message)
+            message = workload.condition(ConditionType.EVICTION_PENDING)["message"]
+            self._events.record(subject(workload), EventReason.EVICTION_PENDING, message)
 
     async def run(self) -> None:
         """Write reasons until cancelled."""
