@@ -19,6 +19,7 @@ from admitter.cli.replay import replay_command
 from admitter.cli.run import run
 from admitter.cli.simulate import simulate
 from admitter.cli.snapshot import snapshot
+from admitter.cli.top import NoTerminalError, top
 from admitter.cli.uninstall import uninstall
 from admitter.cli.what_if import what_if
 from admitter.cluster.errors import ClusterError
@@ -55,6 +56,7 @@ app.command()(uninstall)
 app.command()(run)
 app.command()(explain)
 app.command()(history)
+app.command()(top)
 app.command("what-if")(what_if)
 app.command()(snapshot)
 app.command("replay")(replay_command)
@@ -76,6 +78,6 @@ def main() -> None:
     """Run a command; what went wrong is said in one line."""
     try:
         app()
-    except (ClusterError, SandboxError, DemoError, ManifestError) as error:
+    except (ClusterError, SandboxError, DemoError, ManifestError, NoTerminalError) as error:
         complain(error)
         sys.exit(1)
