@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Key
 
 from admitter.engine.quota import Node
 from admitter.insight.listing import Row
@@ -15,7 +16,7 @@ from admitter.top.explanation import ExplanationView
 from admitter.top.help import HelpView
 from admitter.top.queues import QueuesView
 from admitter.top.scene import Feed, Scene
-from admitter.top.view import View
+from admitter.top.view import ListView, View
 from admitter.top.workloads import WorkloadsView
 
 LOOK_SECONDS: Final = 1.0
@@ -42,6 +43,7 @@ class Top(App[None]):
     Words.trouble { color: ansi_red; text-style: bold; }
     Words.keys { dock: bottom; text-style: bold; }
     Words.detail { height: 3; }
+    Words.prompt { display: none; }
     Words.empty { height: 1fr; padding: 1 2; display: none; }
     Words.text { padding: 0 1; }
     Table { height: 1fr; }
@@ -63,6 +65,11 @@ class Top(App[None]):
         self.push_screen(QueuesView())
         self.run_worker(self.feed.follow(self.take))
         self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_key(self, event: Key) -> None:
+        """Search, if something is searched; other keys do what they are bound to."""
+        if isinstance(self.screen, ListView) and self.screen.type_key(event):
+            event.prevent_default()
 
     def take(self, scene: Scene) -> None:
         """Show a new scene."""

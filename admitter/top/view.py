@@ -8,10 +8,10 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Resize, ScreenResume
+from textual.events import Key, Paste, Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from admitter.top.columns import shortened
 from admitter.top.table import Table
@@ -96,7 +96,11 @@ class View(Screen[None]):
 
 
 class ListView(View):
-    """A view of a list, which can be searched."""
+    """A view of a list, which can be searched.
+
+    What is searched is typed without a widget of its own that has the focus: over a slow link several keys
+    come at once, and those that came with the first would go to whatever had the focus before.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "search", "filter")]
 
@@ -106,42 +110,54 @@ class ListView(View):
         super().__init__()
         self.empty = Words("empty")
         self.detail = Words("detail")
-        self.search = Input(placeholder="filter", compact=True, select_on_focus=False)
-        self.search.display = False
+        self.words = ""
+        self._searching = False
+        self._prompt = Words("line prompt")
 
     def body(self) -> Iterable[Widget]:
         """The table, or why there is none; what is current in full."""
-        return self.table, self.empty, self.detail, self.search
+        return self.table, self.empty, self.detail, self._prompt
 
     def on_mount(self) -> None:
         """Keys are the table's."""
         self.table.focus()
 
-    @property
-    def words(self) -> str:
-        """What is searched."""
-        return self.search.value.strip()
-
     def action_search(self) -> None:
         """Ask what to search."""
-        self.search.display = True
-        self.search.focus()
+        self._searching = True
+        self._searched_changed()
 
-    def on_input_changed(self) -> None:
-        """Search with each letter."""
+    def type_key(self, event: Key) -> bool:
+        """Search with each letter; whether the key belongs to that."""
+        if not self._searching:
+            return False
+        if event.key == "enter":
+            self._searching = False
+        elif event.key == "backspace":
+            self.words = self.words[:-1]
+        elif event.character is not None and event.is_printable:
+            self.words += event.character
+        else:
+            return False
+        self._searched_changed()
+        return True
+
+    def on_paste(self, event: Paste) -> None:
+        """Search what is pasted."""
+        if self._searching:
+            self.words += event.text.partition("\n")[0]
+            self._searched_changed()
+
+    def _searched_changed(self) -> None:
+        self._prompt.display = self._searching
+        self._prompt.say(f"/{self.words}▏")
         self.scene_changed()
-
-    def on_input_submitted(self) -> None:
-        """Go on in what was found."""
-        self.search.display = False
-        self.table.focus()
 
     def action_back(self) -> None:
         """Search no more; if nothing is searched, go to the view below."""
-        if self.search.display or self.words:
-            self.search.display = False
-            self.search.value = ""
-            self.table.focus()
+        if self._searching or self.words:
+            self._searching, self.words = False, ""
+            self._searched_changed()
         else:
             super().action_back()
 

@@ -16,6 +16,7 @@ from admitter.sandbox.cluster import Cluster
 from admitter.top.scene import Live
 from tests.cluster.objects import cluster_queue
 from tests.cluster.waiting import eventually
+from tests.top.terminal import terminal
 
 pytestmark = pytest.mark.cluster
 
@@ -63,3 +64,23 @@ async def test_who_may_not_read_a_cluster_is_told_so(user: Cluster) -> None:
         assert error.status == 403
         assert live.trouble().startswith("Rights are missing: ")
         assert "cannot list resource" in live.trouble()
+
+
+def test_top_shows_a_queue_as_soon_as_it_is_made(installed: Cluster, namespace: str) -> None:
+    name = f"{namespace}-top"
+    manifest = json.dumps(cluster_queue(name, {"cpu": {"default": "4"}}, namespace))
+    access = [f"--kubeconfig={installed.kubeconfig}"]
+    access += [f"--context={installed.context}"] if installed.context else []
+    with terminal("top", *access, environment={}) as shown:
+        shown.until("in the last minute")
+        shown.press(f"/{name}")
+        shown.until(name)
+        installed.run_kubectl("apply", "-f", "-", content=manifest)
+        try:
+            shown.until(f"ClusterQueue {name}")
+        finally:
+            installed.run_kubectl("delete", "clusterqueue", name)
+        shown.press("\x1b")
+        shown.quiet()  # a terminal sends Alt with a key as Escape and the key
+        shown.press("q")
+        assert shown.ended() == 0

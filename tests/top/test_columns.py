@@ -1,5 +1,8 @@
 """Which columns fit into how many characters."""
 
+import re
+from pathlib import Path
+
 import pytest
 from rich.cells import cell_len
 
@@ -60,3 +63,13 @@ def test_a_name_is_shortened_in_its_middle() -> None:
     assert shortened("team-a", 6) == "team-a"
     assert shortened("team-with-a-long-name-0007", 11) == "team-…-0007"
     assert cell_len(shortened("漢字漢字漢字", 7)) <= 7
+
+
+def test_the_page_says_from_which_width_on_there_is_each_column() -> None:
+    page = (Path(__file__).parents[2] / "docs/top.md").read_text()
+    told = dict(re.findall(r"^\| `([A-Z/]+)` \|.*\| (\w+) \|$", page, flags=re.MULTILINE))
+    assert set(told) == set(ALL)
+    assert told.pop("NAME") == "always"
+    for title, width in told.items():
+        assert title in titles(int(width))
+        assert title not in titles(int(width) - 1)

@@ -34,6 +34,10 @@ def test_a_snapshot_in_a_terminal(snapshot: Path) -> None:
         shown.press("j")
         shown.until("ClusterQueue team-a")
         assert shown.quiet() - first < 1_500, "bytes for a key"
+        shown.press("/quack")
+        shown.until("Nothing has “quack” in its name.")
+        shown.press("\x1b")
+        shown.quiet()  # a terminal sends Alt with a key as Escape and the key
         shown.press("q")
         assert shown.ended() == 0
     assert COLOUR.search(shown.written), "colours, where they are not unwanted"

@@ -1,5 +1,7 @@
 """The tree of queues, key by key."""
 
+from textual.events import Paste
+
 from tests.insight.states import State
 from tests.top.clusters import GPU, company
 from tests.top.screens import names, watching
@@ -82,9 +84,18 @@ async def test_filter() -> None:
         lines = await glass.press("enter", "end")
         assert " ".join(lines[20:23]).startswith("ClusterQueue team-b"), "keys are the table's again"
         assert names(await glass.press("escape")) == ALL
-        lines = await glass.press("slash", *"quack")
+        lines = await glass.press("slash", *"quacks", "backspace")
         assert "Nothing has “quack” in its name." in "\n".join(lines), "q is a letter here, and quits nothing"
         assert names(await glass.press("escape")) == ALL
+
+
+async def test_a_pasted_filter() -> None:
+    async with watching(company()) as glass:
+        glass.app.post_message(Paste("alone"))
+        assert names(await glass.lines()) == ALL, "nobody has asked for one"
+        await glass.press("slash")
+        glass.app.post_message(Paste("team-b\nmore"))
+        assert names(await glass.lines()) == ["research", "team-b"]
 
 
 async def test_the_current_line_stays_current_when_the_order_changes() -> None:
