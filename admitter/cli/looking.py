@@ -93,14 +93,22 @@ def namespace_of(kubeconfig: Path | None, context: str | None, state: Path | Non
     """The namespace of a context, as kubectl has it; of a snapshot, which has no context: default."""
     if state is not None:
         return "default"
+    return str(_chosen(kubeconfig, context).get("context", {}).get("namespace") or "default")
+
+
+def context_of(kubeconfig: Path | None, context: str | None) -> str:
+    """The name of the context that counts; empty where there is no kubeconfig, as in a pod."""
+    return str(_chosen(kubeconfig, context).get("name") or "")
+
+
+def _chosen(kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
     try:
         contexts, current = kubernetes_config.list_kube_config_contexts(
             config_file=str(kubeconfig) if kubeconfig else None
         )
     except ConfigException:
-        return "default"
-    chosen = next((each for each in contexts if each["name"] == context), current)
-    return str((chosen or {}).get("context", {}).get("namespace") or "default")
+        return {}
+    return next((each for each in contexts if each["name"] == context), current) or {}
 
 
 def console() -> Console:

@@ -19,6 +19,7 @@ from admitter.cli.replay import replay_command
 from admitter.cli.run import run
 from admitter.cli.simulate import simulate
 from admitter.cli.snapshot import snapshot
+from admitter.cli.top import NoTerminalError, top
 from admitter.cli.uninstall import uninstall
 from admitter.cli.web import web_command
 from admitter.cli.what_if import what_if
@@ -62,6 +63,7 @@ app.command()(uninstall)
 app.command()(run)
 app.command()(explain)
 app.command()(history)
+app.command()(top)
 app.command("what-if")(what_if)
 app.command("web")(web_command)
 app.command()(snapshot)
@@ -88,6 +90,6 @@ def main() -> None:
     """Run a command; what went wrong is said in one line."""
     try:
         app()
-    except (ClusterError, SandboxError, DemoError, ManifestError) as error:
+    except (ClusterError, SandboxError, DemoError, ManifestError, NoTerminalError) as error:
         complain(error)
         sys.exit(1)

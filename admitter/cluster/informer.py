@@ -46,7 +46,12 @@ class Source(Generic[V]):
 
 
 class Informer(Generic[V]):
-    """Lists and watches one collection, for as long as `run` is not cancelled."""
+    """Lists and watches one collection, for as long as `run` is not cancelled.
+
+    Attributes:
+        synced: set once all of it has been read.
+        failure: why it is not followed now; None: it is, or nothing has been heard of it yet.
+    """
 
     def __init__(self, transport: Transport, source: Source[V], random: Random) -> None:
         """Prepare; nothing is read yet.
@@ -57,6 +62,7 @@ class Informer(Generic[V]):
             random: spreads the ends of watches over time.
         """
         self.synced = asyncio.Event()
+        self.failure: ClusterError | None = None
         self.path = source.path
         self.store = source.store
         self._transport = transport
@@ -79,6 +85,7 @@ class Informer(Generic[V]):
             except ClusterError as error:
                 if isinstance(error, GoneError):
                     self._version = ""
+                self.failure = error
                 self._transport.metrics.watch_failed(self.path)
                 log.warning("watch interrupted", path=self.path, error=str(error))
                 await asyncio.sleep(pause * (1 + self._random.random()))
@@ -113,6 +120,7 @@ class Informer(Generic[V]):
             **self._selector,
         }
         async with self._transport.stream(self.path, query) as body:
+            self.failure = None
             try:
                 async with asyncio.timeout(SILENCE_SECONDS) as silence:
                     await self._read(body, silence)

@@ -4,7 +4,7 @@ Who else will come is drawn too (`admitter.insight.arrivals`).
 """
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -44,7 +44,15 @@ class Estimate:
 class Estimator:
     """Estimates at one moment."""
 
-    def __init__(self, known: Facts, picture: Picture, *, seed: int = 0, runs: int = RUNS) -> None:
+    def __init__(
+        self,
+        known: Facts,
+        picture: Picture,
+        *,
+        seed: int = 0,
+        runs: int = RUNS,
+        proceed: Callable[[], None] = lambda: None,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -52,11 +60,13 @@ class Estimator:
             picture: of the same.
             seed: of what is drawn: the same gives the same.
             runs: how often the future is tried.
+            proceed: called before each run; what it raises ends all of it.
         """
         self._known = known
         self._picture = picture
         self._runs = runs
         self._seed = seed
+        self._proceed = proceed
         self._durations = Durations(picture)
 
     def of(self, wanted: Collection[WorkloadView]) -> dict[str, Estimate]:
@@ -86,6 +96,7 @@ class Estimator:
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
         starts: defaultdict[str, list[float]] = defaultdict(list)
         for number in range(self._runs):
+            self._proceed()
             random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
             coming = arrivals.draw(random)
             for uid, after in self._run(facts, coming, known, wanted, random).items():

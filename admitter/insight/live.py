@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from random import Random
 from typing import Final
 
+from admitter.cluster.errors import ClusterError
 from admitter.cluster.informer import Informer
 from admitter.cluster.transport import Transport
 from admitter.controllers.world import World
@@ -15,6 +16,8 @@ from admitter.simulate.picture import Facts, Picture, plural_of
 REST: Final = 4.0
 """So many times as long as a picture took is the pause after it: most of the time is left for other work."""
 LEAST_PAUSE_SECONDS: Final = 1.0
+QUIET_SECONDS: Final = 15.0
+"""After so long a picture is made though only the time has changed: who was admitted lately depends on it."""
 
 
 class Mirror:
@@ -59,17 +62,24 @@ class Mirror:
             for task in tasks:
                 task.cancel()
 
+    @property
+    def failure(self) -> tuple[str, ClusterError] | None:
+        """The first collection that is not followed now, and why; None: all are, as far as is known."""
+        failed = ((each.path, each.failure) for each in self._informers)
+        return next(((path, error) for path, error in failed if error is not None), None)
+
     def facts(self) -> Facts:
         """All that is known now."""
         views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
         return Facts(self._now(), self._settings, views)
 
     async def pictures(self) -> AsyncIterator[tuple[Facts, Picture]]:
-        """One now, and one whenever something has changed, but not more than the machine can take."""
+        """One now, then one whenever something has changed, but not more than the machine can take."""
         loop = asyncio.get_running_loop()
         while True:
             self._changed.clear()
             known, began = self.facts(), loop.time()
             yield known, await asyncio.to_thread(Picture, known)
             await asyncio.sleep(max(LEAST_PAUSE_SECONDS, REST * (loop.time() - began)))
-            await self._changed.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), QUIET_SECONDS)

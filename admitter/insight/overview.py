@@ -1,7 +1,7 @@
 """The quota tree with what is in use of it: what `admitter top` and the web page show."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,6 +64,24 @@ class Line:
     problem: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Market:
+    """One resource in one flavor between the places of one Cohort.
+
+    Attributes:
+        unused: how much they have to lend and do not use, and the Cohort itself.
+        inside: how much of that is borrowed.
+    """
+
+    unused: int
+    inside: int
+
+    def lent_by(self, cell: Cell) -> int:
+        """How much of its own the others use of one of them."""
+        unused = max(0, cell.lent - cell.taken)
+        return min(unused, self.inside * unused // self.unused) if self.unused else 0
+
+
 def overview(picture: Picture) -> list[Line]:
     """All of the tree, each place before those below it, by name."""
     tree = picture.engine.tree
@@ -72,12 +90,15 @@ def overview(picture: Picture) -> list[Line]:
     for node in sorted(parents):
         children[parents.get(node)].append(node)
     counts, minimums = _counts(picture, parents), _minimums(picture, parents)
+    markets = {
+        parent: _markets(picture, parent, below) for parent, below in children.items() if parent is not None
+    }
     found: list[Line] = []
     left = [(node, 0) for node in reversed(children[None])]
     while left:
         node, depth = left.pop()
-        siblings = children[parents[node]] if parents.get(node) is not None else []
-        uses = tuple(_uses(picture, node, siblings, minimums))
+        parent = parents.get(node)
+        uses = tuple(_uses(picture, node, markets[parent] if parent is not None else {}, minimums))
         found.append(_line(picture, node, depth, uses, counts))
         left += [(child, depth + 1) for child in reversed(children[node])]
     return found
@@ -120,30 +141,35 @@ def _minimums(picture: Picture, parents: Mapping[Node, Node | None]) -> Counter[
 
 
 def _uses(
-    picture: Picture, node: Node, siblings: list[Node], minimums: Counter[tuple[Node, FlavorResource]]
+    picture: Picture,
+    node: Node,
+    markets: Mapping[FlavorResource, _Market],
+    minimums: Counter[tuple[Node, FlavorResource]],
 ) -> Iterator[Use]:
     book, tree = picture.engine.ledger.real, picture.engine.tree
-    parent = tree.parents().get(node)
     for key, cell in sorted(book.cells(node).items()):
         quota = tree.quotas(node).get(key)
         if quota is None and not cell.total and not cell.own:
             continue
-        cells = [book.cells(each).get(key) for each in siblings]
-        above = book.cells(parent).get(key) if parent is not None else None
-        lent = _lent(cell, above, [each for each in cells if each is not None])
+        lent = markets[key].lent_by(cell) if key in markets else 0
         yield Use(*key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.own), lent)
 
 
-def _lent(cell: Cell, above: Cell | None, siblings: list[Cell]) -> int:
-    """How much of its own the others of a Cohort use."""
-    if above is None:
-        return 0
-    unused = max(0, cell.lent - cell.taken)
-    all_unused = sum(max(0, each.lent - each.taken) for each in siblings) + above.quota.minimum
-    borrowed = sum(max(0, each.taken - each.lent) for each in siblings)
-    from_further_above = max(0, above.used - above.own)
-    inside = max(0, borrowed - from_further_above)
-    return min(unused, inside * unused // all_unused) if all_unused else 0
+def _markets(picture: Picture, parent: Node, below: Iterable[Node]) -> dict[FlavorResource, _Market]:
+    """What is lent and borrowed below a Cohort, by flavor and resource."""
+    book = picture.engine.ledger.real
+    unused: Counter[FlavorResource] = Counter()
+    borrowed: Counter[FlavorResource] = Counter()
+    for node in below:
+        for key, cell in book.cells(node).items():
+            unused[key] += max(0, cell.lent - cell.taken)
+            borrowed[key] += max(0, cell.taken - cell.lent)
+    found = {}
+    for key, above in book.cells(parent).items():
+        from_further_above = max(0, above.used - above.own)
+        inside = max(0, borrowed[key] - from_further_above)
+        found[key] = _Market(unused[key] + above.quota.minimum, inside)
+    return found
 
 
 def _counts(picture: Picture, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:

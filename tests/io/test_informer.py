@@ -104,3 +104,20 @@ async def test_an_object_that_cannot_be_read_harms_no_other() -> None:
     )
     async with informed(server) as informer:
         await names(informer, "first", "second")
+
+
+async def test_why_it_does_not_follow_is_known_until_it_does() -> None:
+    refused: tuple[int, dict[str, str], object] = (
+        403,
+        {},
+        {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "you may not"},
+    )
+    server = FaultyServer(
+        calls=deque([refused, page(7, thing("first", 5))]),
+        watches=deque([[event("ADDED", thing("second", 8)), None]]),
+    )
+    async with informed(server) as informer:
+        seen: list[str] = []
+        informer.store.listen(lambda _old, _new: seen.append(str(informer.failure)))
+        await names(informer, "first", "second")
+    assert seen == ["you may not", "None"], "the first is listed, the second watched"

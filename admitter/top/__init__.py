@@ -1,0 +1,1 @@
+"""A live full-screen table of queues and Workloads: `admitter top`."""

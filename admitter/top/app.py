@@ -1,0 +1,116 @@
+"""The screen of `admitter top`: views above each other, and the scene that they show.
+
+A scene comes at the pace of its feed, which is at most one a second; in between only keys change the screen.
+There are no animations, and colours are the sixteen of the terminal: so it works over a slow link.
+"""
+
+from typing import ClassVar, Final
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.events import Key
+
+from admitter.engine.quota import Node
+from admitter.insight.listing import Row
+from admitter.top.explanation import ExplanationView
+from admitter.top.help import HelpView
+from admitter.top.queues import QueuesView
+from admitter.top.scene import Feed, Scene
+from admitter.top.view import ListView, View
+from admitter.top.workloads import WorkloadsView
+
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked whether the API server is still there."""
+
+
+class Top(App[None]):
+    """The application.
+
+    Attributes:
+        feed: where scenes come from.
+        scene: the newest; None: there is none yet.
+        trouble: why there is none newer; empty if nothing is wrong.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q", "quit", "quit"),
+        Binding("question_mark", "keys", "keys"),
+    ]
+    CSS = """
+    Words { height: auto; width: 100%; }
+    Words.line { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Words.trouble { color: ansi_red; text-style: bold; }
+    Words.keys { dock: bottom; text-style: bold; }
+    Words.detail { height: 3; }
+    Words.prompt { display: none; }
+    Words.empty { height: 1fr; padding: 1 2; display: none; }
+    Words.text { padding: 0 1; }
+    Table { height: 1fr; }
+    .-empty Table { height: 1; }
+    .-empty Words.empty { display: block; }
+    VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        super().__init__(ansi_color=True)
+        self.feed = feed
+        self.scene: Scene | None = None
+        self.trouble = ""
+        self.animation_level = "none"
+
+    def on_mount(self) -> None:
+        """Begin to follow."""
+        self.theme = "ansi-dark"
+        self.push_screen(QueuesView())
+        self.run_worker(self.feed.follow(self.take))
+        self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_key(self, event: Key) -> None:
+        """Search, if something is searched; other keys do what they are bound to."""
+        if isinstance(self.screen, ListView) and self.screen.type_key(event):
+            event.prevent_default()
+
+    def take(self, scene: Scene) -> None:
+        """Show a new scene."""
+        self.scene = scene
+        if isinstance(self.screen, View):
+            self.screen.scene_changed()
+
+    def look(self) -> None:
+        """Say what is wrong, as soon as it is, and no longer than it is."""
+        trouble = self.feed.trouble()
+        if trouble != self.trouble:
+            self.trouble = trouble
+            if isinstance(self.screen, View):
+                self.screen.show_head()
+
+    def totals(self) -> str:
+        """All of the cluster in numbers."""
+        if self.scene is None:
+            return ""
+        roots = list(self.scene.roots())
+        waiting, admitted, recent = (
+            sum(getattr(line, count) for line in roots) for count in ("waiting", "admitted", "recent")
+        )
+        queues = self.scene.queues()
+        counts = f"{waiting:,} waiting, {admitted:,} admitted, {recent:,} of them in the last minute"
+        return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
+
+    def back(self) -> None:
+        """Leave the uppermost view, unless it is the tree."""
+        if not isinstance(self.screen, QueuesView):
+            self.pop_screen()
+
+    def open_workloads(self, node: Node, title: str) -> None:
+        """Show the Workloads of a place of the tree."""
+        self.push_screen(WorkloadsView(node, title))
+
+    def open_explanation(self, row: Row) -> None:
+        """Explain a Workload."""
+        self.push_screen(ExplanationView(row))
+
+    def action_keys(self) -> None:
+        """Show all keys."""
+        if not isinstance(self.screen, HelpView):
+            self.push_screen(HelpView())

@@ -1,0 +1,43 @@
+"""Long work beside the screen, which nobody waits for once it is not wanted any more."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class AbandonedError(Exception):
+    """Nobody wants the result any more."""
+
+
+async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
+    """The result of some work in a thread of its own.
+
+    The end of the process waits for threads of a pool. This one ends with the process, or as soon as it looks
+    whether it should.
+
+    Args:
+        work: is given a function to be called now and then, which ends it (AbandonedError) if whoever waits
+            for it was cancelled.
+    """
+    future: Future[T] = Future()
+
+    def proceed() -> None:
+        if future.cancelled():
+            raise AbandonedError
+
+    def run() -> None:
+        with suppress(InvalidStateError):  # it was cancelled
+            try:
+                result = work(proceed)
+            except Exception as error:  # noqa: BLE001  # told to whoever waits
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+    Thread(target=run, name="top-background", daemon=True).start()
+    return await asyncio.wrap_future(future)

@@ -1,0 +1,160 @@
+"""What there is to show at one moment, and where it comes from: a cluster that is followed, or a snapshot.
+
+Next step: the views (`admitter.top.app`), which choose, order and draw.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
+from admitter.engine.model import FlavorResource
+from admitter.engine.quota import Node
+from admitter.insight.listing import Row, rows
+from admitter.insight.live import Mirror
+from admitter.insight.overview import Line, Use, overview
+from admitter.insight.snapshot import Snapshot, facts
+from admitter.simulate.picture import Facts, Picture
+
+ASTRAY: Final[Node] = ("queue", "")
+"""The place of Workloads whose queue does not exist."""
+_ASTRAY_PROBLEM: Final = "their LocalQueue, or the ClusterQueue that it names, does not exist"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that the views show of one moment.
+
+    Attributes:
+        known: what it was made of; explanations are, too.
+        lines: the tree, each place before those below it.
+        rows: Workloads by the name of their queue, as they are to go; those that have none, or one that does
+            not exist, under an empty name.
+        resources: all flavors and resources of the tree, by resource.
+        fullest: the one of them of which the largest part is in use; None: there are none.
+    """
+
+    known: Facts
+    lines: tuple[Line, ...]
+    rows: Mapping[str, list[Row]]
+    resources: tuple[FlavorResource, ...]
+    fullest: FlavorResource | None
+
+    def roots(self) -> Iterable[Line]:
+        """Those that nobody is above: their counts are of everybody."""
+        return (line for line in self.lines if line.depth == 0)
+
+    def queues(self) -> int:
+        """How many queues there are."""
+        return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
+
+
+def scene(known: Facts, picture: Picture) -> Scene:
+    """Sum a picture up; it takes as long as a second, so it belongs into a thread."""
+    lines = overview(picture)
+    names = {line.node[1] for line in lines if line.node[0] == "queue"}
+    by_queue: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows(picture, None):
+        by_queue[row.queue if row.queue in names else ""].append(row)
+    if by_queue[""]:
+        waiting = sum(row.workload.admission is None for row in by_queue[""])
+        admitted = len(by_queue[""]) - waiting
+        lines.append(Line(ASTRAY, "without a queue", 0, None, (), waiting, admitted, 0, _ASTRAY_PROBLEM))
+    parts = _parts(lines)
+    resources = tuple(sorted(parts, key=lambda key: (key[1], key[0])))
+    fullest = max(resources, key=lambda key: parts[key], default=None)
+    return Scene(known, tuple(lines), dict(by_queue), resources, fullest)
+
+
+def _parts(lines: Iterable[Line]) -> dict[FlavorResource, float]:
+    """Which part of each resource is in use, in all trees together."""
+    used: defaultdict[FlavorResource, int] = defaultdict(int)
+    there: defaultdict[FlavorResource, int] = defaultdict(int)
+    for line in lines:
+        for use in line.uses:
+            there[use.flavor, use.resource] += 0
+            if line.depth == 0:
+                used[use.flavor, use.resource] += use.used
+                there[use.flavor, use.resource] += use.minimum or use.maximum or 0
+    return {key: used[key] / amount if amount else 0.0 for key, amount in there.items()}
+
+
+def part(use: Use | None) -> float:
+    """Which part of what a place has of its own, or may have, is in use; 1 is all of it."""
+    if use is None:
+        return 0.0
+    own = use.minimum or use.maximum or use.used
+    return use.used / own if own else 0.0
+
+
+class Feed(Protocol):
+    """Where scenes come from.
+
+    Attributes:
+        title: what is looked at.
+    """
+
+    title: str
+
+    async def follow(self, show: Callable[[Scene], None]) -> None:
+        """Show scenes, as long as there are new ones."""
+
+    def trouble(self) -> str:
+        """Why nothing new can be shown, in a sentence or two; empty if it can."""
+
+
+class Still:
+    """A snapshot: one scene, which stays."""
+
+    def __init__(self, snapshot: Snapshot, title: str) -> None:
+        self.title = title
+        self._snapshot = snapshot
+
+    async def follow(self, show: Callable[[Scene], None]) -> None:
+        """Show the one scene that there is."""
+        show(await asyncio.to_thread(self._scene))
+
+    def _scene(self) -> Scene:
+        known = facts(self._snapshot)
+        return scene(known, Picture(known))
+
+    def trouble(self) -> str:
+        """None: all of it has been read."""
+        return ""
+
+
+class Live:
+    """A cluster that is followed."""
+
+    def __init__(self, mirror: Mirror, title: str) -> None:
+        self.title = title
+        self._mirror = mirror
+
+    async def follow(self, show: Callable[[Scene], None]) -> None:
+        """Show the cluster as it is, whenever it has changed, until cancelled."""
+        async with self._mirror.following():
+            async for known, picture in self._mirror.pictures():
+                show(await asyncio.to_thread(scene, known, picture))
+
+    def trouble(self) -> str:
+        """What the API server, or the way to it, said last."""
+        failure = self._mirror.failure
+        return spelled(*failure) if failure is not None else ""
+
+
+def spelled(path: str, error: ClusterError) -> str:
+    """Why a collection can't be followed, and what to do about it.
+
+    Args:
+        path: of the collection.
+        error: what happened.
+    """
+    if isinstance(error, UnreachableError):
+        return f"No answer from the API server: {error}"
+    if isinstance(error, NotFoundError):
+        return f"There is no {path} in this cluster: is Admitter installed? admitter install does it."
+    if isinstance(error, ApiError) and error.status in {401, 403}:
+        return f"Rights are missing: {error}. Who may not read the cluster can be given a snapshot (--state)."
+    return f"The API server says of {path}: {error}"

@@ -1,0 +1,113 @@
+"""Which places of the quota tree are shown, and in which order."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from admitter.engine.model import FlavorResource
+from admitter.engine.quota import Node
+from admitter.insight.overview import Line, Use
+from admitter.top.scene import part
+
+
+class Order(StrEnum):
+    """What places of one Cohort are ordered by."""
+
+    NAME = "name"
+    USE = "use"
+    WAITING = "waiting"
+    RECENT = "admitted a minute"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the tree, as it is shown.
+
+    Attributes:
+        line: of the overview.
+        use: of the resource that is shown; None: the place has none of it.
+        below: how many places there are below it.
+        folded: whether these are hidden.
+    """
+
+    line: Line
+    use: Use | None
+    below: int
+    folded: bool
+
+
+_ORDERS: Final[dict[Order, Callable[[Place], float]]] = {
+    Order.NAME: lambda _: 0.0,
+    Order.USE: lambda place: -part(place.use),
+    Order.WAITING: lambda place: -place.line.waiting,
+    Order.RECENT: lambda place: -place.line.recent,
+}
+
+
+def arranged(
+    lines: Iterable[Line], key: FlavorResource | None, order: Order, folded: Collection[Node], words: str
+) -> list[Place]:
+    """The places to be shown, each one above those below it.
+
+    Args:
+        lines: of the overview, by name.
+        key: the flavor and the resource to be shown.
+        order: of those that have the same parent; equals stay by name.
+        folded: whose places below are hidden, unless something is searched.
+        words: what is searched, in capitals or not: places that have it in their name or problem are shown
+            with all above and below them; empty: all.
+    """
+    below: defaultdict[Node | None, list[Line]] = defaultdict(list)
+    for line in lines:
+        below[line.parent].append(line)
+    wanted = _wanted(lines, words.casefold()) if words else None
+    counts = _counts(lines)
+    shown: list[Place] = []
+
+    def sorted_places(parent: Node | None) -> list[Place]:
+        found = [
+            Place(line, _use(line, key), counts[line.node], not words and line.node in folded)
+            for line in below[parent]
+            if wanted is None or line.node in wanted
+        ]
+        return sorted(found, key=_ORDERS[order])
+
+    left = sorted_places(None)[::-1]
+    while left:
+        place = left.pop()
+        shown.append(place)
+        if not place.folded:
+            left += sorted_places(place.line.node)[::-1]
+    return shown
+
+
+def _use(line: Line, key: FlavorResource | None) -> Use | None:
+    return next((use for use in line.uses if (use.flavor, use.resource) == key), None)
+
+
+def _counts(lines: Iterable[Line]) -> defaultdict[Node, int]:
+    """How many places are below each one."""
+    found: defaultdict[Node, int] = defaultdict(int)
+    for line in reversed(list(lines)):
+        if line.parent is not None:
+            found[line.parent] += 1 + found[line.node]
+    return found
+
+
+def _wanted(lines: Iterable[Line], words: str) -> set[Node]:
+    """Those that are found, all below them, and all above them."""
+    parents = {line.node: line.parent for line in lines}
+    found: set[Node] = set()
+    down: set[Node] = set()
+    for line in lines:
+        matches = words in f"{line.title} {line.problem}".casefold()
+        if not matches and line.parent not in down:
+            continue
+        down.add(line.node)
+        node: Node | None = line.node
+        while node is not None and node not in found:
+            found.add(node)
+            node = parents.get(node)
+    return found

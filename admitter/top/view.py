@@ -1,0 +1,183 @@
+"""What all views have: who is looked at and when, what is wrong, and the keys."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Key, Paste, Resize, ScreenResume
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from admitter.top.columns import shortened
+from admitter.top.table import Table
+
+if TYPE_CHECKING:
+    from admitter.top.app import Top
+
+
+class Words(Static):
+    """A text that is drawn again only if it has changed."""
+
+    def __init__(self, classes: str = "") -> None:
+        super().__init__("", classes=classes, markup=False)
+        self.words = Text()
+
+    def say(self, words: Text | str) -> None:
+        """Show a text."""
+        made = Text(words) if isinstance(words, str) else words
+        if made != self.words:
+            self.words = made
+            self.update(made)
+
+
+class View(Screen[None]):
+    """One full screen. Views are stacked; Escape goes back to the one below."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back")]
+    keys: ClassVar[str] = ""
+    """The line at the bottom."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title, self._totals, self._about = Words("line"), Words("line"), Words("line")
+        self._trouble = Words("trouble")
+
+    @property
+    def top(self) -> "Top":
+        """The application."""
+        return self.app  # type: ignore[return-value]  # there is no other
+
+    def compose(self) -> ComposeResult:
+        """Head, trouble if there is any, body, keys."""
+        yield from (self._title, self._totals, self._about, self._trouble)
+        yield from self.body()
+        keys = Words("line keys")
+        keys.say(self.keys)
+        yield keys
+
+    def body(self) -> Iterable[Widget]:
+        """What is between head and keys."""
+        raise NotImplementedError
+
+    def on_screen_resume(self, _: ScreenResume) -> None:
+        """Show what has changed while another view was above."""
+        self.scene_changed()
+
+    def on_resize(self, _: Resize) -> None:
+        """Fit the head to the new width."""
+        self.show_head()
+
+    def scene_changed(self) -> None:
+        """Show the scene that there is now, if there is any yet."""
+        self.show_head()
+
+    def show_head(self) -> None:
+        """Say who is looked at, when, and what is wrong."""
+        scene, width = self.top.scene, self.size.width
+        time = f"{datetime.fromtimestamp(scene.known.taken, UTC):%H:%M:%S} UTC" if scene is not None else ""
+        self._title.say(beside(f"admitter top  {self.top.feed.title}", time, width, "bold"))
+        self._totals.say(self.top.totals())
+        self._about.say(beside(*self.about(), width, ""))
+        self._trouble.say(self.top.trouble)
+        self._trouble.display = bool(self.top.trouble)
+
+    def about(self) -> tuple[str, str]:
+        """What the view shows, for the left and the right end of a line."""
+        return "", ""
+
+    def action_back(self) -> None:
+        """Go to the view below."""
+        self.top.back()
+
+
+class ListView(View):
+    """A view of a list, which can be searched.
+
+    What is searched is typed without a widget of its own that has the focus: over a slow link several keys
+    come at once, and those that came with the first would go to whatever had the focus before.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "search", "filter")]
+
+    table: Table[Any]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.empty = Words("empty")
+        self.detail = Words("detail")
+        self.words = ""
+        self._searching = False
+        self._prompt = Words("line prompt")
+
+    def body(self) -> Iterable[Widget]:
+        """The table, or why there is none; what is current in full."""
+        return self.table, self.empty, self.detail, self._prompt
+
+    def on_mount(self) -> None:
+        """Keys are the table's."""
+        self.table.focus()
+
+    def action_search(self) -> None:
+        """Ask what to search."""
+        self._searching = True
+        self._searched_changed()
+
+    def type_key(self, event: Key) -> bool:
+        """Search with each letter; whether the key belongs to that."""
+        if not self._searching:
+            return False
+        if event.key == "enter":
+            self._searching = False
+        elif event.key == "backspace":
+            self.words = self.words[:-1]
+        elif event.character is not None and event.is_printable:
+            self.words += event.character
+        else:
+            return False
+        self._searched_changed()
+        return True
+
+    def on_paste(self, event: Paste) -> None:
+        """Search what is pasted."""
+        if self._searching:
+            self.words += event.text.partition("\n")[0]
+            self._searched_changed()
+
+    def _searched_changed(self) -> None:
+        self._prompt.display = self._searching
+        self._prompt.say(f"/{self.words}▏")
+        self.scene_changed()
+
+    def action_back(self) -> None:
+        """Search no more; if nothing is searched, go to the view below."""
+        if self._searching or self.words:
+            self._searching, self.words = False, ""
+            self._searched_changed()
+        else:
+            super().action_back()
+
+    def explain_empty(self, words: str) -> None:
+        """Say why the list is empty, if it is."""
+        self.empty.say(words)
+        self.set_class(self.table.current is None, "-empty")
+
+    def in_view(self) -> str:
+        """Which part of the list is in view."""
+        first, last, of_all = self.table.in_view
+        return f"{first:,}–{last:,} of {of_all:,}" if of_all else ""
+
+    def searched(self) -> str:
+        """What is searched, for the head."""
+        return f", filter “{self.words}”" if self.words else ""
+
+
+def beside(left: str, right: str, width: int, style: str) -> Text:
+    """A line with something at both of its ends; the left one is shortened if there is no room for both."""
+    cut = shortened(left, max(1, width - cell_len(right) - 2))
+    blank = " " * (width - cell_len(cut) - cell_len(right))
+    return Text.assemble((cut, style), blank, right)
