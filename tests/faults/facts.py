@@ -25,10 +25,11 @@ def thousandths(quantity: str | int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a Workload was given: whose quota, and how much."""
+    """What a Workload was given: whose quota, how much, and in whose term; a pod does not tell the last."""
 
     queue: str
     use: tuple[tuple[Key, int], ...]
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ def _admission(made: Json) -> Admission:
         for resource, quantity in pod_set["usage"].items():
             flavor = "" if pool else pod_set["flavors"][resource]
             use[flavor, resource] += thousandths(quantity)
-    return Admission(made["clusterQueue"], tuple(sorted(use.items())))
+    return Admission(made["clusterQueue"], tuple(sorted(use.items())), made.get("epoch", 0))
 
 
 def _job(raw: Json) -> JobFact | None:

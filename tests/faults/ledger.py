@@ -393,7 +393,8 @@ class Ledger:
             together = sum(self._use[member][key] for member in self.limits.members(known.cohort))
             most = self.limits.of_cohort(known.cohort, key, born, moment.heard)
             if most is not None and together > most:
-                self._find(moment, f"{words} cohort {known.cohort} {together}, of {most}")
+                users = "; ".join(filter(None, map(self._users, sorted(self.limits.members(known.cohort)))))
+                self._find(moment, f"{words} cohort {known.cohort} {together}, of {most}; {users}")
 
     def _users(self, queue: str) -> str:
         """Who uses a queue's quota, so that a finding can be understood."""
@@ -401,8 +402,8 @@ class Ledger:
         known = ((name, self._accounts.get(name)) for name in sorted(booked))
         jobs = ((name, account, self._jobs.get(account.fact.job)) for name, account in known if account)
         return "; ".join(
-            f"{name}: gone {account.gone}, holds {account.holds is not None}, "
-            f"Job {job.fact if job is not None else None}"
+            f"{name}: gone {account.gone}, holds {account.holds is not None}, last {account.last} of version "
+            f"{account.since}, pods {len(self._live[name])}, Job {job.fact if job is not None else None}"
             for name, account, job in jobs
         )
 
