@@ -150,7 +150,9 @@ def test_each_decision_is_one_line_and_counts_once_though_an_answer_was_lost(
     }
     assert wrong == {}
     patched = {"verb": "patch", "resource": "workloads/status", "code": "200"}
-    assert total(found, "admitter_api_calls_total", **patched) >= 8
+    # Two of the three admissions, since the answer of one was lost; evicted, released, finished, refused. Why
+    # somebody waits for a moment only is written or not, as the server has time.
+    assert total(found, "admitter_api_calls_total", **patched) >= 6
     assert total(found, "admitter_cycle_duration_seconds") > 0
 
 
