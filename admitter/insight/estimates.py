@@ -1,6 +1,6 @@
 """When waiting Workloads start: the engine run forward, many times, with runtimes drawn from what is known.
 
-Who else will come is drawn too (`admitter.insight.arrivals`).
+Nobody knows who else will come: an estimate holds if nobody does who goes first.
 """
 
 from collections import defaultdict
@@ -10,9 +10,8 @@ from random import Random
 from typing import Final
 
 from admitter.controllers.views import WorkloadView
-from admitter.insight.arrivals import Arrivals
 from admitter.insight.durations import Durations, Runtimes, Source
-from admitter.simulate.manifests import Change, Timeline
+from admitter.simulate.manifests import Timeline
 from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
 
@@ -88,9 +87,11 @@ class Estimator:
 
     def _in_tree(self, root: object, wanted: set[str]) -> dict[str, Estimate]:
         """Those of one tree: what is in others makes no difference."""
-        of_it = [view for view in self._picture.world.workloads if self._root(view) == root]
-        there = {view.key: view for view in of_it if not view.finished}
-        arrivals = Arrivals(of_it, self._durations, self._known.taken)
+        there = {
+            view.key: view
+            for view in self._picture.world.workloads
+            if not view.finished and self._root(view) == root
+        }
         known = {view.uid: self._durations.of(view) for view in there.values()}
         jobs = {job.key: job for job in self._picture.world.jobs if (job.namespace, job.workload) in there}
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
@@ -98,20 +99,14 @@ class Estimator:
         for number in range(self._runs):
             self._proceed()
             random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
-            coming = arrivals.draw(random)
-            for uid, after in self._run(facts, coming, known, wanted, random).items():
+            for uid, after in self._run(facts, known, wanted, random).items():
                 starts[uid].append(after)
         sources = tuple(sorted({each.source for each in known.values() if each is not None}))
         unknown = sum(each is None for each in known.values())
         return {uid: self._estimate(sorted(starts[uid]), sources, unknown) for uid in wanted}
 
     def _run(
-        self,
-        facts: Facts,
-        coming: list[Change],
-        known: dict[str, Runtimes | None],
-        wanted: set[str],
-        random: Random,
+        self, facts: Facts, known: dict[str, Runtimes | None], wanted: set[str], random: Random
     ) -> dict[str, float]:
         """One future: when each of those wanted starts, in seconds from now."""
 
@@ -120,7 +115,7 @@ class Estimator:
             return runtimes.draw(random, ran) if runtimes is not None else None
 
         now = facts.taken
-        simulator = Simulator(Timeline(now, coming, []), Picture(facts), lasts)
+        simulator = Simulator(Timeline(now, [], []), Picture(facts), lasts)
         starts: dict[str, float] = {}
         for event in simulator.run():
             if event.kind == "Admitted":
