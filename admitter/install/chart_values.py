@@ -91,7 +91,7 @@ VALUES: Final = (
               cpu: 100m
               memory: 256Mi
             limits:
-              memory: 1Gi # docs/performance.md: 484 MB with 100,000 Jobs
+              memory: 1Gi # docs/performance.md: 501 MB with 100,000 Jobs
 """,
         "            {{- toYaml .Values.resources | nindent 12 }}\n",
     ),
