@@ -17,8 +17,9 @@ class Generator:
     """Says what has to be made and deleted, from a world in which that is done at once."""
 
     def __init__(self, world: World) -> None:
+        """Prepare; what is wrong in the world already is not said."""
         self._world = world
-        self._defects: dict[str, Defect] = {}
+        self._defects = self._wrong()
 
     def due(self) -> Iterator[tuple[Json, bool]]:
         """Manifests to apply, and whether their objects go."""
@@ -33,10 +34,13 @@ class Generator:
 
     def defects(self) -> Iterator[Invalid]:
         """Namespaces whose annotations can't be followed; what was said of one already is not repeated."""
-        before, self._defects = self._defects, {n: p.defect for n, p in self._plans() if p.defect is not None}
+        before, self._defects = self._defects, self._wrong()
         for namespace, defect in self._defects.items():
             if before.get(namespace) != defect:
                 yield Invalid(f"Namespace {namespace}", defect[1])
+
+    def _wrong(self) -> dict[str, Defect]:
+        return {name: made.defect for name, made in self._plans() if made.defect is not None}
 
     def _plans(self) -> list[tuple[str, Plan]]:
         asking = {view.name for view in self._world.namespaces if view.annotations}

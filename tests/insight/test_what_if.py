@@ -49,6 +49,13 @@ def test_more_quota_admits_at_once(desk: Desk) -> None:
     assert answer["over"] == []
 
 
+def test_what_is_wrong_already_is_no_fault_of_the_change(state: State, tmp_path: Path) -> None:
+    annotations = {"admitter.dev/namespace.quota": "nonsense"}
+    state.put("namespaces", "wrong", metadata={"annotations": annotations})
+    answer = Desk(state, tmp_path).what_if(queue("team-a", "8"))
+    assert effects(answer) == {("a", "waits-0"): "admitted", ("a", "waits-1"): "admitted"}
+
+
 def test_less_quota_is_over_and_evicts_nobody_by_itself(desk: Desk) -> None:
     answer = desk.what_if(queue("team-b", "1"))
     assert effects(answer) == {}
