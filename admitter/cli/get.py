@@ -7,7 +7,16 @@ from typing import Annotated, Final
 import typer
 from rich.table import Table
 
-from admitter.cli.looking import ConfigFile, Namespace, StateFile, console, look, namespace_of, write
+from admitter.cli.looking import (
+    AllNamespaces,
+    ConfigFile,
+    Namespace,
+    StateFile,
+    console,
+    look,
+    namespace_of,
+    write,
+)
 from admitter.cli.looking import Output as Form
 from admitter.cli.options import Context, Kubeconfig
 from admitter.insight.estimates import Estimator
@@ -49,9 +58,7 @@ def _group() -> None:
 @app.command()
 def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     namespace: Namespace = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
-    ] = False,
+    all_namespaces: AllNamespaces = False,
     output: Annotated[
         Output,
         typer.Option("--output", "-o", help="The form of the answer. All but table have expected starts."),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from admitter.cli.looking import Namespace, Output, console, namespace_of, write
+from admitter.cli.looking import AllNamespaces, Namespace, Output, console, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.insight.history import Entry, read
@@ -20,9 +20,7 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
         typer.Argument(help="A Job, or a Workload; by default all of the namespace.", metavar="NAME"),
     ] = None,
     namespace: Namespace = None,
-    all_namespaces: Annotated[
-        bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")
-    ] = False,
+    all_namespaces: AllNamespaces = False,
     reason: Annotated[
         list[str] | None,
         typer.Option(

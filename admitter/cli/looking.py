@@ -60,6 +60,7 @@ Namespace = Annotated[
         show_default=False,
     ),
 ]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Those of all namespaces.")]
 
 
 def settings_of(config: Path | None) -> Settings:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import structlog
@@ -57,13 +56,6 @@ class Stage:
         while self.scene is None or self.scene is than:
             await self._next.wait()
         return self.scene
-
-    async def scenes(self) -> AsyncIterator[Scene]:
-        """The one now, and each that follows; who is slow misses some."""
-        last: Scene | None = None
-        while True:
-            last = await self.newer(last)
-            yield last
 
     def _sample(self, scene: Scene) -> None:
         if scene.known.taken - self._sampled < SAMPLE_SECONDS:
