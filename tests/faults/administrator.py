@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from random import Random
 from typing import Any, Final
 
 from tests.cluster.objects import job, local_queue, resource_flavor
-from tests.faults.api import BATCH, CORE, OWN, Api
+from tests.faults.api import BATCH, CORE, OWN, Api, RefusedError
 from tests.faults.ledger import Ledger
 from tests.faults.scene import MANAGER, PLACES, SPARE, Place, queue
 
@@ -111,7 +112,11 @@ class Administrator:
 
     async def delete_workload(self, _seconds: float, random: Random) -> bool:
         """Delete somebody's Workload, whether or not it is admitted."""
-        return await self._lay_hands_on(random, lambda _: True, self._api.delete)
+
+        async def delete(workload: Json) -> None:
+            await self._api.delete(_path(workload))
+
+        return await self._lay_hands_on(random, lambda _: True, delete)
 
     async def spoil_status(self, _seconds: float, random: Random) -> bool:
         """Write nonsense into what a Workload's status says, but for what it holds."""
@@ -140,32 +145,46 @@ class Administrator:
             self._writing({"conditions": [evicted]}),
         )
 
-    def _writing(self, status: Json) -> Callable[[str], Awaitable[Json]]:
-        """What writes a status by the controller's own account."""
+    def _writing(self, status: Json) -> Callable[[Json], Awaitable[None]]:
+        """What writes a status by the controller's own account.
 
-        async def write(path: str) -> Json:
-            return await self._hand.patch(f"{path}/status", {"status": status})
+        Only into a Workload that still is as it was looked at: one that has finished since would hold again
+        what has been given to another, and no controller could have prevented that.
+        """
+
+        async def write(workload: Json) -> None:
+            seen = {"resourceVersion": workload["metadata"]["resourceVersion"]}
+            await self._hand.patch(f"{_path(workload)}/status", {"metadata": seen, "status": status})
 
         return write
 
     async def _lay_hands_on(
-        self, random: Random, wanted: Callable[[Json], bool], act: Callable[[str], Awaitable[Json]]
+        self, random: Random, wanted: Callable[[Json], bool], act: Callable[[Json], Awaitable[None]]
     ) -> bool:
         """Do something to somebody's Workload that is not finished, as soon as there is one."""
         for _ in range(LOOKS):
             listed = await self._api.get(f"{OWN}/workloads")
             found = [
-                f"{OWN}/namespaces/{w['metadata']['namespace']}/workloads/{w['metadata']['name']}"
+                w
                 for w in listed["items"]
                 if w["metadata"]["namespace"] not in _STEADY
                 and w.get("status", {}).get("state") not in {None, "Finished"}
                 and wanted(w)
             ]
-            if found:
-                await act(random.choice(sorted(found)))
-                return True
+            try:
+                if found:
+                    await act(random.choice(sorted(found, key=_path)))
+                    return True
+            except RefusedError as error:
+                if error.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
+                    raise  # those it tries with another one
             await asyncio.sleep(LOOK_SECONDS)
         return False
+
+
+def _path(workload: Json) -> str:
+    metadata = workload["metadata"]
+    return f"{OWN}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}"
 
 
 Act = Callable[[Administrator, float, Random], Awaitable[bool | None]]
