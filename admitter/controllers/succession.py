@@ -1,9 +1,9 @@
 """How shards come to this process and go from it, and how their owners agree on the trees of quota.
 
-Who takes a shard lets earlier writes land, and reads who holds quota: a follower's stores may be behind. That
-a Workload waits may be known too late without harm; that one holds quota must be known before more is given
-away. With several shards all owners must know in which shard a queue is before one of them gives its quota
-away (docs/design/shards.md).
+Who takes a shard lets earlier writes land, and reads what quota there is and who holds some: a follower's
+stores may be behind. That a Workload waits may be known too late without harm; that one holds quota, or that
+there is less of it, must be known before more is given away. With several shards all owners must know in
+which shard a queue is before one of them gives its quota away (docs/design/shards.md).
 """
 
 import asyncio
@@ -160,9 +160,10 @@ class Succession:
             self._news.set()
 
     async def _arrive(self, shard: int, term: Term) -> None:
-        """Know the trees as any earlier owner of a shard may have known them."""
-        if self._claim.number > 1:
-            await self._catch_up()
+        """Know the quota as any earlier owner of a shard may have known it: a limit may have been cut."""
+        await self._read("elasticquotas", self._world.elastic_quotas)
+        await self._read("compositeelasticquotas", self._world.composite_elastic_quotas)
+        await self._catch_up()
         if self._terms.get(shard) is term:
             self._arrived.add(shard)
             self._due.set()
@@ -236,11 +237,14 @@ class Succession:
             self._publish()
 
     async def _read_trees(self) -> None:
-        stores = (("cohorts", self._world.cohorts), ("clusterqueues", self._world.cluster_queues))
-        for plural, store in stores:
-            await _persistently(partial(self._read, plural, store), self._clocks)
+        await self._read("cohorts", self._world.cohorts)
+        await self._read("clusterqueues", self._world.cluster_queues)
 
     async def _read(self, plural: str, store: Store[ObjectView]) -> None:
+        """Take in all objects of a kind, as the API server knows them, for as long as it takes."""
+        await _persistently(partial(self._read_once, plural, store), self._clocks)
+
+    async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
         version = "0"
         views: list[ObjectView] = []
         async for page in _pages(self._transport, f"{OWN}/{plural}", {}):

@@ -22,7 +22,7 @@ from tests.io.virtual_time import VirtualTime
 Json = dict[str, Any]
 ROOM = 10
 NUMBER = 8
-KINDS = ("cohorts", "clusterqueues", "workloads")
+KINDS = ("cohorts", "clusterqueues", "elasticquotas", "compositeelasticquotas", "workloads")
 
 
 class Server(LeaseServer):

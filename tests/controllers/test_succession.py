@@ -12,7 +12,8 @@ from admitter.cluster.errors import UnreachableError, api_error
 from admitter.cluster.lease import Term
 from admitter.cluster.transport import Transport
 from admitter.controllers.succession import ACCOUNT, WORKLOADS, Succession
-from admitter.controllers.world import World
+from admitter.controllers.views import parse_object
+from admitter.controllers.world import OWN, World
 from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]
@@ -67,11 +68,13 @@ class Server:
         epoch: the account's annotation; None if it has none.
         selects: whether it can list by state.
         failures: how many calls fail before one works.
+        quota: by its plural, the one object of a kind that defines quota.
         listed: when the lists were asked for.
     """
 
     def __init__(self, *workloads: Json, epoch: str | None = None) -> None:
         self.time = VirtualTime()
+        self.quota: dict[str, Json] = {}
         self.epoch, self.selects, self.failures = epoch, True, 0
         self.listed: list[float] = []
         self._workloads = workloads
@@ -81,7 +84,9 @@ class Server:
         if path == ACCOUNT:
             annotations = {} if self.epoch is None else {"annotations": {"admitter.dev/epoch": self.epoch}}
             return {"metadata": {"resourceVersion": "3", **annotations}}
-        assert (path, query is not None) == (WORKLOADS, True)
+        if path != WORKLOADS:
+            item = self.quota.get(path.removeprefix(f"{OWN}/"))
+            return {"items": [item] if item else [], "metadata": {"resourceVersion": "9"}}
         query = query or {}
         self.listed.append(self.time.now)
         selector = query.get("fieldSelector", "")
@@ -106,8 +111,8 @@ class Server:
             self.failures -= 1
             raise UnreachableError("no answer") if self.failures % 2 else api_error(409, {})
 
-    async def taken_over(self, *, handed: bool = False) -> tuple[int, World]:
-        world = World()
+    async def taken_over(self, *, handed: bool = False, world: World | None = None) -> tuple[int, World]:
+        world = world or World()
         clocks = Clocks(lambda: self.time.now, lambda: NOON, self.time.sleep)
         leader = Leader()
         succession = Succession(world, leader, cast("Transport", self), leader, clocks)
@@ -169,3 +174,29 @@ async def test_one_that_can_not_be_read_harms_no_other() -> None:
     server = Server(workload("bad", "Admitted", usage="9999999999999999999E"), workload("good", "Admitted"))
     _, world = await server.taken_over()
     assert [view.name for view in world.workloads] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("plural", "store"),
+    [
+        ("cohorts", "cohorts"),
+        ("clusterqueues", "cluster_queues"),
+        ("elasticquotas", "elastic_quotas"),
+        ("compositeelasticquotas", "composite_elastic_quotas"),
+    ],
+)
+async def test_what_quota_there_is_is_read_though_a_watch_has_not_told_of_it(plural: str, store: str) -> None:
+    def defined(version: int) -> Json:
+        metadata = {
+            "name": "q",
+            "uid": "u",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "generation": version,
+        }
+        return {"metadata": {**metadata, "resourceVersion": str(version)}, "spec": {"of": version}}
+
+    world, server = World(), Server()
+    getattr(world, store).apply(parse_object(defined(4)))
+    server.quota[plural] = defined(5)
+    _, world = await server.taken_over(world=world)
+    assert [view.spec["of"] for view in getattr(world, store)] == [5]
