@@ -6,20 +6,17 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from admitter.engine.attempt import Combination
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
-from admitter.engine.flavors import Proposal
+from admitter.engine.judging import Judge
 from admitter.engine.ledger import Hold, Reservation, summed
 from admitter.engine.model import Admission, Workload
-from admitter.engine.partial import largest_that_fits
-from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.search import Search
+from admitter.engine.policy import Strategy
 from admitter.engine.quota import Node
 from admitter.engine.receipt import Passed, Passing, Receipt, Receipts
-from admitter.engine.state import Outlook, State
+from admitter.engine.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ class Contest:
         self._field: Field = (
             ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
         )
-        self._outlook = Outlook()  # of the workload that was judged last
+        self._judge = Judge(state)
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
@@ -118,45 +115,11 @@ class Contest:
             if borrowing is not None:
                 self._field.push(Entry(workload, borrowing))
                 return
-            verdict = self._judge(workload, queue)
+            verdict = self._judge.verdict(workload, queue)
             if isinstance(verdict, Verdict):
                 self._compete(workload, verdict)
                 return
-            self._state.park(workload, verdict, self._outlook)
-
-    def _judge(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
-        """What a workload could get: as it is, by preemption, or with fewer pods, in this order."""
-        passed: set[Combination] = set()
-        self._outlook = Outlook()
-        while True:
-            outcome = self._state.assigner.assign(workload, queue, passed)
-            if isinstance(outcome, Refusal):
-                break
-            if not outcome.preempting:
-                return Verdict(outcome)
-            usage = tuple(outcome.usage.items())
-            search = Search(self._state.scene, queue, workload, usage)
-            victims = search.victims()
-            if victims:
-                return Verdict(outcome, victims, search.grounds)
-            self._outlook.note(search)
-            passed.add(self._hopeless(workload, queue, outcome))
-        reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
-        if reduced is not None:
-            return Verdict(reduced)
-        return replace(outcome, shared=outcome.preempts and self._tree.fair(self._root))
-
-    def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
-        """What to do without, if nobody can be evicted for all: a choice that can't be had alone, or all."""
-        together = frozenset(proposal.preempting)
-        for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
-            if not Search(self._state.scene, queue, workload, usage).victims():
-                return frozenset({choice})
-        return together
-
-    def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
-        outcome = self._state.assigner.assign(workload, queue, preempts=False)
-        return outcome if isinstance(outcome, Proposal) else None
+            self._state.park(workload, verdict, self._judge.outlook)
 
     def _compete(self, workload: Workload, verdict: Verdict) -> None:
         self._field.push(Entry(workload, verdict.proposal.borrowing, verdict, self._decisions))
@@ -165,11 +128,11 @@ class Contest:
         """A workload was not judged since the last decision: let it compete with what it could get now."""
         if self._state.still_short(entry.workload):
             return
-        verdict = self._judge(entry.workload, self._tree.queues[entry.workload.queue])
+        verdict = self._judge.verdict(entry.workload, self._tree.queues[entry.workload.queue])
         if isinstance(verdict, Verdict):
             self._compete(entry.workload, verdict)
         else:
-            self._state.park(entry.workload, verdict, self._outlook)
+            self._state.park(entry.workload, verdict, self._judge.outlook)
 
     def _decide(self, workload: Workload, verdict: Verdict, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""

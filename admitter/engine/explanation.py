@@ -5,16 +5,14 @@ is the picture of the moment: what is free, what is cut by which limit, who is a
 """
 
 from dataclasses import dataclass
-from math import inf
 from typing import TypeVar
 
 from admitter.engine.attempt import Combination
 from admitter.engine.cells import Cell
+from admitter.engine.enders import Enders
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.flavors import Proposal
-from admitter.engine.ledger import Reservation
 from admitter.engine.model import FlavorResource, PodSet, Workload
-from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node
@@ -68,8 +66,8 @@ class Explanation:
         mismatches: for each pod set by name, the flavors that do not suit it.
         ahead: how many wait before it in its queue.
         evictable: UIDs of those whom its queue's policy would let it evict, if that were enough.
-        enders: UIDs of a minimal set of those who run, or are on the way in, whose end would let it in;
-            empty if none would. Of one for whom others were told to go: these.
+        enders: UIDs of a minimal set of those who run, or are on the way in, whose end would let it in,
+            perhaps by evicting others; empty if none would. Of one for whom others were told to go: these.
     """
 
     workload: Workload
@@ -100,7 +98,7 @@ class Explainer:
             *self._tried(workload, queue),
             pending.in_order().index(workload),
             tuple(sorted(self._evictable(workload, queue))),
-            tuple(sorted(self._enders(workload, queue))),
+            tuple(sorted(Enders(self._state, workload, queue).found())),
         )
 
     def explain_hold(self, workload: Workload) -> Explanation:
@@ -170,48 +168,6 @@ class Explainer:
             search.victims()
             found |= search.considered()
             passed.add(frozenset(outcome.preempting))
-
-    def _enders(self, workload: Workload, queue: Queue) -> list[str]:
-        """A minimal set of holders without whom it fits: newest first, as far as they are needed."""
-        ledger = self._state.ledger
-        names = self._state.tree.members(self._state.tree.root(queue.name))
-        holders = [r for name in names for r in ledger.reservations(name) if not ledger.evicting(r.holder)]
-        holders += [  # those who are on the way in would have to end too
-            Reservation(hold.workload.uid, hold.admission, hold.workload, inf)
-            for name in names
-            for hold in ledger.holds_in(name)
-        ]
-        holders.sort(key=lambda r: (r.queue != queue.name, -r.since, r.holder))
-        removed: list[Reservation] = []
-        needed: list[Reservation] = []
-        try:
-            while not self._fits(workload, queue):
-                if not holders:
-                    return []
-                removed.append(holders.pop(0))
-                self._move(removed[-1], -1)
-            for reservation in reversed(removed):
-                self._move(reservation, 1)
-                if not self._fits(workload, queue):
-                    self._move(reservation, -1)
-                    needed.append(reservation)
-            removed = list(needed)
-            return [reservation.holder for reservation in needed]
-        finally:
-            for reservation in removed:
-                self._move(reservation, 1)
-
-    def _move(self, reservation: Reservation, sign: int) -> None:
-        self._book.add(reservation.queue, reservation.usage, sign)
-
-    def _fits(self, workload: Workload, queue: Queue) -> bool:
-        """Whether it fits now, perhaps with fewer pods."""
-
-        def whole(workload: Workload) -> Proposal | None:
-            outcome = self._state.assigner.assign(workload, queue, preempts=False)
-            return outcome if isinstance(outcome, Proposal) else None
-
-        return whole(workload) is not None or largest_that_fits(workload, whole) is not None
 
 
 def _free(cell: Cell) -> int:

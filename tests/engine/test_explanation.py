@@ -82,7 +82,7 @@ def test_who_could_be_evicted_if_that_were_enough() -> None:
     made.submit(workload("w", pods(cpu="3"), priority=5))
     found = explained(made, "w")
     assert found.evictable == ("low",)
-    assert found.enders == ("high", "low")
+    assert found.enders == ("high",), "then it evicts the other one"
 
 
 @settings(deadline=None)  # on a busy machine an example may take longer than the default

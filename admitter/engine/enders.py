@@ -1,0 +1,98 @@
+"""Whose end would let a waiting workload in: a minimal set of those who run, or are on the way in."""
+
+from math import inf
+
+from admitter.engine.field import Verdict
+from admitter.engine.judging import Judge
+from admitter.engine.ledger import Reservation
+from admitter.engine.model import Workload
+from admitter.engine.policy import Queue
+from admitter.engine.state import State
+
+
+class Enders:
+    """Plans without some holders, and with them again: the state is in the end as it was."""
+
+    def __init__(self, state: State, workload: Workload, queue: Queue) -> None:
+        """Prepare for a workload that waits in a queue."""
+        self._tree = state.tree
+        self._ledger = state.ledger
+        self._judge = Judge(state)
+        self._workload = workload
+        self._queue = queue
+        self._gone: list[Reservation] = []
+        self._told: dict[str, list[str]] = {}
+
+    def found(self) -> list[str]:
+        """Their UIDs; empty if the end of all would not help, or nobody needs to end.
+
+        All leave, the newest first, until the workload fits; then each returns without whose end it gets in.
+        Who could be evicted for it once the others have ended need not end.
+        """
+        holders = self._in_order(self._holders())
+        try:
+            while not self._judge.fits(self._workload, self._queue):
+                if not holders:
+                    return []
+                staying = self._leave(holders.pop(0))
+                holders = self._in_order([*holders, *staying]) if staying else holders
+            while self._spare_some():
+                pass  # with one back another may not be needed any more: who is back may be evicted
+            return [reservation.holder for reservation in self._gone]
+        finally:
+            for reservation in self._gone[::-1]:
+                self._return(reservation)
+
+    def _holders(self) -> list[Reservation]:
+        names = self._tree.members(self._tree.root(self._queue.name))
+        run = [r for name in names for r in self._ledger.reservations(name)]
+        coming = [hold for name in names for hold in self._ledger.holds_in(name)]
+        return [
+            *(reservation for reservation in run if not self._ledger.evicting(reservation.holder)),
+            *(Reservation(hold.workload.uid, hold.admission, hold.workload, inf) for hold in coming),
+        ]
+
+    def _in_order(self, holders: list[Reservation]) -> list[Reservation]:
+        """Those of the workload's own queue first, and of them the newest."""
+        return sorted(holders, key=lambda r: (r.queue != self._queue.name, -r.since, r.holder))
+
+    def _spare_some(self) -> bool:
+        """Let those return without whose end the workload gets in; says whether there were any."""
+        before = len(self._gone)
+        for reservation in self._gone[::-1]:
+            self._return(reservation)
+            if not self._gets_in():
+                self._leave(reservation)
+        return len(self._gone) < before
+
+    def _gets_in(self) -> bool:
+        """Whether the workload would be admitted now, or others be evicted for it."""
+        if self._judge.fits(self._workload, self._queue):
+            return True
+        return isinstance(self._judge.verdict(self._workload, self._queue), Verdict)
+
+    def _leave(self, reservation: Reservation) -> list[Reservation]:
+        """Plan without somebody; returns those who had been told to go for him, and stay now."""
+        holder = reservation.holder
+        self._gone.append(reservation)
+        if holder not in self._ledger.holds:
+            self._ledger.evict(holder, self._workload.uid)
+            return []
+        staying = self._ledger.told_for(holder)
+        self._told[holder] = [each.holder for each in staying]
+        self._ledger.drop(holder)
+        self._ledger.spare_told(holder)
+        return staying
+
+    def _return(self, reservation: Reservation) -> None:
+        """Plan with somebody again."""
+        holder = reservation.holder
+        self._gone.remove(reservation)
+        if holder not in self._told:
+            self._ledger.spare(holder)
+            return
+        assert reservation.workload is not None, "only workloads are on the way in"
+        self._ledger.hold(reservation.workload, reservation.admission)
+        for told in self._told.pop(holder):
+            self._ledger.evict(told, holder)
+            self._ledger.tell(told)

@@ -1,0 +1,65 @@
+"""What a workload could get as things stand: as it is, by preemption, or with fewer pods."""
+
+from dataclasses import replace
+
+from admitter.engine.attempt import Combination
+from admitter.engine.explain import Refusal
+from admitter.engine.field import Verdict
+from admitter.engine.flavors import Proposal
+from admitter.engine.model import Workload
+from admitter.engine.partial import largest_that_fits
+from admitter.engine.policy import Queue
+from admitter.engine.preemption.search import Search
+from admitter.engine.state import Outlook, State
+
+
+class Judge:
+    """Judges in one state, which it leaves as it was.
+
+    Attributes:
+        outlook: what evictions could have done for the workload that was judged last.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.outlook = Outlook()
+
+    def verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+        """What a workload could get, in this order: as it is, by preemption, or with fewer pods."""
+        passed: set[Combination] = set()
+        self.outlook = Outlook()
+        while True:
+            outcome = self._state.assigner.assign(workload, queue, passed)
+            if isinstance(outcome, Refusal):
+                break
+            if not outcome.preempting:
+                return Verdict(outcome)
+            search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
+            victims = search.victims()
+            if victims:
+                return Verdict(outcome, victims, search.grounds)
+            self.outlook.note(search)
+            passed.add(self._hopeless(workload, queue, outcome))
+        reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
+        if reduced is not None:
+            return Verdict(reduced)
+        tree = self._state.tree
+        return replace(outcome, shared=outcome.preempts and tree.fair(tree.root(queue.name)))
+
+    def fits(self, workload: Workload, queue: Queue) -> bool:
+        """Whether it fits with nobody evicted, perhaps with fewer pods."""
+        if self._fitting(workload, queue) is not None:
+            return True
+        return largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue)) is not None
+
+    def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
+        outcome = self._state.assigner.assign(workload, queue, preempts=False)
+        return outcome if isinstance(outcome, Proposal) else None
+
+    def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
+        """What to do without, if nobody can be evicted for all: a choice that can't be had alone, or all."""
+        together = frozenset(proposal.preempting)
+        for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
+            if not Search(self._state.scene, queue, workload, usage).victims():
+                return frozenset({choice})
+        return together

@@ -1,0 +1,151 @@
+"""Whose end would let somebody in, whatever has happened: the end of all of them does, of all but one not.
+
+Each who waits is explained, and the explanation taken at its word in copies of the engine in which nobody
+else waits. In each kind of tree there are at least a thousand of them.
+"""
+
+import os
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import run_state_machine_as_test
+
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Workload
+from admitter.journal.calls import repeat
+from admitter.journal.state import calls
+from tests.engine.builders import admitted, engine, pods
+from tests.engine.test_elastic_properties import Quotas
+from tests.engine.test_tree_properties import (
+    FLAVORS,
+    PARENTS,
+    QUEUES,
+    Asked,
+    cohort_definitions,
+    queue_definitions,
+    requests,
+)
+
+AT_LEAST = 1000
+LATER = 10_000.0
+"""Later than all that has happened: nobody is spared any more since he has not run for long enough."""
+
+
+def copied(made: Engine) -> Engine:
+    """A new engine that knows the same."""
+    other = Engine()
+    for call in calls(made._state):
+        repeat(other, call)
+    return other
+
+
+def alone(made: Engine, uid: str) -> Engine:
+    """The same engine, in which nobody else waits; places that are being made stay."""
+    other = copied(made)
+    for name in [*other.tree.queues]:
+        for waiting in other.line(name):
+            if waiting != uid and waiting not in other.ledger.holds:
+                other.withdraw(waiting)
+    return other
+
+
+def rest(made: Engine) -> set[str]:
+    """Cycles, until nothing is decided any more and all have gone who had to; returns who got in."""
+    found: set[str] = set()
+    while True:
+        plan = made.cycle(LATER)
+        found |= {*admitted(plan)}
+        holders = [r.holder for name in made.tree.queues for r in made.ledger.reservations(name)]
+        gone = [holder for holder in holders if made.ledger.evicting(holder)]
+        for holder in gone:
+            made.release(holder)
+        if not gone and not plan.admissions:
+            return found
+
+
+def end(made: Engine, uids: set[str]) -> None:
+    """Let some of those end who run, or are on the way in."""
+    for uid in sorted(uids):
+        made.release(uid)
+        made.withdraw(uid)
+
+
+def explain_all(made: Engine) -> int:
+    """Explain everybody who waits, and see that it is true; returns of how many that could be seen."""
+    waiting = [uid for name in [*made.tree.queues] for uid in made.line(name)]
+    return sum(taken_at_the_word(alone(made, uid), uid) for uid in waiting if uid not in made.ledger.holds)
+
+
+def taken_at_the_word(made: Engine, uid: str) -> bool:
+    if uid in admitted(made.cycle(LATER)) or uid in rest(copied(made)):
+        return False  # only others who wait are in its way
+    found = made.explain(uid)
+    if found is None or not found.enders:
+        return False
+    enders = set(found.enders)
+    for spared in sorted(enders):
+        without = copied(made)
+        end(without, enders - {spared})
+        assert uid not in rest(without), f"{uid} gets in though {spared} stays"
+    end(made, enders)
+    assert uid in rest(made), f"the end of {enders} does not let {uid} in"
+    return True
+
+
+def load(made: Engine, together: list[Asked], moment: int) -> None:
+    """Let some come, and decide about them; who is evicted is gone at once."""
+    for number, (name, count, priority, kind, two, least, memory, namespace) in enumerate(together):
+        selector = {"kind": kind} if kind else None
+        sets = [pods(count, cpu="1", memory=str(memory), selector=selector, min_count=least)]
+        if two:
+            sets.append(pods(1, name="second", cpu="1"))
+        uid = f"w{moment}-{number}"
+        made.submit(Workload(uid, name, priority, moment, tuple(sets), namespace))
+    for eviction in made.cycle(moment).evictions:
+        made.release(eviction.victim.holder)
+
+
+def often(examples: int) -> settings:
+    """Settings for so many examples."""
+    return settings(
+        max_examples=int(os.environ.get("ADMITTER_EXAMPLES", examples)),
+        derandomize="ADMITTER_EXAMPLES" not in os.environ,
+        stateful_step_count=20,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    )
+
+
+def test_with_cohorts_flavors_preemption_and_shares() -> None:
+    explained = 0
+
+    @often(800)
+    @given(data=st.data(), asked=st.lists(st.lists(requests, min_size=1, max_size=5), min_size=1, max_size=5))
+    def check(data: st.DataObject, asked: list[list[Asked]]) -> None:
+        nonlocal explained
+        queues = [data.draw(queue_definitions(name)) for name in QUEUES]
+        cohorts = [data.draw(cohort_definitions(name)) for name in PARENTS]
+        made = engine(*FLAVORS, *cohorts, *queues)
+        for moment, together in enumerate(asked):
+            load(made, together, moment)
+        explained += explain_all(made)
+
+    check()
+    assert explained >= AT_LEAST
+
+
+class Explained(Quotas):
+    """Explains in the end, when all have gone who were told to: as long as they may stay, nobody knows."""
+
+    number = 0
+
+    def teardown(self) -> None:
+        made = copied(self.engine)
+        rest(made)
+        Explained.number += explain_all(made)
+
+
+def test_with_elastic_quotas() -> None:
+    run_state_machine_as_test(Explained, settings=often(110))
+    assert Explained.number >= AT_LEAST
