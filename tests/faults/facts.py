@@ -160,7 +160,7 @@ def _workload(raw: Json) -> WorkloadFact:
         next((o["uid"] for o in metadata.get("ownerReferences") or () if o["kind"] == "Job"), ""),
         _admission(made) if made else None,
         _is(status, "Finished"),
-        status.get("state") == "Pending",
+        status.get("state") == "Pending" and bool(status.get("reason")),
         tuple(sorted(asks.items())),
     )
 

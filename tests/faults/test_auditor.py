@@ -436,3 +436,13 @@ def test_objects_are_read_as_the_api_server_sends_them() -> None:
     assert parse("workloads", workload) == WorkloadFact(
         "u", "n/w", "j", holds, finished=False, told=False, asks=asks
     )
+
+
+def test_a_workload_that_the_api_server_calls_pending_is_not_told_why_it_waits() -> None:
+    def told(**status: str) -> bool:
+        metadata = {"uid": "u", "name": "w", "namespace": "n"}
+        fact = parse("workloads", {"metadata": metadata, "spec": {"podSets": []}, "status": status})
+        return isinstance(fact, WorkloadFact) and fact.told
+
+    assert not told(state="Pending"), "what the definition sets is nobody's answer"
+    assert told(state="Pending", reason="InsufficientQuota")
