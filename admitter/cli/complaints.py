@@ -4,6 +4,10 @@ from rich.console import Console
 from rich.markup import escape
 
 
+class CommandError(Exception):
+    """What ends a command, in words for its user."""
+
+
 def complain(error: Exception) -> None:
     """Say it in one line on standard error."""
     Console(stderr=True).print(

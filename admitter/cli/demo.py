@@ -20,6 +20,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from admitter.cli.complaints import CommandError
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.install.apply import install
@@ -35,7 +36,7 @@ LOOK_SECONDS: Final = 0.5
 LONGEST_SECONDS: Final = 180.0
 
 
-class DemoError(Exception):
+class DemoError(CommandError):
     """The demo did not show what it should."""
 
 

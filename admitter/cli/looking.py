@@ -11,8 +11,6 @@ from typing import Annotated, Any
 import orjson
 import typer
 import yaml
-from kubernetes_asyncio import config as kubernetes_config
-from kubernetes_asyncio.config import ConfigException
 from rich.console import Console
 
 from admitter.cli.configuration import read
@@ -103,13 +101,9 @@ def context_of(kubeconfig: Path | None, context: str | None) -> str:
 
 
 def _chosen(kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
-    try:
-        contexts, current = kubernetes_config.list_kube_config_contexts(
-            config_file=str(kubeconfig) if kubeconfig else None
-        )
-    except ConfigException:
-        return {}
-    return next((each for each in contexts if each["name"] == context), current) or {}
+    from admitter.cluster.kubeconfig import chosen  # noqa: PLC0415  # its library takes a second to load
+
+    return chosen(kubeconfig, context)
 
 
 def console() -> Console:

@@ -1,35 +1,77 @@
 """The command `admitter`: one file a subcommand beside this one."""
 
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
 
-from admitter import __version__
-from admitter.cli import get, sandbox
-from admitter.cli.complaints import complain
-from admitter.cli.demo import DemoError, demo
-from admitter.cli.explain import explain
-from admitter.cli.history import history
-from admitter.cli.import_ import import_
-from admitter.cli.install import install
-from admitter.cli.lint import lint_command
-from admitter.cli.replay import replay_command
-from admitter.cli.run import run
-from admitter.cli.simulate import simulate
-from admitter.cli.snapshot import snapshot
-from admitter.cli.top import NoTerminalError, top
-from admitter.cli.uninstall import uninstall
-from admitter.cli.web import web_command
-from admitter.cli.what_if import what_if
+from admitter.cli.complaints import CommandError, complain
 from admitter.cluster.errors import ClusterError
 from admitter.documents import ManifestError
 from admitter.sandbox.errors import SandboxError
 
+COMMANDS: Final = {
+    "install": "install:install",
+    "uninstall": "uninstall:uninstall",
+    "run": "run:run",
+    "explain": "explain:explain",
+    "get": "get:app",
+    "history": "history:history",
+    "top": "top:top",
+    "what-if": "what_if:what_if",
+    "web": "web:web_command",
+    "snapshot": "snapshot:snapshot",
+    "replay": "replay:replay_command",
+    "lint": "lint:lint_command",
+    "simulate": "simulate:simulate",
+    "import": "import_:import_",
+    "sandbox": "sandbox:app",
+    "demo": "demo:demo",
+    "version": "version:version",
+}
+"""By its name, the module of a command and what it is called there."""
+MARKUP: Final = "markdown"
+"""So that paragraphs are filled to the terminal's width."""
+
+
+class _Loading(Mapping[str, Any]):
+    """The commands by name, each loaded when it is asked for: all of them together take a second."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  # of a class that the library keeps to itself
+        return _loaded(name)
+
+
+@cache
+def _loaded(name: str) -> Any:  # noqa: ANN401  # as above
+    module, _, attribute = COMMANDS[name].partition(":")
+    found = getattr(import_module(f"admitter.cli.{module}"), attribute)
+    holder = typer.Typer(rich_markup_mode=MARKUP)
+    holder.callback()(lambda: None)  # a holder of one command would be that command
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    group: Any = typer.main.get_command(holder)
+    return group.commands[name]
+
 
 class _Commands(TyperGroup):
     """The commands; what is wrong with an option is said without the name of the exception behind it."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401  # as the library has it
+        """As the library makes a group, which has no commands of its own."""
+        super().__init__(**attributes)
+        self.commands = _Loading()  # type: ignore[assignment]  # nobody adds any
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # whatever a command returns
         """Run a command.
@@ -56,40 +98,19 @@ app = typer.Typer(
     """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",  # so that paragraphs are filled to the terminal's width
+    rich_markup_mode=MARKUP,
 )
-app.command()(install)
-app.command()(uninstall)
-app.command()(run)
-app.command()(explain)
-app.command()(history)
-app.command()(top)
-app.command("what-if")(what_if)
-app.command("web")(web_command)
-app.command()(snapshot)
-app.command("replay")(replay_command)
-app.command("lint")(lint_command)
-app.command()(simulate)
-app.command("import")(import_)
-app.add_typer(get.app, name="get")
-app.add_typer(sandbox.app, name="sandbox")
-app.command()(demo)
 
 
-@app.command()
-def version() -> None:
-    """Print the version.
-
-    Examples:
-    - `admitter version`
-    """
-    typer.echo(__version__)
+@app.callback()
+def _commands() -> None:
+    """The commands are found by `_Loading`."""
 
 
 def main() -> None:
     """Run a command; what went wrong is said in one line."""
     try:
         app()
-    except (ClusterError, SandboxError, DemoError, ManifestError, NoTerminalError) as error:
+    except (ClusterError, CommandError, ManifestError, SandboxError) as error:
         complain(error)
         sys.exit(1)

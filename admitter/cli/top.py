@@ -9,6 +9,7 @@ from pathlib import Path
 
 import structlog
 
+from admitter.cli.complaints import CommandError
 from admitter.cli.looking import ConfigFile, StateFile, context_of, settings_of
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
@@ -17,7 +18,7 @@ from admitter.insight.live import Mirror
 from admitter.insight.snapshot import load
 
 
-class NoTerminalError(Exception):
+class NoTerminalError(CommandError):
     """There is nobody to look at a screen."""
 
 

@@ -7,19 +7,16 @@ plain JSON. A single call that was throttled, failed in the server or lost its c
 
 import asyncio
 import contextlib
-import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import orjson
-from kubernetes_asyncio import client, config
-from kubernetes_asyncio.config.config_exception import ConfigException
 from prometheus_client import CollectorRegistry
 
 from admitter import __version__
@@ -28,6 +25,9 @@ from admitter.cluster.http import Answer, Client, HttpError, Server
 from admitter.cluster.metrics import NO_ANSWER, CallMetrics
 from admitter.cluster.throttle import Throttle
 from admitter.names import FIELD_MANAGER
+
+if TYPE_CHECKING:
+    from admitter.cluster.kubeconfig import Configuration
 
 Json = dict[str, Any]
 
@@ -48,7 +48,7 @@ class Transport:
 
     def __init__(
         self,
-        configuration: client.Configuration,
+        configuration: "Configuration",
         refresher: asyncio.Task[None] | None = None,
         metrics: CallMetrics | None = None,
         *,
@@ -102,27 +102,9 @@ class Transport:
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
         """
-        if kubeconfig is not None and not kubeconfig.is_file():  # noqa: ASYNC240  # once, at the start
-            raise ConfigurationError(f"no cluster to talk to: there is no file {kubeconfig}")
-        settings = client.Configuration()
-        in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ
-        refresher = None
-        try:
-            if kubeconfig is None and context is None and in_cluster:
-                config.load_incluster_config(client_configuration=settings)  # type: ignore[no-untyped-call]  # the library leaves it untyped
-            else:
-                loader = await config.load_kube_config(
-                    config_file=str(kubeconfig) if kubeconfig else None,
-                    context=context,
-                    client_configuration=settings,
-                    persist_config=False,
-                )
-                refresher = asyncio.create_task(
-                    config.refresh_token(loader, client_configuration=settings), name="refresh-token"
-                )
-        except (ConfigException, OSError, ValueError) as error:
-            source = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-            raise ConfigurationError(f"no cluster to talk to: {source}: {error}") from error
+        from admitter.cluster.kubeconfig import read  # noqa: PLC0415  # its library takes a second to load
+
+        settings, refresher = await read(kubeconfig, context)
         return cls(settings, refresher, metrics, repeats=repeats)
 
     async def __aenter__(self) -> Self:
@@ -235,7 +217,7 @@ def _with(path: str, query: Mapping[str, str] | None) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _tls(configuration: client.Configuration) -> ssl.SSLContext:
+def _tls(configuration: "Configuration") -> ssl.SSLContext:
     """Whom to trust, and who we are, as the library would have it."""
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     if configuration.cert_file:
@@ -248,7 +230,7 @@ def _tls(configuration: client.Configuration) -> ssl.SSLContext:
     return context
 
 
-def _proxy(configuration: client.Configuration, host: str) -> str:
+def _proxy(configuration: "Configuration", host: str) -> str:
     """The proxy on the way to a host, by the configuration or else the environment; empty: there is none."""
     address = urlsplit(host)
     of_environment = None if proxy_bypass(address.netloc) else getproxies().get(address.scheme)

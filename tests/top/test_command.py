@@ -82,11 +82,6 @@ def test_without_a_terminal_it_names_what_needs_none(snapshot: Path) -> None:
     assert answer.stderr.strip() == words
 
 
-def test_other_commands_do_not_load_what_only_this_one_needs() -> None:
-    program = "import sys, admitter.cli.main; sys.exit('textual' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [
