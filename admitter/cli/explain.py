@@ -1,16 +1,24 @@
 """`admitter explain`: why a Job waits, what would let it in, and when it starts."""
 
+import asyncio
+from http import HTTPStatus
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from admitter.cli.complaints import CommandError
 from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, look, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
+from admitter.cluster.errors import ApiError
+from admitter.cluster.transport import Transport
+from admitter.controllers.views import WorkloadView
 from admitter.documents import ManifestError
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.report import answer_json
 from admitter.insight.snapshot import facts
 from admitter.insight.text import lines
+from admitter.insight.told import find, told
 from admitter.insight.why import Explainer, UnknownError
 from admitter.simulate.picture import Picture
 
@@ -28,16 +36,22 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     First the one thing that it waits for; then each flavor that was tried, who is ahead of it, whose end
     would let it in and why they are not evicted for it, what may be a mistake, and when it starts. Nothing
-    is written.
+    is written. Who may not read the whole cluster is told what the Workload's status says.
 
     Examples:
     - `admitter explain train-7 -n team-a`
     - `admitter explain train-7 -n team-a -o json`: the same for a program
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
-    known = facts(look(state, kubeconfig, context, config))
-    picture = Picture(known)
     where = namespace or namespace_of(kubeconfig, context, state)
+    try:
+        known = facts(look(state, kubeconfig, context, config))
+    except ApiError as error:
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+        _tell(asyncio.run(_found(kubeconfig, context, where, name)), output, error)
+        return
+    picture = Picture(known)
     try:
         answer = Explainer(picture).explain(where, name)
     except UnknownError as error:
@@ -50,3 +64,22 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
             typer.echo(line)
     else:
         write(answer_json(answer, estimate, picture), output)
+
+
+async def _found(kubeconfig: Path | None, context: str | None, namespace: str, name: str) -> WorkloadView:
+    async with await Transport.connect(kubeconfig, context) as transport:
+        view = await find(transport, namespace, name)
+    if view is None:
+        raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
+    return view
+
+
+def _tell(view: WorkloadView, output: Output, error: ApiError) -> None:
+    """Say what somebody may know who may not read the whole cluster."""
+    answer = told(view)
+    if output is not Output.TABLE:
+        write({**answer, "restricted": str(error)}, output)
+        return
+    typer.echo(f"{answer['namespace']}/{answer['name']}: {answer['state']}")
+    typer.echo(f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}")
+    typer.echo(f"Only what its status says, since the rest of the cluster can't be read: {error}", err=True)

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
+from admitter.sandbox.cluster import Cluster
 from tests.cluster.objects import ADMITTER, Json, cluster_queue, job, local_queue
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -176,3 +177,22 @@ def test_what_is_explained_is_why_it_waits(team: Team) -> None:
     assert [other["name"] for other in answers["large"]["wouldLetIn"]] == ["runs"]
     assert answers["large"]["message"].startswith("waits for 2 × cpu in flavor")
     assert answers["lost"]["hints"][-1] == "did you mean main?"
+
+
+def test_a_tenant_is_told_what_the_status_says(team: Team, user: Cluster) -> None:
+    team.offers({"cpu": {"on-demand": "4"}})
+    team.apply(job(team.namespace, "huge", requests={"cpu": "40"}, seconds=None))
+    eventually(lambda: team.reason("huge") == "NeverFits", what="a reason")
+    access = (f"--kubeconfig={user.kubeconfig}", f"--namespace={team.namespace}")
+
+    answer = CliRunner().invoke(app, ["explain", "huge", *access])
+    assert answer.exit_code == 0, answer.stderr
+    state, message = answer.stdout.splitlines()
+    assert state == f"{team.namespace}/huge: Pending"
+    assert message.strip() == team.workloads()["huge"]["status"]["message"]
+    assert "Only what its status says, since the rest of the cluster can't be read: " in answer.stderr
+    said = json.loads(CliRunner().invoke(app, ["explain", "huge", "-o", "json", *access]).stdout)
+    assert (said["name"], said["reason"], "forbidden" in said["restricted"]) == ("huge", "NeverFits", True)
+    unknown = CliRunner().invoke(app, ["explain", "hug", *access])
+    assert unknown.exit_code == 1
+    assert f"there is no Workload hug in namespace {team.namespace}" in str(unknown.exception)
