@@ -9,7 +9,7 @@ from rich.text import Text
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, settings_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.convert.settings import Settings
-from admitter.insight.lint import Finding, Severity, lint
+from admitter.insight.lint import KINDS, Finding, Severity, lint
 from admitter.insight.snapshot import facts
 from admitter.simulate.manifests import read
 from admitter.simulate.picture import Facts, Picture
@@ -52,7 +52,7 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if paths:
         findings = _of_files(paths, settings_of(config))
     else:
-        findings = lint(Picture(facts(look(state, kubeconfig, context, config))))
+        findings = lint(Picture(facts(look(state, kubeconfig, context, config, KINDS))))
     if output is Output.TABLE:
         _print(findings)
     else:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import sys
 import time
+from collections.abc import Container
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -70,8 +71,21 @@ def settings_of(config: Path | None) -> Settings:
     return read(config).decides_by if config is not None else DEFAULTS
 
 
-def look(state: Path | None, kubeconfig: Path | None, context: str | None, config: Path | None) -> Snapshot:
+def look(
+    state: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    kinds: Container[str] | None = None,
+) -> Snapshot:
     """A snapshot from a file, or of the cluster as it is now; nothing is changed there.
+
+    Args:
+        state: the file.
+        kubeconfig: of the cluster.
+        context: in it.
+        config: the controller's file.
+        kinds: the plurals of those that are read from a cluster. None: all.
 
     Raises:
         ClusterError: it can't be read.
@@ -80,12 +94,14 @@ def look(state: Path | None, kubeconfig: Path | None, context: str | None, confi
     gc.disable()  # all that is read stays until the command ends
     if state is not None:
         return load(state)
-    return asyncio.run(_take(kubeconfig, context, settings_of(config)))
+    return asyncio.run(_take(kubeconfig, context, settings_of(config), kinds))
 
 
-async def _take(kubeconfig: Path | None, context: str | None, settings: Settings) -> Snapshot:
+async def _take(
+    kubeconfig: Path | None, context: str | None, settings: Settings, kinds: Container[str] | None
+) -> Snapshot:
     async with await Transport.connect(kubeconfig, context) as transport:
-        return await take(transport, settings, time.time)
+        return await take(transport, settings, time.time, kinds)
 
 
 def namespace_of(kubeconfig: Path | None, context: str | None, state: Path | None) -> str:
@@ -114,6 +130,7 @@ def console() -> Console:
 def write(answer: Any, output: Output) -> None:  # noqa: ANN401  # whatever JSON has
     """Print an answer for programs."""
     if output is Output.YAML:
-        yaml.safe_dump(answer, sys.stdout, sort_keys=False)
+        plain = orjson.loads(orjson.dumps(answer))  # YAML knows no words of enumerations
+        yaml.safe_dump(plain, sys.stdout, sort_keys=False)
     else:
         sys.stdout.buffer.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2) + b"\n")

@@ -2,17 +2,30 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from admitter.api.conditions import ActiveReason
+from admitter.controllers.defects import Defect
 from admitter.controllers.views import ObjectView
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Reclaim
-from admitter.names import ANY_NODE
-from admitter.quotas.nodes import totals
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
+from admitter.quotas.nodes import Node, totals
 from admitter.simulate.picture import Picture
+
+KINDS: Final = frozenset(
+    {
+        *("resourceflavors", "cohorts", "clusterqueues", "localqueues", "placementpolicies"),
+        *("elasticquotas", "compositeelasticquotas", "namespaces", "nodes"),
+    }
+)
+"""What the rules look at, by the plurals of the kinds: however many Jobs there are, none is read."""
+
+_WORKS: Final = frozenset({ActiveReason.EXCEEDS_PARENT, ActiveReason.NAMESPACE_NOT_FOUND})
+"""What is wrong with objects that work all the same."""
 
 
 class Severity(StrEnum):
@@ -90,20 +103,31 @@ def lint(picture: Picture) -> list[Finding]:
 
 def invalid_object(given: Configuration) -> Iterator[Finding]:
     """Something does not work, or not as it says: what its condition Active would say."""
-    for view in given.world.flavors:
-        problem = given.catalog.flavor_problem(view.name)
+    for title, problem in _problems(given):
         if problem is not None:
-            yield Finding(problem[0], Severity.ERROR, f"ResourceFlavor {view.name}", problem[1])
-    for view in given.world.cluster_queues:
-        entry = given.catalog.queue(view.name)
-        if entry.problem is not None:
-            yield Finding(entry.problem[0], Severity.ERROR, f"ClusterQueue {view.name}", entry.problem[1])
-        elif entry.flaw is not None:
-            yield Finding(entry.flaw[0], Severity.WARNING, f"ClusterQueue {view.name}", entry.flaw[1])
-    for view in given.world.cohorts:
-        problem = given.catalog.cohort_problem(view.name)
-        if problem is not None:
-            yield Finding(problem[0], Severity.ERROR, f"Cohort {view.name}", problem[1])
+            severity = Severity.WARNING if problem[0] in _WORKS else Severity.ERROR
+            yield Finding(problem[0], severity, title, problem[1])
+
+
+def _problems(given: Configuration) -> Iterator[tuple[str, Defect | None]]:
+    """Kind and name of what can be wrong, and what is."""
+    world, catalog = given.world, given.catalog
+    for view in world.flavors:
+        yield f"ResourceFlavor {view.name}", catalog.flavor_problem(view.name)
+    for view in world.cluster_queues:
+        entry = catalog.queue(view.name)
+        yield f"ClusterQueue {view.name}", entry.problem or entry.flaw
+    for view in world.cohorts:
+        yield f"Cohort {view.name}", catalog.cohort_problem(view.name)
+    for view in world.placement_policies:
+        yield f"PlacementPolicy {view.name}", catalog.placement.problem(view.name)
+    quotas = {"ElasticQuota": world.elastic_quotas, "CompositeElasticQuota": world.composite_elastic_quotas}
+    namespaces_known = any(True for _ in world.namespaces)  # files often leave them out
+    for kind, store in quotas.items():
+        for view in store:
+            problem = catalog.elastic.problem(kind, view.key)
+            if problem is None or namespaces_known or problem[0] is not ActiveReason.NAMESPACE_NOT_FOUND:
+                yield f"{kind} {view.namespace}/{view.name}", problem
 
 
 def leads_nowhere(given: Configuration) -> Iterator[Finding]:
@@ -136,10 +160,11 @@ def more_than_nodes(given: Configuration) -> Iterator[Finding]:
         minimums.update({key: quota.minimum for key, quota in queue.quotas.items() if not queue.pool})
     for cohort in given.tree.cohorts.values():
         minimums.update({key: quota.minimum for key, quota in cohort.quotas.items()})
-    there = _nodes(given)
-    for (flavor, resource), amount in sorted(minimums.items()) if there is not None else ():
-        has = (there or {}).get((flavor, resource), 0)
-        if flavor in given.flavors and has and amount > has:
+    there = totals(_nodes(given), given.flavors.values(), given.gpus)
+    with_nodes = {flavor for flavor, _ in there}
+    for (flavor, resource), amount in sorted(minimums.items()):
+        has = there.get((flavor, resource), 0)
+        if flavor in with_nodes and amount > has:
             words = (
                 f"the min of {resource} in it come to {to_quantity(resource, amount)}, "
                 f"but its nodes have {to_quantity(resource, has)}"
@@ -147,15 +172,38 @@ def more_than_nodes(given: Configuration) -> Iterator[Finding]:
             yield Finding("MoreThanNodes", Severity.WARNING, f"ResourceFlavor {flavor}", words)
 
 
-def _nodes(given: Configuration) -> dict[FlavorResource, int] | None:
-    """What nodes give, by flavor and resource; None if no node is known."""
-    nodes = [view.node for view in given.world.nodes]
-    return totals(nodes, given.flavors.values(), given.gpus) if nodes else None
+def elastic_more_than_nodes(given: Configuration) -> Iterator[Finding]:
+    """The `min` of all elastic quotas together are more than the nodes have that any of them may use."""
+    quotas = [queue for queue in given.tree.queues.values() if queue.pool]
+    minimums: Counter[str] = Counter()
+    for queue in quotas:
+        minimums.update({resource: quota.minimum for (_, resource), quota in queue.quotas.items()})
+    used = {flavor for queue in quotas for group in queue.groups for flavor in group.flavors}
+    known = {ANY_NODE: given.catalog.elastic.any_node, **given.flavors}
+    # Who tolerates a taint by himself may run there, whatever the flavor says.
+    nodes = [replace(node, taints=()) for node in _nodes(given)]
+    has: Counter[str] = Counter()
+    for (_, resource), amount in totals(
+        nodes, [known[name] for name in used & known.keys()], given.gpus
+    ).items():
+        has[resource] += amount
+    for resource, amount in sorted(minimums.items()) if nodes else ():
+        if amount > has[resource]:
+            words = (
+                f"the min of {resource} of all elastic quotas come to {to_quantity(resource, amount)}, "
+                f"but their nodes have {to_quantity(resource, has[resource])}"
+            )
+            yield Finding("MoreThanNodes", Severity.WARNING, f"Cohort {ELASTIC_QUOTA_QUEUE}", words)
+
+
+def _nodes(given: Configuration) -> list[Node]:
+    """All nodes that are known."""
+    return [view.node for view in given.world.nodes]
 
 
 def no_nodes(given: Configuration) -> Iterator[Finding]:
     """No node has the labels of a flavor."""
-    nodes = [view.node for view in given.world.nodes]
+    nodes = _nodes(given)
     for name, flavor in sorted(given.flavors.items()) if nodes else ():
         if not any(all(node.labels.get(k) == v for k, v in flavor.labels) for node in nodes):
             labels = ", ".join(f"{key}={value}" for key, value in flavor.labels)
@@ -247,6 +295,7 @@ RULES: Final[tuple[Rule, ...]] = (
     leads_nowhere,
     nobody_may_use,
     more_than_nodes,
+    elastic_more_than_nodes,
     no_nodes,
     unused_flavor,
     same_nodes,

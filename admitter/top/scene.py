@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota import Node
 from admitter.insight.listing import Row, rows
 from admitter.insight.live import Mirror
 from admitter.insight.overview import Line, Use, overview
+from admitter.insight.pages import spelled
 from admitter.insight.snapshot import Snapshot, facts
 from admitter.simulate.picture import Facts, Picture
 
@@ -142,19 +142,3 @@ class Live:
         """What the API server, or the way to it, said last."""
         failure = self._mirror.failure
         return spelled(*failure) if failure is not None else ""
-
-
-def spelled(path: str, error: ClusterError) -> str:
-    """Why a collection can't be followed, and what to do about it.
-
-    Args:
-        path: of the collection.
-        error: what happened.
-    """
-    if isinstance(error, UnreachableError):
-        return f"No answer from the API server: {error}"
-    if isinstance(error, NotFoundError):
-        return f"There is no {path} in this cluster: is Admitter installed? admitter install does it."
-    if isinstance(error, ApiError) and error.status in {401, 403}:
-        return f"Rights are missing: {error}. Who may not read the cluster can be given a snapshot (--state)."
-    return f"The API server says of {path}: {error}"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,11 @@ def found(state: State) -> set[tuple[str, str]]:
     return {(each.rule, each.object) for each in lint(Picture(facts(state.snapshot())))}
 
 
-def node(state: State, kind: str, **allocatable: str) -> None:
+def node(state: State, kind: str, taints: Sequence[Json] = (), **allocatable: str) -> None:
     ready = {"type": "Ready", "status": "True"}
     status = {"allocatable": allocatable, "conditions": [ready]}
-    state.put("nodes", f"node-{kind}", metadata={"labels": {"kind": kind}}, spec={}, status=status)
+    spec = {"taints": list(taints)}
+    state.put("nodes", f"node-{kind}", metadata={"labels": {"kind": kind}}, spec=spec, status=status)
 
 
 @pytest.fixture
@@ -74,6 +76,66 @@ def test_queues_that_nobody_may_use(state: State) -> None:
 def test_quota_above_what_nodes_have(state: State) -> None:
     node(state, "default", cpu="3")
     assert found(state) == {("MoreThanNodes", "ResourceFlavor default")}
+
+
+def test_quota_of_what_nodes_do_not_have(state: State) -> None:
+    node(state, "default", cpu="4")
+    state.queue("odd", {"example.com/fpga": {"default": {"min": "1"}}})
+    state.namespace("b", "odd")
+    (finding,) = lint(Picture(facts(state.snapshot())))
+    assert finding.message == "the min of example.com/fpga in it come to 1, but its nodes have 0"
+
+
+def test_elastic_quotas_above_what_their_nodes_have(state: State) -> None:
+    """Nodes with a taint count: who tolerates it may run there."""
+    node(state, "default", cpu="4")
+    taints = [{"key": "spot", "effect": "NoSchedule"}]
+    node(state, "spot", taints, cpu="2")
+    for name, flavors in (("a", []), ("b", ["default"])):
+        spec = {"min": {"cpu": "3"}, "flavors": flavors}
+        state.namespace(name, "total", f"to-{name}")
+        state.put("elasticquotas", "quota", name, spec=spec)
+    assert found(state) == set()
+    state.objects["elasticquotas"][0]["spec"]["min"]["cpu"] = "4"
+    (finding,) = lint(Picture(facts(state.snapshot())))
+    assert (finding.rule, finding.object) == ("MoreThanNodes", "Cohort elastic-quota")
+    assert finding.message == "the min of cpu of all elastic quotas come to 7, but their nodes have 6"
+    state.objects["elasticquotas"][0]["spec"]["flavors"] = ["default"]
+    (finding,) = lint(Picture(facts(state.snapshot())))
+    assert finding.message.endswith("come to 7, but their nodes have 4")
+
+
+def test_elastic_quotas_that_do_not_work(state: State) -> None:
+    spec = {"min": {"cpu": "1"}}
+    state.put("elasticquotas", "first", "a", spec=spec)
+    state.put("elasticquotas", "second", "a", spec=spec)
+    state.put("elasticquotas", "lost", "b", spec=spec | {"flavors": ["missing"]})
+    assert found(state) == {
+        ("Conflict", "ElasticQuota a/second"),
+        ("FlavorNotFound", "ElasticQuota b/lost"),
+    }
+
+
+def test_namespaces_that_are_missing_count_only_where_any_are_known() -> None:
+    state = State()
+    state.queue("total", {"cpu": {"default": {"min": "4"}}})
+    state.put("localqueues", "main", "a", spec={"clusterQueue": "total"})
+    spec = {"min": {"cpu": "1"}, "namespaces": ["a", "b"]}
+    state.put("compositeelasticquotas", "both", "a", spec=spec)
+    assert found(state) == set()
+    state.put("namespaces", "a")
+    (finding,) = lint(Picture(facts(state.snapshot())))
+    assert (finding.severity, finding.rule) == ("warning", "NamespaceNotFound")
+
+
+def test_more_than_the_cohort_above_allows_works_all_the_same(state: State) -> None:
+    def cpus(**quota: str) -> list[Json]:
+        return [{"name": "cpu", "flavors": [{"name": "default", "quota": quota}]}]
+
+    state.put("cohorts", "up", spec={"resources": cpus(min="1", max="2")})
+    state.put("cohorts", "down", spec={"parent": "up", "resources": cpus(min="3")})
+    (finding,) = lint(Picture(facts(state.snapshot())))
+    assert (finding.severity, finding.rule, finding.object) == ("warning", "ExceedsParent", "Cohort down")
 
 
 def test_flavors_without_nodes_without_queues_and_twice_the_same(state: State) -> None:
@@ -145,6 +207,15 @@ def test_the_exit_status_goes_by_the_worst(tmp_path: Path) -> None:
     exit_code, printed = run(tmp_path, *QUEUES, unused, options=("--fail-on", "note"))
     assert exit_code == 1
     assert re.search(r"note +UnusedFlavor +ResourceFlavor unused +no queue and no Cohort names it", printed)
+
+
+def test_json_and_yaml_say_the_same(tmp_path: Path) -> None:
+    wrong = cluster_queue("wrong", {"cpu": {"missing": "1"}})
+    (status, as_json), (_, as_yaml) = (
+        run(tmp_path, *QUEUES, wrong, options=("-o", f)) for f in ("json", "yaml")
+    )
+    assert status == 1
+    assert yaml.safe_load(as_yaml) == json.loads(as_json) != []
 
 
 def test_what_is_no_object_of_its_kind_is_an_error(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
+from admitter.insight.pages import spelled
 from admitter.insight.snapshot import dump
-from admitter.top.scene import spelled
 from tests.top.clusters import company
 from tests.top.terminal import terminal
 
