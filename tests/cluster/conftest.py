@@ -63,6 +63,14 @@ def bare(tmp_path: Path, owner: int) -> Iterator[ControlPlane]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
+    """A cluster with Admitter installed and no controller, which the tests of a module share."""
+    with ControlPlane.start(tmp_path_factory.mktemp("own") / "plane", owner=owner) as started:
+        asyncio.run(_install(started))
+        yield started
+
+
 @pytest.fixture
 def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own, whose label `team` is its name."""
