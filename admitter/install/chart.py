@@ -18,7 +18,12 @@ HEADER: Final = "{{/* Written by `make crds` from %s. Do not edit. */}}\n"
 COPIED: Final = {"alerts.yaml": "monitoring/alerts.yaml", "dashboard.json": "monitoring/dashboard.json"}
 """What the chart reads as it is, in its folder `files`, and where it comes from."""
 
-_WITH_DEPLOYMENT: Final = "40-deployment.yaml"
+_WEB: Final = "deploy/web.yaml"
+_CONTROLLER: Final = ".Values.deployment.enabled"
+_WHOLE: Final = {"manifests/40-deployment.yaml": _CONTROLLER, _WEB: ".Values.web.enabled"}
+"""Files of which all objects are left out where the condition does not hold, but for those of `_SHARED`."""
+_SHARED: Final = {"ConfigMap": f"(or {_CONTROLLER} .Values.web.enabled)"}
+"""Kinds in these files that others than the controller need too."""
 _ONLY_IF: Final = {
     "Namespace": '(ne .Release.Namespace "admitter-system")',
     "MutatingAdmissionPolicy": '(include "admitter.mutatingPolicies" .)',
@@ -45,7 +50,8 @@ def contents() -> Iterator[tuple[Path, str]]:
     for path in sorted((ROOT / "crds").glob("*.yaml")):
         yield Path("templates", "crds", path.name), _definition(path)
     for path in sorted((ROOT / "manifests").glob("*.yaml")):
-        yield Path("templates", path.name), _template(path)
+        yield Path("templates", path.name), _template(f"manifests/{path.name}")
+    yield Path("templates", "50-web.yaml"), _template(_WEB)
     for name, source in COPIED.items():
         yield Path("files", name), (ROOT / source).read_text()
     yield Path("values.schema.json"), _values_schema()
@@ -57,15 +63,16 @@ def _definition(path: Path) -> str:
     return HEADER % f"crds/{path.name}" + _replaced(text, "metadata:\n", _KEEP, path, count=1)
 
 
-def _template(path: Path) -> str:
+def _template(source: str) -> str:
+    path = ROOT / source
     text = _plain(path)
-    if path.name == _WITH_DEPLOYMENT:
-        for old, new in VALUES:
-            text = _replaced(text, old, new, path)
-    documents = "---\n".join(_conditional(document) for document in re.split(r"^---\n", text, flags=re.M))
-    if path.name == _WITH_DEPLOYMENT:
-        documents = f"{{{{- if .Values.deployment.enabled }}}}\n{documents}{{{{- end }}}}\n"
-    return HEADER % f"manifests/{path.name}" + documents
+    for old, new in VALUES.get(source, ()):
+        text = _replaced(text, old, new, path)
+    whole = _WHOLE.get(source, "")
+    documents = "---\n".join(
+        _conditional(document, whole) for document in re.split(r"^---\n", text, flags=re.M)
+    )
+    return HEADER % source + documents
 
 
 def _plain(path: Path) -> str:
@@ -81,10 +88,16 @@ def _replaced(text: str, old: str, new: str, path: Path, count: int = -1) -> str
     return text.replace(old, new, count)
 
 
-def _conditional(document: str) -> str:
-    kind = re.search(r"^kind: (\w+)$", document, flags=re.M)
-    condition = _ONLY_IF.get(kind[1]) if kind else None
-    return f"{{{{- if {condition} }}}}\n{document}{{{{- end }}}}\n" if condition else document
+def _conditional(document: str, whole: str) -> str:
+    """A document, left out where the condition of its file does not hold, or that of its kind."""
+    found = re.search(r"^kind: (\w+)$", document, flags=re.M)
+    kind = found[1] if found else ""
+    of_file = whole and _SHARED.get(kind, whole)
+    conditions = [each for each in (of_file, _ONLY_IF.get(kind)) if each]
+    if not conditions:
+        return document
+    condition = conditions[0] if len(conditions) == 1 else f"(and {' '.join(conditions)})"
+    return f"{{{{- if {condition} }}}}\n{document}{{{{- end }}}}\n"
 
 
 def _values_schema() -> str:

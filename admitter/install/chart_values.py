@@ -1,10 +1,74 @@
-"""The lines of manifests/40-deployment.yaml that the chart has values for, and the template of each."""
+"""The lines of manifests that the chart has values for, and the template of each."""
 
 from typing import Final
 
 from admitter import __version__
 
-VALUES: Final = (
+Replacement = tuple[str, str]
+"""What stands in a manifest, once, and the template of it."""
+
+
+def _placed(account: str, values: str) -> Replacement:
+    """Where pods may run: below their account, by the values of that name."""
+    line = f"      serviceAccountName: {account}\n"
+    lists = "".join(
+        f"""\
+      {{{{- with {source} }}}}
+      {key}:
+        {{{{- toYaml . | nindent 8 }}}}
+      {{{{- end }}}}
+"""
+        for key, source in (
+            ("imagePullSecrets", ".Values.image.pullSecrets"),
+            *((key, f"{values}.{key}") for key in ("nodeSelector", "tolerations", "affinity")),
+        )
+    )
+    return line, line + lists
+
+
+_API_SERVER_PORTS: Final[Replacement] = (
+    """\
+        - protocol: TCP
+          port: 443
+        - protocol: TCP
+          port: 6443
+        - protocol: TCP
+          port: 8443
+        - protocol: TCP
+          port: 16443
+""",
+    """\
+        {{- range .Values.apiServerPorts }}
+        - protocol: TCP
+          port: {{ . }}
+        {{- end }}
+""",
+)
+_CHECKSUM: Final[Replacement] = (
+    """\
+  template:
+    metadata:
+""",
+    """\
+  template:
+    metadata:
+      {{- with .Values.configuration }}
+      annotations: # another configuration, other pods: it is read at the start only
+        checksum/configuration: {{ toJson . | sha256sum }}
+      {{- end }}
+""",
+)
+_IMAGE: Final[Replacement] = (
+    f"          image: admitter:{__version__}\n",
+    """\
+          image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+          {{- with .Values.image.pullPolicy }}
+          imagePullPolicy: {{ . }}
+          {{- end }}
+""",
+)
+
+_CONTROLLER: Final[tuple[Replacement, ...]] = (
     (
         "  # docs/configuration.md. What is changed here stays when Admitter is installed again.\n",
         "",
@@ -18,73 +82,14 @@ VALUES: Final = (
     {{- end }}
 """,
     ),
-    (
-        """\
-        - protocol: TCP
-          port: 443
-        - protocol: TCP
-          port: 6443
-        - protocol: TCP
-          port: 8443
-        - protocol: TCP
-          port: 16443
-""",
-        """\
-        {{- range .Values.apiServerPorts }}
-        - protocol: TCP
-          port: {{ . }}
-        {{- end }}
-""",
-    ),
+    _API_SERVER_PORTS,
     (
         "  replicas: 2\n",
         "  replicas: {{ .Values.replicas }}\n",
     ),
-    (
-        """\
-  template:
-    metadata:
-""",
-        """\
-  template:
-    metadata:
-      {{- with .Values.configuration }}
-      annotations: # another configuration, other pods: it is read at the start only
-        checksum/configuration: {{ toJson . | sha256sum }}
-      {{- end }}
-""",
-    ),
-    (
-        "      serviceAccountName: admitter-controller\n",
-        """\
-      serviceAccountName: admitter-controller
-      {{- with .Values.image.pullSecrets }}
-      imagePullSecrets:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with .Values.nodeSelector }}
-      nodeSelector:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with .Values.tolerations }}
-      tolerations:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-      {{- with .Values.affinity }}
-      affinity:
-        {{- toYaml . | nindent 8 }}
-      {{- end }}
-""",
-    ),
-    (
-        f"          image: admitter:{__version__}\n",
-        """\
-          image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
-          {{- with .Values.image.pullPolicy }}
-          imagePullPolicy: {{ . }}
-          {{- end }}
-""",
-    ),
+    _CHECKSUM,
+    _placed("admitter-controller", ".Values"),
+    _IMAGE,
     (
         """\
             requests:
@@ -124,4 +129,50 @@ VALUES: Final = (
 """,
     ),
 )
-"""What stands there, once, and what gives the same with the default values."""
+
+_WEB: Final[tuple[Replacement, ...]] = (
+    (
+        "# The page of docs/web.md, for kubectl apply -f deploy/web.yaml, after Admitter is installed.\n",
+        "# The page of docs/web.md.\n",
+    ),
+    (
+        "      port: 80\n",
+        "      port: {{ .Values.web.port }}\n",
+    ),
+    (
+        "  replicas: 1 # sessions are in its memory: who is logged in at one is not at another\n",
+        "  replicas: {{ .Values.web.replicas }}\n",
+    ),
+    (
+        """\
+spec:
+  selector:
+    app.kubernetes.io/name: admitter-web
+""",
+        """\
+spec:
+  {{- if gt (int .Values.web.replicas) 1 }}
+  sessionAffinity: ClientIP # sessions are in its memory: who is logged in at one is not at another
+  {{- end }}
+  selector:
+    app.kubernetes.io/name: admitter-web
+""",
+    ),
+    _API_SERVER_PORTS,
+    _CHECKSUM,
+    _placed("admitter-web", ".Values.web"),
+    _IMAGE,
+    (
+        """\
+            requests:
+              cpu: 100m
+              memory: 256Mi
+            limits:
+              memory: 1Gi
+""",
+        "            {{- toYaml .Values.web.resources | nindent 12 }}\n",
+    ),
+)
+
+VALUES: Final = {"manifests/40-deployment.yaml": _CONTROLLER, "deploy/web.yaml": _WEB}
+"""By file: what stands there, and what gives the same with the default values."""

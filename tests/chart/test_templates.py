@@ -80,9 +80,54 @@ def test_servers_that_lack_a_kind_get_the_rest(helm: Helm) -> None:
     assert mutating <= kinds(helm.template("--kube-version=1.35.0")), "no server has said that it is old"
 
 
-JOURNAL = {"folder": "/var/lib/admitter/journal"}
 AFFINITY: Json = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
 TOLERATION = {"key": "control", "operator": "Exists", "effect": "NoSchedule"}
+WEB = {"enabled": True}
+
+
+def web(helm: Helm, **values: Any) -> dict[tuple[str, str], Json]:
+    """What there is more of with the page than without it."""
+    rest = {key: value for key, value in values.items() if key != "web"}
+    without = by_name(helm.template(values=rest))
+    made = by_name(helm.template(values=rest | {"web": WEB | values.get("web", {})}))
+    assert without.items() <= made.items()
+    return {key: made[key] for key in made.keys() - without.keys()}
+
+
+def test_the_page_is_that_of_its_manifest_and_off_unless_asked_for(helm: Helm) -> None:
+    deployed = by_name(list(yaml.safe_load_all((ROOT / "deploy" / "web.yaml").read_text())))
+    assert web(helm) == deployed
+    assert {kind for kind, _ in deployed} >= {"ServiceAccount", "NetworkPolicy", "Service", "Deployment"}
+
+
+def test_the_page_has_its_configuration_though_the_controller_runs_elsewhere(helm: Helm) -> None:
+    given = web(helm, deployment={"enabled": False}, configuration={"gpuMemoryGB": 80})
+    assert configuration(list(given.values()))["gpuMemoryGB"] == 80
+    (volume,) = given["Deployment", "admitter-web"]["spec"]["template"]["spec"]["volumes"]
+    assert ("ConfigMap", volume["configMap"]["name"]) in given
+
+
+def test_values_of_the_page_are_its_own_and_those_of_the_image_are_shared(helm: Helm) -> None:
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    own = {"replicas": 2, "port": 8080, "resources": resources, "nodeSelector": {"a": "b"}}
+    placed = {"tolerations": [TOLERATION], "affinity": AFFINITY}
+    image = {"repository": "example.com/a", "pullPolicy": "Always", "pullSecrets": [{"name": "s"}]}
+    given = web(helm, web=own | placed, image=image, configuration={"shards": 2}, apiServerPorts=[8132])
+    service, deployment = (given[kind, "admitter-web"]["spec"] for kind in ("Service", "Deployment"))
+    assert service["sessionAffinity"] == "ClientIP"
+    assert service["ports"] == [{"name": "http", "port": 8080, "targetPort": "http"}]
+    assert deployment["replicas"] == 2
+    assert deployment["template"]["metadata"]["annotations"].keys() == {"checksum/configuration"}
+    pod = deployment["template"]["spec"]
+    assert pod.items() >= (placed | {"nodeSelector": {"a": "b"}, "imagePullSecrets": [{"name": "s"}]}).items()
+    (container,) = pod["containers"]
+    assert (container["image"], container["imagePullPolicy"]) == ("example.com/a:0.1.0", "Always")
+    assert container["resources"] == resources
+    egress = given["NetworkPolicy", "admitter-web"]["spec"]["egress"]
+    assert egress == [{"ports": [{"protocol": "TCP", "port": 8132}]}]
+
+
+JOURNAL = {"folder": "/var/lib/admitter/journal"}
 EFFECTS: list[tuple[Json, Callable[[list[Json]], Any], Any]] = [
     ({"image": {"repository": "example.com/a"}}, lambda o: container(o)["image"], "example.com/a:0.1.0"),
     ({"image": {"tag": "1.2"}}, lambda o: container(o)["image"], "admitter:1.2"),
@@ -179,6 +224,7 @@ NOTES = [
     ("elsewhere only holds Helm's record", "--namespace=elsewhere", OWN_NAMESPACE),
     ("kubectl label namespace admitter-system", OWN_NAMESPACE, "--namespace=elsewhere"),
     ("No controller runs in the cluster", "--set=deployment.enabled=false", OWN_NAMESPACE),
+    ("port-forward service/admitter-web 8090:80", "--set=web.enabled=true", OWN_NAMESPACE),
     ("rollout status deployment", OWN_NAMESPACE, "--set=deployment.enabled=false"),
 ]
 
@@ -207,6 +253,9 @@ WRONG: list[tuple[Json, str]] = [
     ({"configuration": {"shards": 65}}, r"at '/configuration/shards': maximum: got 65, want 64"),
     ({"configuration": {"journal": {"files": 3}}}, r"missing property 'folder'"),
     ({"apiServerPorts": []}, r"at '/apiServerPorts': minItems: got 0, want 1"),
+    ({"web": {"replicas": 0}}, r"at '/web/replicas': minimum: got 0, want 1"),
+    ({"web": {"port": 70000}}, r"at '/web/port': maximum: got 70,000, want 65,535"),
+    ({"web": {"ingress": True}}, r"at '/web': additional properties 'ingress' not allowed"),
     ({"tolerations": [{"keys": "x"}]}, r"at '/tolerations/0': additional properties 'keys' not allowed"),
     ({"serviceMonitor": {"interval": "often"}}, r"at '/serviceMonitor/interval': 'often' does not match"),
     (

@@ -55,6 +55,13 @@ def short_names(bare: ControlPlane) -> list[str]:
     return found
 
 
+def page_pods(bare: ControlPlane) -> int:
+    """How many pods serve the page."""
+    label = "--selector=app.kubernetes.io/name=admitter-web"
+    found = bare.read("deployments", "--namespace=admitter-system", label)["items"]
+    return sum(each["status"].get("readyReplicas", 0) for each in found)
+
+
 def install_and_upgrade(bare: ControlPlane, helm: Helm, earlier: Path) -> dict[str, str]:
     """A release, a queue and a Workload made under it, and an upgrade; who the user's objects are."""
     said = helm.run("install", *RELEASE, str(earlier), "--create-namespace", "--wait")
@@ -65,13 +72,15 @@ def install_and_upgrade(bare: ControlPlane, helm: Helm, earlier: Path) -> dict[s
     before = identities(bare)
     assert len(before) == 4
 
-    changed = {"replicas": 3, "configuration": {"requeueBy": "eviction"}}
+    changed = {"replicas": 3, "configuration": {"requeueBy": "eviction"}, "web": {"enabled": True}}
     helm.run("upgrade", *RELEASE, str(CHART), "--wait", values=changed)
     assert short_names(bare) == ["wl"], "definitions are upgraded too"
     assert bare.read(*DEPLOYMENT)["status"]["updatedReplicas"] == 3
     configured = bare.read("configmap", *DEPLOYMENT[1:])["data"]["config.yaml"]
     assert yaml.safe_load(configured)["requeueBy"] == "eviction"
+    assert page_pods(bare) == 1
     helm.run("rollback", *RELEASE, "--wait")
+    assert page_pods(bare) == 0
     assert short_names(bare) == ["earlier"]
     return before
 
