@@ -72,6 +72,18 @@ def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[Contro
 
 
 @pytest.fixture
+def own_team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
+    """A team in the cluster of its module, without quota; the controller is the module's affair."""
+    name = f"own-{uuid4().hex[:6]}"
+    own.run_kubectl("create", "namespace", name)
+    own.run_kubectl("label", "namespace", name, f"team={name}")
+    made = Team(own, name, Controller(tmp_path / "controller"))
+    yield made
+    made.close()
+    own.run_kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture
 def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own, whose label `team` is its name."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:24].strip("-")

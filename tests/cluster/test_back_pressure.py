@@ -1,18 +1,14 @@
 """An API server that throttles, is slow or loses connections slows admission down, and does nothing worse."""
 
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
-from tests.cluster.controller import Controller
 from tests.cluster.objects import job, local_queue
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -28,15 +24,6 @@ LARGE = 16
 CAN_WAIT = {"event", "reason", "queue status"}
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
-    """A cluster with Admitter installed and no controller, which the tests of this module share."""
-    with ControlPlane.start(tmp_path_factory.mktemp("pressure") / "plane", owner=owner) as started:
-        install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-        subprocess.run([*install, f"--kubeconfig={started.kubeconfig}"], check=True, capture_output=True)
-        yield started
-
-
 @pytest.fixture
 def controller(own: ControlPlane, tmp_path: Path) -> Iterator[Controlled]:
     """The only controller of the cluster, behind a proxy of the test's own."""
@@ -45,17 +32,14 @@ def controller(own: ControlPlane, tmp_path: Path) -> Iterator[Controlled]:
 
 
 @pytest.fixture
-def team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
+def team(own: ControlPlane, own_team: Team) -> Iterator[Team]:
     """A team whose queues share 24 CPUs, one of them strict and stopped at first."""
-    name = f"pressure-{uuid4().hex[:6]}"
-    own.run_kubectl("create", "namespace", name)
-    own.run_kubectl("label", "namespace", name, f"team={name}")
-    made = Team(own, name, Controller(tmp_path / "controller"))
-    made.shares(("strict", "8"), queueingStrategy="StrictFIFO", stopPolicy="Hold")
-    made.shares(("left", "8"), ("right", "8"))
-    yield made
-    made.close()
-    own.run_kubectl("delete", "namespace", name, "--wait=true")
+    own_team.shares(("strict", "8"), queueingStrategy="StrictFIFO", stopPolicy="Hold")
+    own_team.shares(("left", "8"), ("right", "8"))
+    yield own_team
+    own.run_kubectl(
+        "delete", "namespace", own_team.namespace
+    )  # hundreds of Jobs: the next test begins without
 
 
 def jobs(team: Team, queue: str, number: int = JOBS_A_QUEUE) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -32,14 +31,6 @@ Start = Callable[[Path, Path], Replica]
 
 TAKEN_OVER_SECONDS = 8
 """After a crash it is five; a test runs beside others."""
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
-    """A cluster with Admitter installed and no controller, which the tests of this module share."""
-    with ControlPlane.start(tmp_path_factory.mktemp("available") / "plane", owner=owner) as started:
-        admitter(started, "install", "--without-deployment")
-        yield started
 
 
 def admitter(cluster: Cluster, *arguments: str) -> None:
@@ -79,16 +70,10 @@ def pair(start: Start, account: Path, tmp_path: Path) -> tuple[Replica, Replica]
 
 
 @pytest.fixture
-def team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
+def team(own_team: Team) -> Team:
     """A team with four CPUs."""
-    name = f"ha-{uuid4().hex[:6]}"
-    own.run_kubectl("create", "namespace", name)
-    own.run_kubectl("label", "namespace", name, f"team={name}")
-    made = Team(own, name, Controller(tmp_path / "none"))
-    made.offers({"cpu": {"on-demand": "4"}})
-    yield made
-    made.close()
-    own.run_kubectl("delete", "namespace", name)
+    own_team.offers({"cpu": {"on-demand": "4"}})
+    return own_team
 
 
 def seconds_until_admitted(team: Team, name: str) -> float:

@@ -3,21 +3,17 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
-from uuid import uuid4
 
 import pytest
 from prometheus_client.metrics_core import Metric
 
 from admitter.controllers.manager import STOP_SECONDS
 from admitter.sandbox.control_plane import ControlPlane
-from tests.cluster.controller import Controller
 from tests.cluster.objects import job
 from tests.cluster.team import Team
 from tests.cluster.test_run import answer, running_controller
@@ -31,15 +27,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(420)]
 DECISIONS = {"admitted", "started", "evicted", "released", "finished"}
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
-    """A cluster with Admitter installed and no controller, which the tests of this module share."""
-    with ControlPlane.start(tmp_path_factory.mktemp("operations") / "plane", owner=owner) as started:
-        install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-        subprocess.run([*install, f"--kubeconfig={started.kubeconfig}"], check=True, capture_output=True)
-        yield started
-
-
 @pytest.fixture
 def controller(own: ControlPlane, tmp_path: Path) -> Iterator[Controlled]:
     """The only controller of the cluster, behind a proxy of the test's own."""
@@ -48,15 +35,9 @@ def controller(own: ControlPlane, tmp_path: Path) -> Iterator[Controlled]:
 
 
 @pytest.fixture
-def team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
-    """A team with a namespace of its own."""
-    name = f"ops-{uuid4().hex[:6]}"
-    own.run_kubectl("create", "namespace", name)
-    own.run_kubectl("label", "namespace", name, f"team={name}")
-    made = Team(own, name, Controller(tmp_path / "controller"))
-    yield made
-    made.close()
-    own.run_kubectl("delete", "namespace", name, "--wait=false")
+def team(own_team: Team) -> Team:
+    """A team without quota."""
+    return own_team
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

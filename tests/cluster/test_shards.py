@@ -1,13 +1,10 @@
 """Controllers that share the cohort trees: each admits in its own, whoever comes and goes."""
 
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -18,7 +15,6 @@ from admitter.cluster.transport import Transport
 from admitter.names import MEMBER_LABEL, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.auditor import Auditor
-from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, Json, cluster_queue, job, local_queue, resource_flavor
 from tests.cluster.replicas import Replica
 from tests.cluster.team import Team
@@ -27,15 +23,6 @@ from tests.cluster.waiting import eventually
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("shards")]
 
 SHARDS = 4
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory, owner: int) -> Iterator[ControlPlane]:
-    """A cluster with Admitter installed and no controller, which the tests of this module share."""
-    with ControlPlane.start(tmp_path_factory.mktemp("shards") / "plane", owner=owner) as started:
-        install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
-        subprocess.run([*install, f"--kubeconfig={started.kubeconfig}"], check=True, capture_output=True)
-        yield started
 
 
 class Set:
@@ -113,15 +100,9 @@ def replicas(own: ControlPlane, tmp_path: Path) -> Iterator[Set]:
 
 
 @pytest.fixture
-def team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
+def team(own_team: Team) -> Team:
     """A team without quota."""
-    name = f"sh-{uuid4().hex[:6]}"
-    own.run_kubectl("create", "namespace", name)
-    own.run_kubectl("label", "namespace", name, f"team={name}")
-    made = Team(own, name, Controller(tmp_path / "none"))
-    yield made
-    made.close()
-    own.run_kubectl("delete", "namespace", name, "--wait=false")
+    return own_team
 
 
 def trees(team: Team) -> list[str]:
