@@ -1,7 +1,6 @@
 """`admitter explain`: why a Job waits, what would let it in, and when it starts."""
 
 import asyncio
-from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from admitter.cli.complaints import CommandError
 from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, look, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.errors import ApiError
+from admitter.cluster.errors import DeniedError
 from admitter.cluster.transport import Transport
 from admitter.controllers.views import WorkloadView
 from admitter.documents import ManifestError
@@ -46,9 +45,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     where = namespace or namespace_of(kubeconfig, context, state)
     try:
         known = facts(look(state, kubeconfig, context, config))
-    except ApiError as error:
-        if error.status != HTTPStatus.FORBIDDEN:
-            raise
+    except DeniedError as error:
         _tell(asyncio.run(_found(kubeconfig, context, where, name)), output, error)
         return
     picture = Picture(known)
@@ -74,7 +71,7 @@ async def _found(kubeconfig: Path | None, context: str | None, namespace: str, n
     return view
 
 
-def _tell(view: WorkloadView, output: Output, error: ApiError) -> None:
+def _tell(view: WorkloadView, output: Output, error: DeniedError) -> None:
     """Say what somebody may know who may not read the whole cluster."""
     answer = told(view)
     if output is not Output.TABLE:
@@ -82,4 +79,4 @@ def _tell(view: WorkloadView, output: Output, error: ApiError) -> None:
         return
     typer.echo(f"{answer['namespace']}/{answer['name']}: {answer['state']}")
     typer.echo(f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}")
-    typer.echo(f"Only what its status says, since the rest of the cluster can't be read: {error}", err=True)
+    typer.echo(f"This is only what its status says. {error}", err=True)

@@ -3,6 +3,7 @@
 ClusterError
 ├── ConfigurationError    no usable kubeconfig, or a context that is not in it
 ├── UnreachableError      no answer: connection refused, lost or too slow
+├── DeniedError           its user may not read all that was asked for together
 └── ApiError              an answer that refuses; `status` and `reason` as the server gave them
     ├── ConflictError     409: the object changed, or exists already (`already_exists`)
     ├── NotFoundError     404
@@ -25,6 +26,10 @@ class ConfigurationError(ClusterError):
 
 class UnreachableError(ClusterError):
     """The API server gave no answer; whether it acted on the request is unknown."""
+
+
+class DeniedError(ClusterError):
+    """The user may not read all that was asked for together."""
 
 
 class ApiError(ClusterError):

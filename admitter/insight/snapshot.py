@@ -7,12 +7,13 @@ volume or Secret's name. Snapshots can be sent to somebody else, and tried out w
 import asyncio
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 import orjson
 
-from admitter.cluster.errors import ApiError, ClusterError
+from admitter.cluster.errors import ApiError, ClusterError, DeniedError
 from admitter.cluster.informer import parsed
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.views import at, kept_template, seconds, timestamp
@@ -66,7 +67,8 @@ async def take(
         kinds: the plurals of those that are read; of others there is nothing. None: all.
 
     Raises:
-        ClusterError: the API server does not answer, its user may not read a kind, or there is none such.
+        DeniedError: its user may not read a kind.
+        ClusterError: the API server does not answer, or there is none such.
     """
     sources = World().sources
     taken = now()
@@ -82,7 +84,8 @@ async def _listed(transport: Transport, path: str, selector: str) -> list[Json]:
     try:
         return [reduced(plural_of(path), item) async for item in listed(transport, path, query)]
     except ApiError as error:
-        raise ClusterError(spelled(path, error)) from error
+        denied = error.status == HTTPStatus.FORBIDDEN
+        raise (DeniedError if denied else ClusterError)(spelled(path, error)) from error
 
 
 def reduced(plural: str, raw: Json) -> Json:

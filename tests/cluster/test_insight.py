@@ -190,7 +190,7 @@ def test_a_tenant_is_told_what_the_status_says(team: Team, user: Cluster) -> Non
     state, message = answer.stdout.splitlines()
     assert state == f"{team.namespace}/huge: Pending"
     assert message.strip() == team.workloads()["huge"]["status"]["message"]
-    assert "Only what its status says, since the rest of the cluster can't be read: " in answer.stderr
+    assert "This is only what its status says. Rights are missing: " in answer.stderr
     said = json.loads(CliRunner().invoke(app, ["explain", "huge", "-o", "json", *access]).stdout)
     assert (said["name"], said["reason"], "forbidden" in said["restricted"]) == ("huge", "NeverFits", True)
     unknown = CliRunner().invoke(app, ["explain", "hug", *access])
