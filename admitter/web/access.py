@@ -48,15 +48,18 @@ class _Memory(Generic[T]):
     def get(self, question: object) -> T | None:
         """The answer, if it is not too old."""
         known = self._known.get(question)
-        return known[1] if known is not None and self._now() - known[0] < REMEMBERED_SECONDS else None
+        return known[1] if known is not None and not self._is_old(question) else None
 
     def put(self, question: object, answer: T) -> T:
-        """Remember an answer."""
+        """Remember an answer, and forget those that are too old: tokens and users change all the time."""
         self._known.pop(question, None)
         self._known[question] = (self._now(), answer)
-        if len(self._known) > MOST_REMEMBERED:
+        while len(self._known) > MOST_REMEMBERED or self._is_old(next(iter(self._known))):
             self._known.popitem(last=False)
         return answer
+
+    def _is_old(self, question: object) -> bool:
+        return self._now() - self._known[question][0] >= REMEMBERED_SECONDS
 
 
 class Access:

@@ -45,13 +45,17 @@ class Refusal(web.HTTPException):
 
 
 class Page:
-    """Answers requests."""
+    """Answers requests.
+
+    Attributes:
+        streams: how many are told of changes now.
+    """
 
     def __init__(self, stage: Stage, access: Access, sessions: Sessions) -> None:
         self._stage = stage
         self._access = access
         self._sessions = sessions
-        self._streams = 0
+        self.streams = 0
 
     def app(self) -> web.Application:
         """The application."""
@@ -162,11 +166,11 @@ class Page:
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: a line whenever there is something new; what it is is asked for then."""
         user = await self._user(request)
-        if self._streams >= MOST_STREAMS:
+        if self.streams >= MOST_STREAMS:
             raise Refusal(503, "too many people look at it")
         kind = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         answer = web.StreamResponse(headers={**HEADERS, **kind})
-        self._streams += 1
+        self.streams += 1
         try:
             await answer.prepare(request)
             last: Scene | None = None
@@ -179,7 +183,7 @@ class Page:
         except ConnectionResetError:
             pass  # nobody looks any more
         finally:
-            self._streams -= 1
+            self.streams -= 1
         return answer
 
     async def _still(self, request: web.Request, user: User) -> bool:

@@ -24,20 +24,28 @@ class Sessions:
         self._name = name
         self._known: OrderedDict[str, tuple[float, str]] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def begin(self, token: str) -> str:
-        """A new session; if there are too many, the one that has been idle longest ends."""
+        """A new session; those that have been idle for too long end, and the idlest if there are too many."""
         made = self._name()
         self._known[made] = (self._now(), token)
-        if len(self._known) > MOST:
+        while len(self._known) > MOST or self._idle(next(iter(self._known))):
             self._known.popitem(last=False)
         return made
 
+    def _idle(self, session: str) -> bool:
+        return self._now() - self._known[session][0] > IDLE_SECONDS
+
     def token(self, session: str) -> str | None:
         """The token of a session that goes on; None: there is none, or it has been idle for too long."""
-        since, token = self._known.get(session, (0.0, ""))
-        if not token or self._now() - since > IDLE_SECONDS:
-            self._known.pop(session, None)
+        if session not in self._known:
             return None
+        if self._idle(session):
+            self.end(session)
+            return None
+        token = self._known[session][1]
         self._known[session] = (self._now(), token)
         self._known.move_to_end(session)
         return token

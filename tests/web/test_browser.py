@@ -165,3 +165,33 @@ async def test_very_many_queues_and_workloads() -> None:
         await expect(tab.get_by_role("link", name="queue-0999")).to_be_visible()
         paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
         assert await tab.evaluate(paint) < 1000
+
+
+async def test_rows_without_names_are_drawn_once_however_often_there_is_something_new() -> None:
+    state = department()
+    for number in range(3):
+        state.holds("team-b", f"hidden-{number}", {"cpu": ("1", "default")}, cluster_queue="a")
+    async with looking(state, TENANT) as (page, tab):
+        await tab.goto(f"{page.address}/#/queue/a?namespace=team-a")
+        hidden = tab.get_by_role("row", name="another namespace's")
+        await expect(hidden).to_have_count(4)
+        first = await hidden.first.element_handle()
+        for number in range(3):
+            state.waits("team-a", f"late-{number}", {"cpu": "7"}, created=20 + number)
+            page.stage.show(state)
+            await expect(tab.get_by_role("row", name=f"late-{number}")).to_be_visible()
+        await expect(hidden).to_have_count(4)
+        assert first is not None
+        assert await first.evaluate("element => element.isConnected")
+
+
+async def test_who_goes_takes_no_focus_from_others() -> None:
+    async with looking(department(4)) as (page, tab):
+        await tab.goto(f"{page.address}/#/queue/a")
+        link = tab.get_by_role("link", name="train-2")
+        await link.focus()
+        later = department(4)
+        later.objects["jobs"] = [job for job in later.objects["jobs"] if job["metadata"]["name"] != "train-0"]
+        page.stage.show(later)
+        await expect(tab.get_by_role("link", name="train-0")).to_have_count(0)
+        await expect(link).to_be_focused()

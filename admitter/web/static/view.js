@@ -21,14 +21,23 @@ function drawn(name, attributes) {
 }
 
 // Make the children of an element those of a list: by their keys, each redrawn only if what it shows has changed.
+// Equal keys are told apart by their order: rows without names, of Workloads that may not be seen, have them.
 export function sync(parent, items, keyOf, draw) {
-  const known = new Map([...parent.children].map((each) => [each.dataset.key, each]));
-  let before = parent.firstElementChild;
-  for (const item of items) {
+  const times = new Map();
+  const wanted = new Map(items.map((item) => {
     const key = keyOf(item);
+    times.set(key, (times.get(key) ?? 0) + 1);
+    return [`${key} ${times.get(key)}`, item];
+  }));
+  const known = new Map();
+  for (const each of [...parent.children]) {
+    if (wanted.has(each.dataset.key)) known.set(each.dataset.key, each);
+    else each.remove(); // before others are placed: what is moved loses its focus
+  }
+  let before = parent.firstElementChild;
+  for (const [key, item] of wanted) {
     const shows = JSON.stringify(item);
     let element = known.get(key);
-    known.delete(key);
     if (element === undefined || element.dataset.shows !== shows) {
       const made = draw(item);
       made.dataset.key = key;
@@ -44,7 +53,6 @@ export function sync(parent, items, keyOf, draw) {
     if (element === before) before = before.nextElementSibling;
     else parent.insertBefore(element, before);
   }
-  for (const gone of known.values()) gone.remove();
 }
 
 export const queueLink = (name) => `#/queue/${encodeURIComponent(name)}`;
