@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates check format crds docs lock clean
+.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -43,6 +43,11 @@ bench-journal: $(VENV)/.ready ## Jobs with a journal, SCALE=1 of 15,000, and its
 
 bench-estimates: $(VENV)/.ready ## how true estimates of starts are; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.estimates
+
+bench-hour: $(VENV)/.ready    ## memory of admitter top and of the page over 3,600 updates; saved in benchmarks/results
+	$(BIN)/python -m benchmarks.hour --part top
+	$(BIN)/python -m benchmarks.hour --part server
+	$(BIN)/python -m benchmarks.hour --part page
 
 bench-scale: $(VENV)/.ready   ## 50,000 Workloads; a restart among 100,000 Jobs; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.scale

@@ -1,0 +1,232 @@
+"""Who looks at a cluster whose Workloads come and go: `admitter top`, the page's server, and a browser.
+
+Each looks at every round and says so afterwards; what is measured then is whoever's that asks.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Final
+from unittest import mock
+
+import aiohttp
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+from playwright.async_api import Page as Tab
+from playwright.async_api import async_playwright
+
+from admitter.convert.settings import DEFAULTS
+from admitter.insight import live
+from admitter.insight.live import Mirror
+from admitter.top.app import Top
+from admitter.top.scene import Live, Scene
+from admitter.web.access import Access
+from admitter.web.server import Handler, Page
+from admitter.web.sessions import Sessions
+from admitter.web.stage import Stage
+from benchmarks.turnover import GUESTS, Json, Turnover
+
+ADMIN: Final = "admin"
+SELDOM: Final = 20
+"""Every so many rounds something is done that takes long: an explanation, estimates of starts."""
+MINUTE: Final = 60
+"""Every so many rounds somebody at the terminal goes through its views."""
+KEYS: Final = (
+    ("down", "enter", "down", "escape", "home"),
+    ("r", "u", "w", "a", "n", "minus", "plus", "question_mark", "escape"),
+    ("end", "up", "enter", "end", "slash", "j", "o", "b", "escape", "escape", "home"),
+)
+EXPLAINED: Final = ("down", "enter", "end", "enter")
+
+Done = Callable[[int], Awaitable[None]]
+"""Called after each round, with its number from 1."""
+
+
+def mirrored(turnover: Turnover) -> Mirror:
+    """The cluster, followed as `admitter top` and `admitter web` follow it."""
+    return Mirror(turnover.api, DEFAULTS, Random(1), lambda: turnover.now)  # noqa: S311  # spreads load only
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Pictures one after the other, without the pauses that leave time for other work."""
+    with mock.patch.multiple(live, LEAST_PAUSE_SECONDS=0.0, REST=0.0):
+        yield
+
+
+class _Feed(Live):
+    """Tells when a scene of some moment is on the screen."""
+
+    def __init__(self, turnover: Turnover) -> None:
+        super().__init__(mirrored(turnover), "an hour")
+        self._turnover = turnover
+        self._shown = asyncio.Event()
+
+    async def follow(self, show: Callable[[Scene], None]) -> None:
+        def noted(scene: Scene) -> None:
+            show(scene)
+            if scene.known.taken == self._turnover.now:
+                self._shown.set()
+
+        await super().follow(noted)
+
+    async def shown(self) -> None:
+        """Wait for the present."""
+        await self._shown.wait()
+        self._shown.clear()
+
+
+async def at_the_terminal(turnover: Turnover, rounds: int, done: Done) -> None:
+    """Somebody has `admitter top` open, goes through its views, and comes back to the tree."""
+    feed = _Feed(turnover)
+    app = Top(feed)
+    with hurried():
+        async with app.run_test(size=(80, 24)) as pilot:
+            await feed.shown()
+            for number in range(1, rounds + 1):
+                turnover.play()
+                await feed.shown()
+                if number % MINUTE == 0:
+                    await pilot.press(*KEYS[number // MINUTE % len(KEYS)])
+                    await pilot.press(*EXPLAINED)
+                    await asyncio.gather(*(w.wait() for w in app.workers if w.node is app.screen))
+                    await pilot.press("escape", "escape", "home")
+                await pilot.pause()
+                await done(number)
+
+
+@dataclass
+class Served:
+    """A page that is served.
+
+    Attributes:
+        address: of it.
+        streams: how many people follow it.
+        sessions: how many of them have logged in, and not out.
+    """
+
+    address: str
+    streams: Callable[[], int]
+    sessions: Callable[[], int]
+
+
+@asynccontextmanager
+async def serving(turnover: Turnover) -> AsyncIterator[Served]:
+    """The page of a cluster, on a port of its own."""
+    stage = Stage(mirrored(turnover))
+    sessions = Sessions(lambda: turnover.now)
+    page = Page(stage, Access(turnover.api, lambda: turnover.now), sessions)
+    app = page.app()
+    app.middlewares.append(_seldom())
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    with hurried():
+        following = asyncio.create_task(stage.run())
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            await stage.newer(None)
+            address = "http://{}:{}".format(*runner.addresses[0][:2])
+            yield Served(address, lambda: page.streams, lambda: len(sessions))
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+            await runner.cleanup()
+
+
+def _seldom() -> Middleware:
+    """Estimates take most of the time of a round: they are worked out now and then."""
+    asked = 0
+
+    @web.middleware
+    async def answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+        nonlocal asked
+        if request.path == "/api/starts":
+            asked += 1
+            if asked % SELDOM:
+                return web.json_response({})
+        return await handler(request)
+
+    return answered
+
+
+async def at_the_server(
+    turnover: Turnover, rounds: int, done: Callable[[int, Served], Awaitable[None]]
+) -> None:
+    """Somebody follows the page; in each round another comes with a token of his own, looks, and leaves."""
+    headers = {"Authorization": f"Bearer {ADMIN}"}
+    async with (
+        serving(turnover) as page,
+        aiohttp.ClientSession(page.address, headers=headers) as session,
+        session.get("/api/changes", timeout=aiohttp.ClientTimeout()) as changes,
+    ):
+        await changes.content.readuntil(b"\n\n")
+        for number in range(1, rounds + 1):
+            turnover.play()
+            async with asyncio.timeout(120):
+                while (await _ask(session, "/api/tree"))["taken"] != turnover.now:
+                    await changes.content.readuntil(b"\n\n")
+            await _ask(session, "/api/queue", name=turnover.lasting)
+            await _ask(session, "/api/starts", name=turnover.lasting)
+            await _ask(session, "/api/namespace", name=turnover.lasting)
+            if number % SELDOM == 0:
+                rows = (await _ask(session, "/api/namespace", name=GUESTS))["rows"]
+                await _ask(session, "/api/workload", namespace=GUESTS, name=rows[-1]["name"])
+            await _pass_by(page, number)
+            await done(number, page)
+
+
+async def _ask(session: aiohttp.ClientSession, path: str, **query: str) -> Json:
+    async with session.get(path, params=query) as answer:
+        answer.raise_for_status()
+        found: Json = await answer.json()
+        return found
+
+
+async def _pass_by(page: Served, number: int) -> None:
+    """Log in, begin to follow, look at the tree and leave; only every second one logs out."""
+    jar = aiohttp.CookieJar(unsafe=True, treat_as_secure_origin=page.address)
+    async with aiohttp.ClientSession(page.address, cookie_jar=jar) as session:
+        async with session.post("/api/session", data=f"{ADMIN}-{number}") as answer:
+            answer.raise_for_status()
+        async with session.get("/api/changes") as changes:
+            await changes.content.readuntil(b"\n\n")
+            await _ask(session, "/api/tree")
+        if number % 2:
+            async with session.delete("/api/session") as answer:
+                answer.raise_for_status()
+
+
+async def in_a_browser(
+    turnover: Turnover, rounds: int, chromium: str, done: Callable[[int, dict[str, Tab]], Awaitable[None]]
+) -> None:
+    """Three tabs: an administrator's with the tree and with a namespace, a guest's with a queue of many."""
+    looks = {
+        "tree": (ADMIN, "#/"),
+        "namespace": (ADMIN, f"#/namespace/{turnover.lasting}"),
+        "queue": (GUESTS, f"#/queue/{turnover.lasting}?namespace={GUESTS}"),
+    }
+    async with serving(turnover) as page, async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tabs = {}
+        for name, (token, place) in looks.items():
+            context = await browser.new_context(locale="en-GB", timezone_id="UTC")
+            tabs[name] = await context.new_page()
+            await tabs[name].goto(page.address + place)
+            await tabs[name].get_by_label("A token").fill(token)
+            await tabs[name].get_by_role("button", name="Log in").click()
+        for number in range(1, rounds + 1):
+            turnover.play()
+            await asyncio.gather(*(_drawn(tab, turnover.now) for tab in tabs.values()))
+            await done(number, tabs)
+        await browser.close()
+
+
+async def _drawn(tab: Tab, now: float) -> None:
+    """Wait until a tab shows a moment."""
+    time = f"{datetime.fromtimestamp(now, UTC):%H:%M:%S}"
+    shows = "time => document.getElementById('state').textContent.includes(time)"
+    handle = await tab.wait_for_function(shows, arg=time, polling=10)
+    await handle.dispose()  # else the tab would keep it
