@@ -2,7 +2,7 @@
 
 No cluster: Workloads come, are admitted, finish and go (`benchmarks.turnover`), as many as there are, and
 the time of the hour is played, not waited for. Three parts, a process each, as what one leaves in memory is
-not the next one's: `admitter top`; the server of `admitter web`, with one who follows it and one in each round
+not the next one's: `admitter top`; the server of `admitter web`, with one who follows it and one a round
 who passes by; the page in a browser (`benchmarks.lookers`). What each has in memory is measured after a tenth
 of the rounds, half of them and all.
 """
@@ -157,7 +157,7 @@ def main() -> None:
     """Measure, save, and fail if anything has grown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=PARTS, required=True)
-    parser.add_argument("--workloads", type=int, default=300)
+    parser.add_argument("--workloads", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=3600)
     given = parser.parse_args()
     views = measured(given.part, given.workloads, given.rounds)
