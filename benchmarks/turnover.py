@@ -149,7 +149,7 @@ class Turnover:
         self.lasting = self._queues[0].name
 
     def play(self) -> None:
-        """A second passes: in a third of the queues the last that finished goes, one finishes, starts and comes."""
+        """A second passes: in every third queue who finished goes; one finishes, one starts, one comes."""
         self.now += 1
         self._rounds += 1
         if self._rounds % MOVE == 0:

@@ -18,7 +18,8 @@ SAMPLES: Final = 240
 
 log = structlog.get_logger(__name__)
 
-_Sample = tuple[float, tuple[int, ...]]
+_Sample = tuple[float, tuple[str, ...], tuple[int, ...]]
+"""A moment, resources in flavors, and how much of each is in use. What is only borrowed may be missing."""
 
 
 class Stage:
@@ -32,7 +33,7 @@ class Stage:
         self._mirror = mirror
         self.scene: Scene | None = None
         self._next = asyncio.Event()
-        self._courses: dict[str, tuple[tuple[str, ...], deque[_Sample]]] = {}
+        self._courses: dict[str, deque[_Sample]] = {}
         self._sampled = float("-inf")
 
     async def run(self) -> None:
@@ -64,19 +65,23 @@ class Stage:
         there = {}
         for line in scene.lines:
             if line.node[0] == "queue":
+                samples = self._courses.get(line.node[1]) or deque(maxlen=SAMPLES)
                 keys = tuple(f"{use.resource} in {use.flavor}" for use in line.uses)
-                known = self._courses.get(line.node[1])
-                samples = known[1] if known is not None and known[0] == keys else deque(maxlen=SAMPLES)
-                samples.append((scene.known.taken, tuple(_amount(u.used, u.resource) for u in line.uses)))
-                there[line.node[1]] = (keys, samples)
+                if samples and samples[-1][1] == keys:
+                    keys = samples[-1][1]  # one of them for all samples
+                amounts = tuple(_amount(use.used, use.resource) for use in line.uses)
+                samples.append((scene.known.taken, keys, amounts))
+                there[line.node[1]] = samples
         self._courses = there
 
     def course(self, queue: str) -> Json:
         """Use of a queue over time: moments, in seconds since the epoch, and what was in use then."""
-        keys, samples = self._courses.get(queue, ((), deque()))
+        samples = self._courses.get(queue, ())
+        used = [dict(zip(keys, amounts, strict=True)) for _, keys, amounts in samples]
+        found = dict.fromkeys(key for each in used for key in each)
         return {
-            "times": [time for time, _ in samples],
-            "used": {key: [used[place] for _, used in samples] for place, key in enumerate(keys)},
+            "times": [time for time, _, _ in samples],
+            "used": {key: [each.get(key, 0) for each in used] for key in found},
         }
 
 
