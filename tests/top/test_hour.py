@@ -21,5 +21,4 @@ async def test_workloads_and_queues_that_are_gone_leave_nothing_behind(
 
     await at_the_terminal(small(monkeypatch), 60, done)
     assert grown(found[20], found[60]) == {}
-    assert found[60]["Picture"] <= 2
     assert found[60]["WorkloadsView"] + found[60]["ExplanationView"] == 0
