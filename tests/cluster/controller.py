@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,8 +38,9 @@ class Controller:
         return (self.folder / "log").read_text()
 
     def kill(self) -> None:
-        """End it at once; it is started again."""
-        os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+        """End it at once; it is started again. Another test may have done that just now."""
+        with suppress(ProcessLookupError):
+            os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
 
     @classmethod
     def start(cls, folder: Path, cluster: Cluster, owner: int) -> "Controller":
