@@ -32,6 +32,7 @@ Note = Callable[[int, str, Json], None]
 """Takes down the round, the view and what it has in memory."""
 RESULTS: Final = Path(__file__).parent / "results"
 QUEUES: Final = 30
+VISITS: Final = 100
 MOST_GROWTH: Final = 0.05
 """From a tenth of the rounds to all of them; of what is in memory."""
 UNITS: Final = {
@@ -76,7 +77,7 @@ async def _top(turnover: Turnover, rounds: int, note: Note) -> None:
         if number in _marks(rounds):
             note(number, "admitter top", held())
 
-    await at_the_terminal(turnover, rounds, done)
+    await at_the_terminal(turnover, rounds, done, VISITS)
 
 
 async def _server(turnover: Turnover, rounds: int, note: Note) -> None:

@@ -17,6 +17,7 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from playwright.async_api import Page as Tab
 from playwright.async_api import async_playwright
+from textual.pilot import Pilot
 
 from admitter.convert.settings import DEFAULTS
 from admitter.insight import live
@@ -79,23 +80,38 @@ class _Feed(Live):
         self._shown.clear()
 
 
-async def at_the_terminal(turnover: Turnover, rounds: int, done: Done) -> None:
-    """Somebody has `admitter top` open, goes through its views, and comes back to the tree."""
+async def at_the_terminal(turnover: Turnover, rounds: int, done: Done, visits: int = 0) -> None:
+    """Somebody has `admitter top` open, goes through its views now and then, and comes back to the tree.
+
+    Args:
+        turnover: the cluster.
+        rounds: how many he sees.
+        done: called after each.
+        visits: how often he goes through all views before the first: textual remembers how the last thousand
+            widgets looked, of which a view has a dozen.
+    """
     feed = _Feed(turnover)
     app = Top(feed)
     with hurried():
         async with app.run_test(size=(80, 24)) as pilot:
             await feed.shown()
+            for number in range(visits):
+                await _visit(app, pilot, number)
             for number in range(1, rounds + 1):
                 turnover.play()
                 await feed.shown()
                 if number % MINUTE == 0:
-                    await pilot.press(*KEYS[number // MINUTE % len(KEYS)])
-                    await pilot.press(*EXPLAINED)
-                    await asyncio.gather(*(w.wait() for w in app.workers if w.node is app.screen))
-                    await pilot.press("escape", "escape", "home")
+                    await _visit(app, pilot, number // MINUTE)
                 await pilot.pause()
                 await done(number)
+
+
+async def _visit(app: Top, pilot: Pilot[None], number: int) -> None:
+    """Go through views, ask for an explanation, and come back when it has been given."""
+    await pilot.press(*KEYS[number % len(KEYS)])
+    await pilot.press(*EXPLAINED)
+    await asyncio.gather(*(worker.wait() for worker in app.workers if worker.node is app.screen))
+    await pilot.press("escape", "escape", "home")
 
 
 @dataclass

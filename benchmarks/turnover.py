@@ -149,14 +149,14 @@ class Turnover:
         self.lasting = self._queues[0].name
 
     def play(self) -> None:
-        """A second passes: in every third queue who finished goes; one finishes, one starts, one comes."""
+        """A second passes: in each queue who finished goes; one finishes, one starts, one comes."""
         self.now += 1
         self._rounds += 1
         if self._rounds % MOVE == 0:
             place = 1 + self._rounds // MOVE % (len(self._queues) - 1)
             self._close(self._queues[place])
             self._queues[place] = self._open(place)
-        for queue in self._queues[self._rounds % 3 :: 3]:
+        for queue in self._queues:
             while queue.finished:
                 self._go(queue.finished.popleft())
             queue.finished.append(queue.holding.popleft())
