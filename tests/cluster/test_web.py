@@ -92,7 +92,7 @@ def test_everybody_sees_what_he_may_list(team: Team, web: Web) -> None:
         return {row["name"]: row for row in answer["rows"]} if status == 200 else {}
 
     eventually(lambda: rows().get("first", {}).get("state") == "Admitted", what="the page's news")
-    assert rows()["second"]["position"] == 1
+    eventually(lambda: rows().get("second", {}).get("position") == 1, what="the other one's place in line")
     status, why = web.ask("/api/workload", tenant, namespace=team.namespace, name="second")
     assert status == 200
     assert any("short" in line for line in why["lines"]), why
