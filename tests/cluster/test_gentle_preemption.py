@@ -30,7 +30,7 @@ def test_who_is_granted_time_is_told_and_goes_when_it_is_up(tenants: Tenants) ->
     eventually(lambda: tenants.shows("job", "borrows", a, TIME) == until, what="the Job's annotation")
     eventually(lambda: of_pods(tenants, a) == until, what="the pod's annotation")
     assert tenants.state(a, "borrows") == "Admitted"
-    assert tenants.used(GPU, a, b) == ["1", "0"], "until then it counts as its own"
+    eventually(lambda: tenants.used(GPU, a, b) == ["1", "0"], what="what counts as its own until then")
     assert tenants.pods(a, "--field-selector=status.phase=Running") == ["borrows"]
     eventually(lambda: tenants.state(b, "owner") == "Admitted", what="the owner")
     evicted = tenants.workload(a, "borrows", '{.status.conditions[?(@.type=="Evicted")].lastTransitionTime}')

@@ -147,7 +147,7 @@ def test_jobs_are_limited_by_the_quota_and_started(tenant: Tenant) -> None:
     tenant.runs("first")
     tenant.submit("second", "1")
     eventually(lambda: tenant.reason("second") == "InsufficientQuota", what="that it waits")
-    assert tenant.used() == {"cpu": "1500m"}
+    eventually(lambda: tenant.used() == {"cpu": "1500m"}, what="what is in use")
     tenant.annotate({QUOTA: '{"cpu": "3"}'})
     tenant.runs("second")
 
