@@ -117,7 +117,7 @@ def context_of(kubeconfig: Path | None, context: str | None) -> str:
 
 
 def _chosen(kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
-    from admitter.cluster.kubeconfig import chosen  # noqa: PLC0415  # its library takes a second to load
+    from admitter.cluster.kubeconfig import chosen  # noqa: PLC0415  # its library is slow to load
 
     return chosen(kubeconfig, context)
 

@@ -39,7 +39,7 @@ MARKUP: Final = "markdown"
 
 
 class _Loading(Mapping[str, Any]):
-    """The commands by name, each loaded when it is asked for: all of them together take a second."""
+    """The commands by name, each loaded when it is asked for: all of them together are slow."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

@@ -102,7 +102,7 @@ class Transport:
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
         """
-        from admitter.cluster.kubeconfig import read  # noqa: PLC0415  # its library takes a second to load
+        from admitter.cluster.kubeconfig import read  # noqa: PLC0415  # its library is slow to load
 
         settings, refresher = await read(kubeconfig, context)
         return cls(settings, refresher, metrics, repeats=repeats)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 SLOW = ("kubernetes_asyncio", "aiohttp", "cryptography", "textual", "matplotlib")
-"""Libraries that take from a third of a second to two."""
+"""Libraries that are slow to load."""
 
 
 @pytest.mark.parametrize(
