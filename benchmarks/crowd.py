@@ -3,7 +3,7 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
@@ -51,11 +51,19 @@ class Course:
     task: Task
     created: float | None = None
     started: float | None = None
-    first_started: float | None = None
     completed: float | None = None
     evictions: int = 0
     suspended: bool = True
     timer: asyncio.TimerHandle | None = None
+    told: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by who says something of it: one thing after the other, in the order in which they happened."""
+    starts: list[float] = field(default_factory=list)
+    """All that there were: one that is evicted starts again."""
+
+    @property
+    def first_started(self) -> float | None:
+        """When it first started."""
+        return self.starts[0] if self.starts else None
 
 
 @dataclass
@@ -87,6 +95,10 @@ class Crowd(ABC):
     @abstractmethod
     async def make(self, task: Task) -> None:
         """Create one."""
+
+    @abstractmethod
+    async def begin(self, course: Course) -> None:
+        """Say that one has begun that may run."""
 
     @abstractmethod
     async def stop(self, course: Course) -> None:
@@ -142,8 +154,15 @@ class Crowd(ABC):
         if course.timer is not None:
             course.timer.cancel()
         course.completed = self.now()
-        self._group.create_task(self._ended(course))
+        self._tell(course, self._ended)
         self.changed(course)
+
+    def _tell(self, course: Course, words: Callable[[Course], Coroutine[None, None, None]]) -> None:
+        self._group.create_task(self._told(course, words))
+
+    async def _told(self, course: Course, words: Callable[[Course], Coroutine[None, None, None]]) -> None:
+        async with course.told:
+            await words(course)
 
     async def _ended(self, course: Course) -> None:
         await self.end(course)
@@ -169,11 +188,11 @@ class Crowd(ABC):
             course.started = None
             if course.timer is not None:
                 course.timer.cancel()
-            self._group.create_task(self.stop(course))
+            self._tell(course, self.stop)
         else:
             course.started = self.now()
-            if course.first_started is None:
-                course.first_started = course.started
+            course.starts.append(course.started)
             loop = asyncio.get_running_loop()
             course.timer = loop.call_later(course.task.runs, self.complete, course)
+            self._tell(course, self.begin)
         self.changed(course)

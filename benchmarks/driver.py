@@ -31,15 +31,24 @@ class Driver(Crowd):
         """Create a suspended Job."""
         await self.transport.create(f"/apis/batch/v1/namespaces/{task.namespace}/jobs", job(task))
 
+    async def begin(self, course: Course) -> None:
+        """As the Job controller does when a suspension has ended.
+
+        An eviction waits for it: the next time that a Job says it is suspended, it means this admission.
+        """
+        conditions = [_condition("Suspended", _stamp(), "False")]
+        await self._write(course, {"startTime": _stamp(), "active": 1, "conditions": conditions})
+
     async def stop(self, course: Course) -> None:
         """As the Job controller does when a Job is suspended."""
-        await self._write(course, {"active": 0, "conditions": [_condition("Suspended", _stamp())]})
+        conditions = [_condition("Suspended", _stamp())]
+        await self._write(course, {"startTime": None, "active": 0, "conditions": conditions})
 
     async def end(self, course: Course) -> None:
         """As the Job controller does when a Job has succeeded."""
         stamp = _stamp()
         conditions = [_condition(kind, stamp) for kind in ("SuccessCriteriaMet", "Complete")]
-        body = {"startTime": stamp, "completionTime": stamp, "succeeded": 1, "conditions": conditions}
+        body = {"completionTime": stamp, "active": 0, "succeeded": 1, "conditions": conditions}
         await self._write(course, body)
 
     async def _write(self, course: Course, status: Json) -> None:
@@ -75,10 +84,10 @@ def _stamp() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _condition(kind: str, stamp: str) -> Json:
+def _condition(kind: str, stamp: str, status: str = "True") -> Json:
     return {
         "type": kind,
-        "status": "True",
+        "status": status,
         "reason": "Benchmark",
         "message": "",
         "lastTransitionTime": stamp,
