@@ -3,11 +3,14 @@
 In this order:
 
 1. the annotation `admitter.dev/expected-runtime` of the Job;
-2. finished Workloads of the same namespace, LocalQueue and requests, if there are three or more, none longer
-   than the Job's `activeDeadlineSeconds`;
+2. finished Workloads of the same namespace, LocalQueue and requests, else of the same requests wherever they
+   were, if there are three or more, none longer than the Job's `activeDeadlineSeconds`;
 3. `activeDeadlineSeconds`, after which Kubernetes ends the Job;
 4. finished Workloads of the same maker, if that is known, of the same namespace, of the same ClusterQueue,
    or of any: the first of these of which there are three or more.
+
+What a Job asks for tells more than where it comes from: in a namespace where few large Jobs have ended among
+many small ones, the small ones say nothing of the next large one.
 """
 
 from bisect import bisect_right
@@ -33,6 +36,7 @@ class Source(StrEnum):
 
     SAID = "its annotation"
     SHAPE = "finished Jobs like it"
+    REQUESTS = "finished Jobs that ask for the same"
     DEADLINE = "its activeDeadlineSeconds"
     MAKER = "finished Jobs of the same maker"
     NAMESPACE = "finished Jobs of its namespace"
@@ -89,7 +93,7 @@ class Durations:
             within = tuple(each for each in taken if deadline is None or each <= deadline)
             if len(within) >= ENOUGH:
                 return Runtimes(source, within)
-            if source is Source.SHAPE and deadline is not None:
+            if source is Source.REQUESTS and deadline is not None:
                 return Runtimes(Source.DEADLINE, (deadline,))
         return None
 
@@ -97,6 +101,7 @@ class Durations:
         """What a Workload has in common with others, the most telling first."""
         asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
         yield Source.SHAPE, (workload.namespace, workload.queue, asked)
+        yield Source.REQUESTS, asked
         job = self._picture.world.job_of(workload.key)
         maker = job.submission.maker if job is not None and job.submission is not None else None
         if maker is not None:

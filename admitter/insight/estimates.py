@@ -1,24 +1,29 @@
 """When waiting Workloads start: the engine run forward, many times, with runtimes drawn from what is known.
 
-Nobody knows who else will come: an estimate holds if nobody does who goes first.
+Nobody knows who else will come. The median holds if nobody does who goes first; the range also has those
+futures in it in which Jobs keep coming as they did.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
 from admitter.controllers.views import WorkloadView
+from admitter.insight.arrivals import Arrivals
 from admitter.insight.durations import Durations, Runtimes, Source
-from admitter.simulate.manifests import Timeline
+from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
 
 RUNS: Final = 20
 """Runs for each answer; of so many, the second and the second last are the bounds of the range."""
 CONFIDENCE: Final = 0.9
-"""How often the true start is between the bounds if runtimes are what the past says: 18 of 20."""
+"""How often the true start is in the range if runtimes and arrivals are what the past says: 18 of 20."""
+
+Starts = defaultdict[str, list[float]]
+"""By UID, in seconds from now, of each run in which it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +32,11 @@ class Estimate:
 
     Attributes:
         earliest: the lower bound of the range.
-        median: as likely earlier as later.
-        latest: the upper bound of the range.
+        median: as likely earlier as later if nobody else comes.
+        latest: the upper bound of the range, if Jobs keep coming where they do.
         sources: where runtimes come from.
         unknown: of how many in its tree nothing is known of their runtime.
+        coming: whether Jobs that keep coming make the range longer.
     """
 
     earliest: float | None
@@ -38,6 +44,7 @@ class Estimate:
     latest: float | None
     sources: tuple[Source, ...]
     unknown: int
+    coming: bool = False
 
 
 class Estimator:
@@ -50,6 +57,7 @@ class Estimator:
         *,
         seed: int = 0,
         runs: int = RUNS,
+        expected: Sequence[Change] | None = None,
         proceed: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare.
@@ -59,12 +67,15 @@ class Estimator:
             picture: of the same.
             seed: of what is drawn: the same gives the same.
             runs: how often the future is tried.
+            expected: who comes, in the order of time; None: nobody knows, and the range counts on those who
+                have kept coming.
             proceed: called before each run; what it raises ends all of it.
         """
         self._known = known
         self._picture = picture
         self._runs = runs
         self._seed = seed
+        self._expected = expected
         self._proceed = proceed
         self._durations = Durations(picture)
 
@@ -87,26 +98,44 @@ class Estimator:
 
     def _in_tree(self, root: object, wanted: set[str]) -> dict[str, Estimate]:
         """Those of one tree: what is in others makes no difference."""
-        there = {
-            view.key: view
-            for view in self._picture.world.workloads
-            if not view.finished and self._root(view) == root
-        }
+        members = [view for view in self._picture.world.workloads if self._root(view) == root]
+        there = {view.key: view for view in members if not view.finished}
         known = {view.uid: self._durations.of(view) for view in there.values()}
         jobs = {job.key: job for job in self._picture.world.jobs if (job.namespace, job.workload) in there}
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
-        starts: defaultdict[str, list[float]] = defaultdict(list)
-        for number in range(self._runs):
-            self._proceed()
-            random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
-            for uid, after in self._run(facts, known, wanted, random).items():
-                starts[uid].append(after)
+        alone: Starts = defaultdict(list)
+        crowded: Starts = defaultdict(list)
+        for starts, coming in self._futures(members, alone, crowded):
+            for number in range(self._runs):
+                self._proceed()
+                # Runtimes are the same whether more come or not: what differs then is due to those.
+                random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
+                others = Random(f"{self._seed}/{number}/others")  # noqa: S311
+                for uid, after in self._run(facts, coming(others), known, wanted, random).items():
+                    starts[uid].append(after)
         sources = tuple(sorted({each.source for each in known.values() if each is not None}))
         unknown = sum(each is None for each in known.values())
-        return {uid: self._estimate(sorted(starts[uid]), sources, unknown) for uid in wanted}
+        return {
+            uid: self._estimate(sorted(alone[uid]), sorted(crowded[uid]), sources, unknown) for uid in wanted
+        }
+
+    def _futures(
+        self, members: list[WorkloadView], alone: Starts, crowded: Starts
+    ) -> Iterator[tuple[Starts, Callable[[Random], Sequence[Change]]]]:
+        """Who may come in the two kinds of future, and where starts are put down in them."""
+        expected = self._expected or ()
+        yield alone, lambda _random: expected
+        arrivals = Arrivals(members, self._durations, self._known.taken)
+        if self._expected is None and arrivals:
+            yield crowded, arrivals.draw
 
     def _run(
-        self, facts: Facts, known: dict[str, Runtimes | None], wanted: set[str], random: Random
+        self,
+        facts: Facts,
+        coming: Sequence[Change],
+        known: dict[str, Runtimes | None],
+        wanted: set[str],
+        random: Random,
     ) -> dict[str, float]:
         """One future: when each of those wanted starts, in seconds from now."""
 
@@ -115,7 +144,7 @@ class Estimator:
             return runtimes.draw(random, ran) if runtimes is not None else None
 
         now = facts.taken
-        simulator = Simulator(Timeline(now, [], []), Picture(facts), lasts)
+        simulator = Simulator(Timeline(now, list(coming), []), Picture(facts), lasts)
         starts: dict[str, float] = {}
         for event in simulator.run():
             if event.kind == "Admitted":
@@ -126,11 +155,30 @@ class Estimator:
                 break
         return starts
 
-    def _estimate(self, starts: list[float], sources: tuple[Source, ...], unknown: int) -> Estimate:
-        """The range: so many of the runs lie outside on each side."""
+    def _estimate(
+        self, alone: list[float], crowded: list[float], sources: tuple[Source, ...], unknown: int
+    ) -> Estimate:
+        """The range: so many of the runs lie outside on each side.
+
+        Args:
+            alone: starts if nobody else comes, in order.
+            crowded: starts if Jobs keep coming; empty if nothing tells that they do.
+            sources: as in an estimate.
+            unknown: as in an estimate.
+        """
         outside = round(self._runs * (1 - CONFIDENCE) / 2)
 
-        def at(place: int) -> float | None:
+        def at(starts: list[float], place: int) -> float | None:
             return starts[place] if place < len(starts) else None
 
-        return Estimate(at(outside), at(self._runs // 2), at(self._runs - 1 - outside), sources, unknown)
+        last = self._runs - 1 - outside
+        latest, later = at(alone, last), at(crowded or alone, last)
+        coming = latest is not None and (later is None or later > latest)
+        return Estimate(
+            at(alone, outside),
+            at(alone, self._runs // 2),
+            later if coming else latest,
+            sources,
+            unknown,
+            coming,
+        )

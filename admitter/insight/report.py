@@ -107,6 +107,7 @@ def estimate_json(estimate: Estimate, now: float) -> Json:
         "confidence": CONFIDENCE,
         "sources": list(estimate.sources),
         "unknown": estimate.unknown,
+        "coming": estimate.coming,
     }
 
 

@@ -158,7 +158,10 @@ def start(estimate: Estimate) -> str:
         return f"not before {within(estimate.earliest)}, probably {within(estimate.median)} or later"
     bounds = f"{within(estimate.earliest)} and {within(estimate.latest)}"
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
-    return f"{within(estimate.median)}; between {bounds} with {CONFIDENCE:.0%} confidence{by}"
+    alone, crowded = (
+        (" if no more Jobs come", " if they keep coming as they did") if estimate.coming else ("", "")
+    )
+    return f"{within(estimate.median)}{alone}; between {bounds} with {CONFIDENCE:.0%} confidence{crowded}{by}"
 
 
 def short(estimate: Estimate) -> str:

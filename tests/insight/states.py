@@ -94,6 +94,7 @@ class State:
         priority: int = 0,
         since: float = -60.0,
         finished: float | None = None,
+        created: float | None = None,
         conditions: list[Json] | None = None,
         status: Json | None = None,
     ) -> Json:
@@ -122,7 +123,7 @@ class State:
             "admission": {"clusterQueue": cluster_queue, "podSets": [pod_set]},
             "conditions": made + (conditions or []),
         }
-        metadata = {"creationTimestamp": moment(since - 10)}
+        metadata = {"creationTimestamp": moment(since - 10 if created is None else created)}
         return self.put(
             "workloads", name, namespace, metadata=metadata, spec=spec, status=state | (status or {})
         )

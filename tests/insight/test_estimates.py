@@ -1,5 +1,6 @@
 """When Workloads start: runtimes that are known, and the future that follows from them."""
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from admitter.insight.durations import Durations, Runtimes, Source
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.snapshot import facts
+from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
+from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Picture
-from tests.insight.states import State
+from tests.insight.states import NOW, State
 
 
 @pytest.fixture
@@ -29,11 +32,11 @@ def finished(state: State, *runtimes: float, cpus: str = "4", namespace: str = "
         state.holds(namespace, name, usage, cluster_queue="total", since=-9000, finished=-9000 + runtime)
 
 
-def estimated(state: State, *names: str) -> list[Estimate]:
+def estimated(state: State, *names: str, expected: Sequence[Change] | None = None) -> list[Estimate]:
     known = facts(state.snapshot())
     picture = Picture(known)
     views = [picture.find("a", name) for name in names]
-    found = Estimator(known, picture).of([view for view in views if view is not None])
+    found = Estimator(known, picture, expected=expected).of([view for view in views if view is not None])
     return [found[view.uid] for view in views if view is not None]
 
 
@@ -68,6 +71,23 @@ def test_with_two_the_deadline_counts(state: State) -> None:
     finished(state, 300, 100)
     state.waits("a", "waits", {"cpu": "4"}, spec={"activeDeadlineSeconds": 400})
     assert runtimes(state, "waits") == Runtimes(Source.DEADLINE, (400.0,))
+
+
+def test_those_elsewhere_that_ask_for_the_same_tell_more_than_other_jobs_of_its_namespace(
+    state: State,
+) -> None:
+    state.namespace("b", "total")
+    finished(state, 1, 2, 3, cpus="1")
+    finished(state, 300, 100, 200, namespace="b")
+    state.waits("a", "waits", {"cpu": "4"}, spec={"activeDeadlineSeconds": 250})
+    state.waits("a", "other", {"cpu": "2"})
+    with_deadline = runtimes(state, "waits")
+    assert with_deadline == Runtimes(Source.DEADLINE, (250.0,)), "two are within it"
+    state.waits("a", "waits", {"cpu": "4"})
+    assert runtimes(state, "waits") == Runtimes(Source.REQUESTS, (100.0, 200.0, 300.0))
+    other = runtimes(state, "other")
+    assert other is not None
+    assert other.source is Source.NAMESPACE
 
 
 def test_without_its_like_its_namespace_tells_then_its_queue(state: State) -> None:
@@ -121,3 +141,53 @@ def test_other_trees_make_no_difference(state: State) -> None:
     for number in range(5):
         state.waits("b", f"waits-{number}", {"cpu": "4"})
     assert estimated(state, "second") == alone
+
+
+def keep_coming(state: State, priority_class: str) -> None:
+    """Workloads that come every minute, and take all of the queue for fifty seconds."""
+    value = {"normal": 0, "high": 1000}[priority_class]
+    state.put("priorityclasses", priority_class, value=value)
+    for number in range(20):
+        at = -1230.0 + 60 * number
+        made = state.holds(
+            "a",
+            f"took-{number}",
+            {"cpu": ("4", "default")},
+            cluster_queue="total",
+            priority=value,
+            created=at,
+            since=at,
+            finished=at + 50,
+        )
+        made["spec"]["priorityClassName"] = priority_class
+
+
+def test_those_who_keep_coming_and_go_first_move_the_end_of_the_range_alone(state: State) -> None:
+    keep_coming(state, "high")
+    state.waits("a", "second", {"cpu": "4"})
+    (second,) = estimated(state, "second")
+    (told,) = estimated(state, "second", expected=())
+    assert (second.earliest, second.median) == (told.earliest, told.median)
+    assert told.latest is not None
+    assert told.latest <= 10, "the one that runs has run for longer than all before it"
+    assert second.latest is not None
+    assert second.latest > 120, "they take fifty seconds of each minute"
+    assert (second.coming, told.coming) == (True, False)
+
+
+def test_those_who_keep_coming_and_queue_up_behind_it_make_no_difference(state: State) -> None:
+    keep_coming(state, "normal")
+    state.waits("a", "second", {"cpu": "4"})
+    assert estimated(state, "second")[0].latest == estimated(state, "second", expected=())[0].latest
+
+
+def test_who_is_expected_is_reckoned_with_in_every_future(state: State) -> None:
+    finished(state, 160, 160, 160)
+    state.waits("a", "second", {"cpu": "4"})
+    state.put("priorityclasses", "high", value=1)
+    pod_set = {"name": "main", "count": 1, "requests": {"cpu": "4"}}
+    spec = {"queueName": "main", "priority": 1, "priorityClassName": "high", "podSets": [pod_set]}
+    metadata = {"name": "first", "namespace": "a", "annotations": {SIMULATED_RUNTIME_ANNOTATION: "7s"}}
+    workload = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": spec}
+    (second,) = estimated(state, "second", expected=(Change(NOW + 50, 0, workload),))
+    assert (second.earliest, second.median, second.latest) == (107.0, 107.0, 107.0)

@@ -1,0 +1,133 @@
+"""Who may still come: kinds that keep coming, how often, and for how long."""
+
+from itertools import pairwise
+from random import Random
+from statistics import median
+
+import pytest
+
+from admitter.api.durations import parse_duration
+from admitter.controllers.views import WorkloadView
+from admitter.insight.arrivals import MOST, Arrivals
+from admitter.insight.durations import Durations
+from admitter.insight.snapshot import facts
+from admitter.names import SIMULATED_RUNTIME_ANNOTATION
+from admitter.simulate.picture import Picture
+from tests.insight.states import NOW, State
+
+SEEDS = range(400)
+
+
+@pytest.fixture
+def state() -> State:
+    """One queue of four CPUs."""
+    state = State()
+    state.queue("total", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("a", "total")
+    state.namespace("b", "total")
+    return state
+
+
+def came(state: State, *moments: float, cpus: str = "4", namespace: str = "a", took: float = 1) -> None:
+    """Workloads that came at these seconds, started at once and have finished."""
+    for moment in moments:
+        name = f"{cpus}-came-{len(state.objects['workloads'])}"
+        usage = {"cpu": (cpus, "default")}
+        state.holds(
+            namespace,
+            name,
+            usage,
+            cluster_queue="total",
+            since=moment,
+            finished=moment + took,
+            created=moment,
+        )
+
+
+def arrivals(state: State) -> Arrivals:
+    picture = Picture(facts(state.snapshot()))
+    views: list[WorkloadView] = list(picture.world.workloads)
+    return Arrivals(views, Durations(picture), NOW)
+
+
+def ends(state: State) -> list[float]:
+    """After how many seconds the last one comes, in many futures; zero if nobody does."""
+    found = arrivals(state)
+    futures = (found.draw(Random(seed)) for seed in SEEDS)
+    return [future[-1].time - NOW if future else 0.0 for future in futures]
+
+
+def test_those_who_came_every_ten_seconds_go_on_as_often(state: State) -> None:
+    came(state, *range(-1000, 0, 10))
+    longest = max((arrivals(state).draw(Random(seed)) for seed in SEEDS), key=len)
+    assert len(longest) == MOST
+    pauses = [later.time - earlier.time for earlier, later in pairwise(longest)]
+    assert 9 < sum(pauses) / len(pauses) < 11
+    assert all(pause >= 0 for pause in pauses)
+    assert longest[0].time >= NOW
+
+
+def test_those_of_one_second_are_a_batch_that_comes_as_often_as_batches_did(state: State) -> None:
+    came(state, *(at for at in range(-960, 1, 120) for _ in range(6)))
+    longest = max((arrivals(state).draw(Random(seed)) for seed in SEEDS), key=len)
+    per_second = len(longest) / (longest[-1].time - NOW)
+    assert 0.045 < per_second < 0.055, "6 in 120 s"
+
+
+def test_half_of_all_futures_go_on_for_longer_than_so_far(state: State) -> None:
+    came(state, *range(-1000, 0, 10))
+    assert 850 < median(ends(state)) < 1150
+
+
+def test_a_tenth_of_all_futures_ends_within_a_ninth_of_the_time_so_far(state: State) -> None:
+    came(state, *range(-1000, 0, 10))
+    early = sum(end < 1000 / 9 for end in ends(state))
+    assert 0.06 < early / len(SEEDS) < 0.16
+
+
+def test_a_burst_is_no_habit(state: State) -> None:
+    came(state, *([-30] * 100))
+    assert not arrivals(state)
+    assert arrivals(state).draw(Random(1)) == []
+
+
+def test_a_kind_has_stopped_that_was_silent_for_more_than_twice_its_longest_pause(state: State) -> None:
+    came(state, -100, -90, -61)
+    assert not arrivals(state), "61 s of silence, and 29 s at the most before that"
+    came(state, -31)
+    assert arrivals(state), "31 s, and 30 s before that"
+
+
+def test_each_kind_stops_by_itself(state: State) -> None:
+    came(state, -100, -95, -90, cpus="1")
+    came(state, -100, -60, -20, cpus="4")
+    drawn = [change for seed in SEEDS for change in arrivals(state).draw(Random(seed))]
+    asked = {change.object["spec"]["podSets"][0]["requests"]["cpu"] for change in drawn}
+    assert asked == {"4"}
+
+
+def test_one_kind_may_come_from_several_namespaces(state: State) -> None:
+    came(state, -100, -60, namespace="a")
+    came(state, -80, -40, namespace="b")
+    drawn = [change for seed in SEEDS for change in arrivals(state).draw(Random(seed))]
+    assert {change.object["metadata"]["namespace"] for change in drawn} == {"a", "b"}
+
+
+def test_who_comes_runs_for_what_its_kind_took_and_has_a_name_that_nobody_can_have(state: State) -> None:
+    came(state, -160, -110, took=30)
+    came(state, -60, -55, took=50)
+    drawn = [change.object["metadata"] for seed in SEEDS for change in arrivals(state).draw(Random(seed))]
+    runtimes = {parse_duration(each["annotations"][SIMULATED_RUNTIME_ANNOTATION]) for each in drawn}
+    assert runtimes == {30.0, 50.0}
+    assert all(" " in each["name"] for each in drawn)
+
+
+def test_a_kind_is_left_out_of_whose_runtime_nothing_is_known(state: State) -> None:
+    for moment in (-100, -80, -60):
+        state.waits("a", f"waits{moment}", {"cpu": "4"}, created=moment)
+    assert not arrivals(state)
+
+
+def test_the_same_seed_gives_the_same_future(state: State) -> None:
+    came(state, *range(-1000, 0, 10))
+    assert arrivals(state).draw(Random(7)) == arrivals(state).draw(Random(7))
