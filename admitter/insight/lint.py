@@ -13,7 +13,7 @@ from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Reclaim
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
-from admitter.quotas.nodes import Node, totals
+from admitter.quotas.nodes import Node, has_labels, is_open, totals
 from admitter.simulate.picture import Picture
 
 KINDS: Final = frozenset(
@@ -205,10 +205,24 @@ def no_nodes(given: Configuration) -> Iterator[Finding]:
     """No node has the labels of a flavor."""
     nodes = _nodes(given)
     for name, flavor in sorted(given.flavors.items()) if nodes else ():
-        if not any(all(node.labels.get(k) == v for k, v in flavor.labels) for node in nodes):
+        if not any(has_labels(node, flavor) for node in nodes):
             labels = ", ".join(f"{key}={value}" for key, value in flavor.labels)
             words = f"no node has its labels {labels}"
             yield Finding("NoNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
+
+
+def closed_nodes(given: Configuration) -> Iterator[Finding]:
+    """No node of a flavor takes who is admitted to it: each is cordoned, not ready, or repels him."""
+    nodes = _nodes(given)
+    for name, flavor in sorted(given.flavors.items()):
+        own = [node for node in nodes if has_labels(node, flavor)]
+        if own and not any(is_open(node, flavor) for node in own):
+            unusable = sum(not node.schedulable for node in own)
+            words = (
+                f"none of its nodes takes who is admitted to it: {unusable} cordoned or not ready, "
+                f"{len(own) - unusable} with taints that it neither names nor tolerates"
+            )
+            yield Finding("ClosedNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
 
 
 def unused_flavor(given: Configuration) -> Iterator[Finding]:
@@ -297,6 +311,7 @@ RULES: Final[tuple[Rule, ...]] = (
     more_than_nodes,
     elastic_more_than_nodes,
     no_nodes,
+    closed_nodes,
     unused_flavor,
     same_nodes,
     weight_of_zero,

@@ -59,21 +59,23 @@ def totals(nodes: Iterable[Node], flavors: Iterable[Flavor], gpus: GpuSettings) 
     ordered = sorted(flavors, key=lambda flavor: (-len(flavor.labels), flavor.name == ANY_NODE, flavor.name))
     found: Counter[FlavorResource] = Counter()
     for node in nodes:
-        flavor = next((flavor for flavor in ordered if _is_of(node, flavor)), None)
+        flavor = next((each for each in ordered if has_labels(node, each) and is_open(node, each)), None)
         if flavor is not None:
             for resource, amount in _counted(node, flavor, gpus).items():
                 found[flavor.name, resource] += amount
     return dict(found)
 
 
-def _is_of(node: Node, flavor: Flavor) -> bool:
-    return (
-        node.schedulable
-        and all(node.labels.get(key) == value for key, value in flavor.labels)
-        and all(
-            taint in flavor.taints or any(toleration.tolerates(taint) for toleration in flavor.tolerations)
-            for taint in node.taints
-        )
+def has_labels(node: Node, flavor: Flavor) -> bool:
+    """Whether a node has the labels of a flavor."""
+    return all(node.labels.get(key) == value for key, value in flavor.labels)
+
+
+def is_open(node: Node, flavor: Flavor) -> bool:
+    """Whether a node takes who is admitted to a flavor: usable, and all taints known or tolerated."""
+    return node.schedulable and all(
+        taint in flavor.taints or any(toleration.tolerates(taint) for toleration in flavor.tolerations)
+        for taint in node.taints
     )
 
 

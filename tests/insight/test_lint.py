@@ -24,11 +24,14 @@ def found(state: State) -> set[tuple[str, str]]:
     return {(each.rule, each.object) for each in lint(Picture(facts(state.snapshot())))}
 
 
-def node(state: State, kind: str, taints: Sequence[Json] = (), **allocatable: str) -> None:
+def node(
+    state: State, kind: str, taints: Sequence[Json] = (), *, cordoned: bool = False, **allocatable: str
+) -> None:
     ready = {"type": "Ready", "status": "True"}
     status = {"allocatable": allocatable, "conditions": [ready]}
-    spec = {"taints": list(taints)}
-    state.put("nodes", f"node-{kind}", metadata={"labels": {"kind": kind}}, spec=spec, status=status)
+    spec = {"taints": list(taints), "unschedulable": cordoned}
+    name = f"node-{kind}-{len(state.objects['nodes'])}"
+    state.put("nodes", name, metadata={"labels": {"kind": kind}}, spec=spec, status=status)
 
 
 @pytest.fixture
@@ -148,6 +151,27 @@ def test_flavors_without_nodes_without_queues_and_twice_the_same(state: State) -
         ("SameNodes", "ResourceFlavor twin"),
         ("UnusedFlavor", "ResourceFlavor twin"),
     }
+
+
+def test_a_flavor_whose_nodes_take_nobody_until_one_does(state: State) -> None:
+    state.put("resourceflavors", "gpu", spec={"nodeLabels": {"kind": "gpu"}})
+    state.queue("gpus", {"cpu": {"gpu": {"min": "4"}}})
+    state.namespace("b", "gpus")
+    node(state, "default", cpu="4")
+    gpu = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
+    node(state, "gpu", cordoned=True, cpu="4")
+    node(state, "gpu", [gpu], cpu="4")
+    (finding,) = lint(Picture(facts(state.snapshot())))
+    assert (finding.severity, finding.rule, finding.object) == (
+        "warning",
+        "ClosedNodes",
+        "ResourceFlavor gpu",
+    )
+    assert "1 cordoned or not ready, 1 with taints" in finding.message
+    for body in ({"nodeTaints": [gpu]}, {"tolerations": [{"key": "gpu", "operator": "Exists"}]}):
+        (flavor,) = (each for each in state.objects["resourceflavors"] if each["metadata"]["name"] == "gpu")
+        flavor["spec"] = {"nodeLabels": {"kind": "gpu"}, **body}
+        assert found(state) == set(), "Jobs that are admitted to it tolerate the taint"
 
 
 def test_weights_of_zero_count_only_where_shares_are_weighed(state: State) -> None:
