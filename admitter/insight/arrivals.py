@@ -5,12 +5,14 @@ not been silent for much longer than it ever was before. How long people go on i
 for as long again as they have is taken to be as likely as that they stop before that, on any scale; the share
 of futures in which they go on for more than x times as long is 1 / (1 + x). So the ends of these futures are
 far apart: good for the bounds of what may happen, not for its middle.
+
+Until then what came comes again, at the same distances: large Jobs that come together leave no gaps for small
+ones, and as many that come one by one do.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from itertools import count, islice, pairwise, takewhile
 from random import Random
 from typing import Any, Final
 
@@ -25,21 +27,6 @@ PAUSES: Final = 2
 """A kind has stopped that has been silent for more than so many times its longest pause."""
 MOST: Final = 1_000
 """So many come in a future at most; after that nobody does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """Workloads that keep coming.
-
-    Attributes:
-        members: those that have come.
-        since: when the first came, in seconds since the epoch.
-        per_second: how many come in a second.
-    """
-
-    members: tuple[WorkloadView, ...]
-    since: float
-    per_second: float
 
 
 class Arrivals:
@@ -59,49 +46,38 @@ class Arrivals:
         for each in workloads:
             asked = orjson.dumps(each.spec["podSets"], option=orjson.OPT_SORT_KEYS)
             kinds[each.spec.get("priority"), asked].append(each)
-        self._kinds = [kind for members in kinds.values() if (kind := self._keeps_coming(members))]
+        self._kinds = [kind for kind in kinds.values() if self._keeps_coming(kind)]
 
     def __bool__(self) -> bool:
         """Whether anything keeps coming."""
         return bool(self._kinds)
 
     def draw(self, random: Random) -> list[Change]:
-        """One future: who comes, in the order of time."""
+        """One future, in the order of time: what came comes again, from some moment of the past on."""
         if not self._kinds:
             return []
-        so_far = max(1.0, self._now - min(kind.since for kind in self._kinds))
+        members = [member for kind in self._kinds for member in kind]
+        since = min(member.created for member in members)
+        so_far = max(1.0, self._now - since)
+        begins = random.uniform(0.0, so_far)
         ahead = so_far * (1 / (1 - random.random()) - 1)
-        ahead = min(ahead, MOST / sum(kind.per_second for kind in self._kinds))
-        times = sorted(
-            (time, place)
-            for place, kind in enumerate(self._kinds)
-            for time in self._times(kind.per_second, ahead, random)
-        )[:MOST]
-        changes = []
-        for serial, (time, place) in enumerate(times):
-            like = random.choice(self._kinds[place].members)
-            runtimes = self._durations.of(like)
-            assert runtimes is not None, "something is known of its kind"
-            name = f"to come: {serial}"  # no Workload of a cluster can have this name
-            changes.append(Change(time, serial, arrival(like, name, runtimes.draw(random, 0.0))))
-        return changes
+        lap = sorted(((member.created - since - begins) % so_far, member.uid, member) for member in members)
+        again = ((number * so_far + after, member) for number in count() for after, _, member in lap)
+        coming = takewhile(lambda each: each[0] < ahead, islice(again, MOST))
+        return [self._change(serial, *each, random) for serial, each in enumerate(coming)]
 
-    def _keeps_coming(self, members: list[WorkloadView]) -> Kind | None:
-        """The kind of these, if they keep coming; those of one second are a batch, as stamps tell no more."""
-        batches = Counter(member.created for member in members)
-        moments = sorted(batches)
+    def _change(self, serial: int, after: float, like: WorkloadView, random: Random) -> Change:
+        runtimes = self._durations.of(like)
+        assert runtimes is not None, "something is known of its kind"
+        name = f"to come: {serial}"  # no Workload of a cluster can have this name
+        return Change(self._now + after, serial, arrival(like, name, runtimes.draw(random, 0.0)))
+
+    def _keeps_coming(self, kind: list[WorkloadView]) -> bool:
+        """Whether these keep coming; those of one second came together, as stamps tell no more."""
+        moments = sorted({member.created for member in kind})
         pauses = [later - earlier for earlier, later in pairwise(moments)]
-        if not pauses or self._now - moments[-1] > PAUSES * max(pauses):
-            return None
-        if self._durations.of(members[-1]) is None:
-            return None
-        after_the_first = len(members) - batches[moments[0]]
-        return Kind(tuple(members), moments[0], after_the_first / (moments[-1] - moments[0]))
-
-    def _times(self, per_second: float, ahead: float, random: Random) -> Iterator[float]:
-        after = 0.0
-        while (after := after + random.expovariate(per_second)) < ahead:
-            yield self._now + after
+        silent = self._now - moments[-1]
+        return bool(pauses) and silent <= PAUSES * max(pauses) and self._durations.of(kind[-1]) is not None
 
 
 def arrival(like: WorkloadView, name: str, runs: float) -> dict[str, Any]:
