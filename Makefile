@@ -33,7 +33,7 @@ bench-namespaces: $(VENV)/.ready ## 5,000 namespaces that bring their quota; sav
 	$(BIN)/python -m benchmarks.namespaces
 
 bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,000; saved in benchmarks/results
-	$(BIN)/python -m benchmarks.jobs --scale $(or $(SCALE),0.2)
+	$(BIN)/python -m benchmarks.jobs --scale $(or $(SCALE),0.2) $(if $(FAITHFUL),--faithful)
 
 bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight

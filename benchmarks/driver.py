@@ -32,12 +32,10 @@ class Driver(Crowd):
         await self.transport.create(f"/apis/batch/v1/namespaces/{task.namespace}/jobs", job(task))
 
     async def begin(self, course: Course) -> None:
-        """As the Job controller does when a suspension has ended.
+        """Nothing: a Job's start and its end are written at once when it has ended, a write a Job less.
 
-        An eviction waits for it: the next time that a Job says it is suspended, it means this admission.
+        An eviction waits for the start, so who is preempted runs on to his end: see `FaithfulDriver`.
         """
-        conditions = [_condition("Suspended", _stamp(), "False")]
-        await self._write(course, {"startTime": _stamp(), "active": 1, "conditions": conditions})
 
     async def stop(self, course: Course) -> None:
         """As the Job controller does when a Job is suspended."""
@@ -49,12 +47,28 @@ class Driver(Crowd):
         stamp = _stamp()
         conditions = [_condition(kind, stamp) for kind in ("SuccessCriteriaMet", "Complete")]
         body = {"completionTime": stamp, "active": 0, "succeeded": 1, "conditions": conditions}
-        await self._write(course, body)
+        await self._write(course, body | self._start(stamp))
+
+    def _start(self, stamp: str) -> Json:
+        """What is said of the start when a Job has ended."""
+        return {"startTime": stamp}
 
     async def _write(self, course: Course, status: Json) -> None:
         task = course.task
         path = f"/apis/batch/v1/namespaces/{task.namespace}/jobs/{task.name}/status"
         await self.transport.patch(path, {"status": status})
+
+
+class FaithfulDriver(Driver):
+    """Also says that a Job begins, as a Job controller does: who is preempted then stops, and starts anew."""
+
+    async def begin(self, course: Course) -> None:
+        """As the Job controller does when a suspension has ended."""
+        conditions = [_condition("Suspended", _stamp(), "False")]
+        await self._write(course, {"startTime": _stamp(), "active": 1, "conditions": conditions})
+
+    def _start(self, _: str) -> Json:
+        return {}
 
 
 def job(task: Task) -> Json:

@@ -36,7 +36,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Picture
 from benchmarks.crowd import Task
-from benchmarks.driver import Driver
+from benchmarks.driver import Driver, FaithfulDriver
 from benchmarks.jobs import bound, define, schedule
 from benchmarks.server import Server, commit, machine
 
@@ -155,7 +155,7 @@ async def measure(cluster: ControlPlane, folder: Path) -> Json:
         await install(transport, deployment=False)
         await define(transport)
         await server.quiet()
-        driver = Driver(transport)
+        driver = FaithfulDriver(transport)
         with server.controller():
             await server.quiet()
             async with driver.watching(), asyncio.TaskGroup() as group:

@@ -2,7 +2,8 @@
 
 30 ClusterQueues in 5 cohorts; per queue, at scale 1, 350 small, 100 medium and 50 large Jobs that come on
 schedule, with reclaim and preemption. A black box: people create suspended Jobs, what runs them sees that
-the suspension ends, and completes each after its time; an observer adds up what is admitted. What is
+the suspension ends, and completes each after its time, and with `FAITHFUL=1` also says that it has begun, so
+that who is preempted stops before his end; an observer adds up what is admitted. What is
 measured: wall time against its bound, waits, use, writes, CPU and memory. Prints the figures, writes
 `benchmarks/results/jobs-SCALE.json` and `.svg`, and appends to `benchmarks/results/log.jsonl`.
 """
@@ -31,7 +32,7 @@ from admitter.install.apply import install
 from admitter.names import API_VERSION
 from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.crowd import Course, Task
-from benchmarks.driver import Driver
+from benchmarks.driver import Driver, FaithfulDriver
 from benchmarks.observer import Observer
 from benchmarks.server import Server, commit, machine, spent
 from benchmarks.timeline import Steps, draw, running_total
@@ -125,13 +126,13 @@ def local_queue(cluster_queue: str) -> Json:
 class Bench:
     """One run: people, observer and controller on one API server."""
 
-    def __init__(self, server: Server, transport: Transport) -> None:
+    def __init__(self, server: Server, transport: Transport, driver: type[Driver] = Driver) -> None:
         self._server = server
         limits = {f"cohort-{cohort}": {("default", "cpu"): float(QUEUES * MIN)} for cohort in range(COHORTS)}
         self._observer = Observer(transport, limits)
         for number in range(COHORTS * QUEUES):
             self._observer.follow(f"team-{number}", f"cohort-{number // QUEUES}")
-        self.driver = Driver(transport)
+        self.driver = driver(transport)
         self._began = 0.0
 
     async def run(self, scale: float, pid: int) -> Json:
@@ -246,6 +247,7 @@ async def measure(
     folder: Path,
     options: tuple[str, ...] = (),
     *,
+    driver: type[Driver] = Driver,
     profiled: bool = False,
 ) -> tuple[Json, Bench]:
     """One run on a fresh API server that is at rest, with a controller that has some options."""
@@ -256,7 +258,7 @@ async def measure(
         await server.quiet()
     async with await Transport.connect(await server.people()) as transport:
         speed = await server.speed(transport)
-        bench = Bench(server, transport)
+        bench = Bench(server, transport, driver)
         with server.controller(options) as pid:
             await server.quiet()
             idle = await Bench(server, transport).one_by_one("before")
@@ -283,9 +285,9 @@ async def profile(server: Server, pid: int) -> None:
     await spy.wait()
 
 
-def save(result: Json, bench: Bench) -> None:
+def save(result: Json, bench: Bench, kind: str) -> None:
     """Keep the figures, the picture and a line of the log."""
-    name = f"jobs-{result['scale']:g}"
+    name = f"jobs-{result['scale']:g}{kind}"
     (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
     with (RESULTS / "log.jsonl").open("a") as log:
         log.write(json.dumps(result) + "\n")
@@ -303,11 +305,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--scale", type=float, default=0.2, help="how many of the Jobs of the baseline")
+    parser.add_argument(
+        "--faithful",
+        action="store_true",
+        help="also write when a Job begins, a write a Job more: who is preempted stops and starts anew",
+    )
     parser.add_argument("--profile", action="store_true", help="keep profiles too; they cost some CPU")
     parser.add_argument("--dry", action="store_true", help="nothing is saved")
     options = parser.parse_args()
     result: Json = {
-        "command": f"make bench-jobs SCALE={options.scale:g}",
+        "command": f"make bench-jobs SCALE={options.scale:g}" + (" FAITHFUL=1" if options.faithful else ""),
         "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "commit": commit(),
         "machine": machine(),
@@ -317,11 +324,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         with ControlPlane.start(folder / "sandbox", nodes=None, owner=os.getpid()) as cluster:
-            found, bench = uvloop.run(measure(cluster, options.scale, folder, profiled=options.profile))
+            driver = FaithfulDriver if options.faithful else Driver
+            run = measure(cluster, options.scale, folder, driver=driver, profiled=options.profile)
+            found, bench = uvloop.run(run)
     result |= found
     print(json.dumps(result, indent=2))
     if not options.dry:
-        save(result, bench)
+        save(result, bench, "-faithful" if options.faithful else "")
 
 
 if __name__ == "__main__":
