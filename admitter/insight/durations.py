@@ -10,12 +10,13 @@ In this order:
    or of any: the first of these of which there are three or more.
 
 What a Job asks for tells more than where it comes from: in a namespace where few large Jobs have ended among
-many small ones, the small ones say nothing of the next large one.
+many small ones, the small ones say nothing of the next large one. Those that still run count as what takes
+longer than so far: the first to end are the short ones.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -29,6 +30,10 @@ from admitter.simulate.picture import Picture
 
 ENOUGH: Final = 3
 """So many finished Workloads tell something of the next."""
+POINTS: Final = 40
+"""So many runtimes, each as likely, stand for what is known where some still run."""
+LONGER: Final = 1.1
+"""Who outlasts all that have finished takes so many times as long as the longest has so far."""
 
 
 class Source(StrEnum):
@@ -67,19 +72,29 @@ class Runtimes:
         return left[len(left) // 2] if left else ran * 1.05 + 1
 
 
+Kind = tuple[Source, Hashable]
+
+
 class Durations:
-    """Remembers what finished Workloads took."""
+    """Remembers what finished Workloads took, and for how long others have run."""
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
-        self._taken: defaultdict[tuple[Source, Hashable], list[float]] = defaultdict(list)
+        taken: defaultdict[Kind, list[float]] = defaultdict(list)
+        running: defaultdict[Kind, list[float]] = defaultdict(list)
         for workload in picture.world.workloads:
             took = _took(workload)
             if took is not None:
-                for source, key in self._kinds(workload):
-                    self._taken[source, key].append(took)
-        for found in self._taken.values():
-            found.sort()
+                for kind in self._kinds(workload):
+                    taken[kind].append(took)
+            elif workload.admission is not None and not workload.finished:
+                for kind in self._kinds(workload):
+                    running[kind].append(picture.now - workload.since)
+        self._known = {
+            kind: likely(sorted(found), running.get(kind, ()))
+            for kind, found in taken.items()
+            if len(found) >= ENOUGH
+        }
 
     def of(self, workload: WorkloadView) -> Runtimes | None:
         """What is known of a Workload's runtime; None: nothing."""
@@ -87,17 +102,17 @@ class Durations:
         said, deadline = _said(job), _deadline(job)
         if said is not None:
             return Runtimes(Source.SAID, (said,))
-        kinds = list(self._kinds(workload))
-        for source, key in kinds:
-            taken = self._taken.get((source, key), ())
-            within = tuple(each for each in taken if deadline is None or each <= deadline)
-            if len(within) >= ENOUGH:
-                return Runtimes(source, within)
+        for source, key in self._kinds(workload):
+            known = self._known.get((source, key), ())
+            if deadline is not None:
+                known = tuple(each for each in known if each <= deadline)
+            if len(known) >= ENOUGH:
+                return Runtimes(source, known)
             if source is Source.REQUESTS and deadline is not None:
                 return Runtimes(Source.DEADLINE, (deadline,))
         return None
 
-    def _kinds(self, workload: WorkloadView) -> Iterator[tuple[Source, Hashable]]:
+    def _kinds(self, workload: WorkloadView) -> Iterator[Kind]:
         """What a Workload has in common with others, the most telling first."""
         asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
         yield Source.SHAPE, (workload.namespace, workload.queue, asked)
@@ -109,6 +124,30 @@ class Durations:
         yield Source.NAMESPACE, workload.namespace
         yield Source.QUEUE, self._picture.queue_of(workload)
         yield Source.ANY, None
+
+
+def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...]:
+    """Runtimes, each as likely, from short to long: the product-limit estimate (Kaplan and Meier, 1958).
+
+    Args:
+        taken: what those took that have finished, from short to long; at least one.
+        running: for how long others have run so far. Who has run for less than all that have finished tells
+            nothing.
+    """
+    telling = sorted(each for each in running if each > taken[0])
+    if not telling:
+        return tuple(taken)
+    outlast, ended = (
+        1.0,
+        [],
+    )  # the part that takes longer, and the part that has ended, at each of those taken
+    for place, each in enumerate(taken):
+        at_risk = len(taken) - place + len(telling) - bisect_left(telling, each)
+        outlast -= outlast / at_risk
+        ended.append(1 - outlast)
+    longest = LONGER * max(taken[-1], telling[-1])
+    places = (bisect_left(ended, (point + 0.5) / POINTS) for point in range(POINTS))
+    return tuple(taken[place] if place < len(taken) else longest for place in places)
 
 
 def _took(workload: WorkloadView) -> float | None:

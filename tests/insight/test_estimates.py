@@ -1,11 +1,12 @@
 """When Workloads start: runtimes that are known, and the future that follows from them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
 import pytest
 
-from admitter.insight.durations import Durations, Runtimes, Source
+from admitter.insight.durations import LONGER, POINTS, Durations, Runtimes, Source, likely
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.snapshot import facts
 from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
@@ -102,6 +103,32 @@ def test_one_that_has_run_for_long_takes_longer_than_those_that_took_less() -> N
     assert known.middle(150) == 300.0
     assert known.middle(400) > 400, "longer than all before it: it ends soon"
     assert all(known.draw(Random(seed), 400) > 400 for seed in range(9))
+
+
+def test_those_that_still_run_take_longer_than_so_far() -> None:
+    """Of four, two ended after 10 and 20, one has run for 15: half of what is left at 15 ends at 20."""
+    found = likely([10.0, 20.0, 40.0], [15.0])
+    assert Counter(found) == {10.0: POINTS / 4, 20.0: POINTS * 3 / 8, 40.0: POINTS * 3 / 8}
+    assert list(found) == sorted(found)
+
+
+def test_who_outlasts_all_that_have_ended_takes_a_little_longer() -> None:
+    found = likely([10.0, 20.0, 30.0], [25.0, 50.0, 50.0])
+    # 1/6, then 1/5 and at 30 one in three of the rest end; two thirds of it, 4/9, go on beyond 50.
+    assert Counter(found)[50.0 * LONGER] == round(POINTS * 4 / 9)
+
+
+def test_those_that_have_just_begun_tell_nothing() -> None:
+    assert likely([10.0, 20.0, 30.0], [1.0, 9.0, 10.0]) == (10.0, 20.0, 30.0)
+
+
+def test_what_runs_is_reckoned_with(state: State) -> None:
+    finished(state, 10, 20, 30)
+    state.waits("a", "waits", {"cpu": "4"})
+    known = runtimes(state, "waits")
+    assert known is not None
+    assert known.seconds[-1] == 60 * LONGER, "one of it has run for a minute"
+    assert Counter(known.seconds)[60 * LONGER] == POINTS / 4
 
 
 def test_the_next_starts_when_the_first_is_expected_to_end(state: State) -> None:
