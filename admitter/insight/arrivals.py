@@ -11,7 +11,9 @@ ones, and as many that come one by one do.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import merge
 from itertools import count, islice, pairwise, takewhile
 from random import Random
 from typing import Any, Final
@@ -19,14 +21,54 @@ from typing import Any, Final
 import orjson
 
 from admitter.controllers.views import WorkloadView
-from admitter.insight.durations import Durations
+from admitter.insight.durations import Durations, Runtimes
 from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
 from admitter.simulate.manifests import Change
 
 PAUSES: Final = 2
 """A kind has stopped that has been silent for more than so many times its longest pause."""
 MOST: Final = 1_000
-"""So many come in a future at most; after that nobody does."""
+"""So many come in a future at most, of each kind an equal part: after that it does not come any more."""
+
+Coming = tuple[float, WorkloadView, Runtimes]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Workloads that ask for the same with the same priority, and keep coming.
+
+    Attributes:
+        members: those that have come, with their runtimes.
+        since: when the first came, in seconds since the epoch.
+        so_far: how long it has come, in seconds.
+    """
+
+    members: tuple[tuple[WorkloadView, Runtimes], ...]
+    since: float
+    so_far: float
+
+    def again(self, begins: float, times: float, most: int) -> Iterator[Coming]:
+        """Who comes again, as pairs of seconds from now and a member.
+
+        Args:
+            begins: at which part of the time so far it begins.
+            times: for how many times as long as so far it goes on.
+            most: no more than so many.
+        """
+        skipped = begins * self.so_far
+        lap = sorted(
+            (
+                ((member.created - self.since - skipped) % self.so_far, member, runtimes)
+                for member, runtimes in self.members
+            ),
+            key=lambda each: (each[0], each[1].uid),
+        )
+        all_laps = (
+            (number * self.so_far + after, member, runtimes)
+            for number in count()
+            for after, member, runtimes in lap
+        )
+        return takewhile(lambda each: each[0] < times * self.so_far, islice(all_laps, most))
 
 
 class Arrivals:
@@ -37,16 +79,17 @@ class Arrivals:
 
         Args:
             workloads: all of the tree, those that have finished included.
-            durations: what is known of runtimes; who may come and of whose kind nothing is known is left out.
+            durations: what is known of runtimes; of whose nothing is known is left out.
             now: that moment, in seconds since the epoch.
         """
         self._now = now
-        self._durations = durations
-        kinds: defaultdict[Hashable, list[WorkloadView]] = defaultdict(list)
+        alike: defaultdict[Hashable, list[tuple[WorkloadView, Runtimes]]] = defaultdict(list)
         for each in workloads:
-            asked = orjson.dumps(each.spec["podSets"], option=orjson.OPT_SORT_KEYS)
-            kinds[each.spec.get("priority"), asked].append(each)
-        self._kinds = [kind for kind in kinds.values() if self._keeps_coming(kind)]
+            runtimes = durations.of(each)
+            if runtimes is not None:
+                asked = orjson.dumps(each.spec["podSets"], option=orjson.OPT_SORT_KEYS)
+                alike[each.spec.get("priority"), asked].append((each, runtimes))
+        self._kinds = [kind for members in alike.values() if (kind := self._keeps_coming(members))]
 
     def __bool__(self) -> bool:
         """Whether anything keeps coming."""
@@ -54,30 +97,24 @@ class Arrivals:
 
     def draw(self, random: Random) -> list[Change]:
         """One future, in the order of time: what came comes again, from some moment of the past on."""
-        if not self._kinds:
-            return []
-        members = [member for kind in self._kinds for member in kind]
-        since = min(member.created for member in members)
-        so_far = max(1.0, self._now - since)
-        begins = random.uniform(0.0, so_far)
-        ahead = so_far * (1 / (1 - random.random()) - 1)
-        lap = sorted(((member.created - since - begins) % so_far, member.uid, member) for member in members)
-        again = ((number * so_far + after, member) for number in count() for after, _, member in lap)
-        coming = takewhile(lambda each: each[0] < ahead, islice(again, MOST))
-        return [self._change(serial, *each, random) for serial, each in enumerate(coming)]
+        # The same for all kinds: those that came in step go on in step, and people stop together.
+        begins, times = random.random(), 1 / (1 - random.random()) - 1
+        most = MOST // max(1, len(self._kinds))
+        each_kind = (kind.again(begins, times, most) for kind in self._kinds)
+        changes = []
+        for serial, (after, member, runtimes) in enumerate(merge(*each_kind, key=lambda each: each[0])):
+            name = f"to come: {serial}"  # no Workload of a cluster can have this name
+            manifest = arrival(member, name, runtimes.draw(random, 0.0))
+            changes.append(Change(self._now + after, serial, manifest))
+        return changes
 
-    def _change(self, serial: int, after: float, like: WorkloadView, random: Random) -> Change:
-        runtimes = self._durations.of(like)
-        assert runtimes is not None, "something is known of its kind"
-        name = f"to come: {serial}"  # no Workload of a cluster can have this name
-        return Change(self._now + after, serial, arrival(like, name, runtimes.draw(random, 0.0)))
-
-    def _keeps_coming(self, kind: list[WorkloadView]) -> bool:
-        """Whether these keep coming; those of one second came together, as stamps tell no more."""
-        moments = sorted({member.created for member in kind})
+    def _keeps_coming(self, members: list[tuple[WorkloadView, Runtimes]]) -> Kind | None:
+        """The kind of these, if they keep coming; those of one second are a batch, as stamps tell no more."""
+        moments = sorted({member.created for member, _ in members})
         pauses = [later - earlier for earlier, later in pairwise(moments)]
-        silent = self._now - moments[-1]
-        return bool(pauses) and silent <= PAUSES * max(pauses) and self._durations.of(kind[-1]) is not None
+        if not pauses or self._now - moments[-1] > PAUSES * max(pauses):
+            return None
+        return Kind(tuple(members), moments[0], max(1.0, self._now - moments[0]))
 
 
 def arrival(like: WorkloadView, name: str, runs: float) -> dict[str, Any]:

@@ -95,6 +95,7 @@ class Durations:
             for kind, found in taken.items()
             if len(found) >= ENOUGH
         }
+        self._within: dict[tuple[Kind, float], tuple[float, ...]] = {}
 
     def of(self, workload: WorkloadView) -> Runtimes | None:
         """What is known of a Workload's runtime; None: nothing."""
@@ -103,14 +104,20 @@ class Durations:
         if said is not None:
             return Runtimes(Source.SAID, (said,))
         for source, key in self._kinds(workload):
-            known = self._known.get((source, key), ())
-            if deadline is not None:
-                known = tuple(each for each in known if each <= deadline)
+            known = self._known_of((source, key), deadline)
             if len(known) >= ENOUGH:
                 return Runtimes(source, known)
             if source is Source.REQUESTS and deadline is not None:
                 return Runtimes(Source.DEADLINE, (deadline,))
         return None
+
+    def _known_of(self, kind: Kind, deadline: float | None) -> tuple[float, ...]:
+        known = self._known.get(kind, ())
+        if deadline is None or not known or known[-1] <= deadline:
+            return known
+        if (kind, deadline) not in self._within:
+            self._within[kind, deadline] = tuple(each for each in known if each <= deadline)
+        return self._within[kind, deadline]
 
     def _kinds(self, workload: WorkloadView) -> Iterator[Kind]:
         """What a Workload has in common with others, the most telling first."""

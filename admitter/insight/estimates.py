@@ -5,7 +5,7 @@ futures in it in which Jobs keep coming as they did.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
@@ -22,8 +22,8 @@ RUNS: Final = 20
 CONFIDENCE: Final = 0.9
 """How often the true start is in the range if runtimes and arrivals are what the past says: 18 of 20."""
 
-Starts = defaultdict[str, list[float]]
-"""By UID, in seconds from now, of each run in which it started."""
+SAME_SECONDS: Final = 1.0
+"""Starts that differ by less are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,31 +103,35 @@ class Estimator:
         known = {view.uid: self._durations.of(view) for view in there.values()}
         jobs = {job.key: job for job in self._picture.world.jobs if (job.namespace, job.workload) in there}
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
-        alone: Starts = defaultdict(list)
-        crowded: Starts = defaultdict(list)
-        for starts, coming in self._futures(members, alone, crowded):
-            for number in range(self._runs):
-                self._proceed()
-                # Runtimes are the same whether more come or not: what differs then is due to those.
-                random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
-                others = Random(f"{self._seed}/{number}/others")  # noqa: S311
-                for uid, after in self._run(facts, coming(others), known, wanted, random).items():
-                    starts[uid].append(after)
+        arrivals = Arrivals(members, self._durations, self._known.taken) if self._expected is None else None
+        alone = self._starts(facts, known, wanted, lambda _: self._expected or ())
+        crowded = self._starts(facts, known, wanted, arrivals.draw) if arrivals else None
         sources = tuple(sorted({each.source for each in known.values() if each is not None}))
         unknown = sum(each is None for each in known.values())
         return {
-            uid: self._estimate(sorted(alone[uid]), sorted(crowded[uid]), sources, unknown) for uid in wanted
+            uid: self._estimate(
+                sorted(alone[uid]), sorted(crowded[uid]) if crowded is not None else None, sources, unknown
+            )
+            for uid in wanted
         }
 
-    def _futures(
-        self, members: list[WorkloadView], alone: Starts, crowded: Starts
-    ) -> Iterator[tuple[Starts, Callable[[Random], Sequence[Change]]]]:
-        """Who may come in the two kinds of future, and where starts are put down in them."""
-        expected = self._expected or ()
-        yield alone, lambda _random: expected
-        arrivals = Arrivals(members, self._durations, self._known.taken)
-        if self._expected is None and arrivals:
-            yield crowded, arrivals.draw
+    def _starts(
+        self,
+        facts: Facts,
+        known: dict[str, Runtimes | None],
+        wanted: set[str],
+        coming: Callable[[Random], Sequence[Change]],
+    ) -> defaultdict[str, list[float]]:
+        """When each of those wanted starts, in seconds from now, in each future in which it does."""
+        starts: defaultdict[str, list[float]] = defaultdict(list)
+        for number in range(self._runs):
+            self._proceed()
+            # Runtimes are the same whether more come or not: what differs then is due to those.
+            random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
+            others = Random(f"{self._seed}/{number}/others")  # noqa: S311
+            for uid, after in self._run(facts, coming(others), known, wanted, random).items():
+                starts[uid].append(after)
+        return starts
 
     def _run(
         self,
@@ -156,13 +160,13 @@ class Estimator:
         return starts
 
     def _estimate(
-        self, alone: list[float], crowded: list[float], sources: tuple[Source, ...], unknown: int
+        self, alone: list[float], crowded: list[float] | None, sources: tuple[Source, ...], unknown: int
     ) -> Estimate:
         """The range: so many of the runs lie outside on each side.
 
         Args:
             alone: starts if nobody else comes, in order.
-            crowded: starts if Jobs keep coming; empty if nothing tells that they do.
+            crowded: starts if Jobs keep coming; None if nothing tells that they do.
             sources: as in an estimate.
             unknown: as in an estimate.
         """
@@ -172,8 +176,8 @@ class Estimator:
             return starts[place] if place < len(starts) else None
 
         last = self._runs - 1 - outside
-        latest, later = at(alone, last), at(crowded or alone, last)
-        coming = latest is not None and (later is None or later > latest)
+        latest, later = at(alone, last), at(alone if crowded is None else crowded, last)
+        coming = latest is not None and (later is None or later > latest + SAME_SECONDS)
         return Estimate(
             at(alone, outside),
             at(alone, self._runs // 2),

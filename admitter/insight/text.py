@@ -154,14 +154,15 @@ def start(estimate: Estimate) -> str:
     if estimate.median is None or estimate.earliest is None:
         who = f"{estimate.unknown} Workloads" if estimate.unknown > 1 else "a Workload"
         return f"can't be told: nothing is known of the runtime of {who} in its cohort"
+    alone, crowded = ("", "")
+    if estimate.coming:
+        alone, crowded = (" if no more Jobs come", " if they keep coming as they did")
+    median = f"{within(estimate.median)}{alone}"
     if estimate.latest is None:
-        return f"not before {within(estimate.earliest)}, probably {within(estimate.median)} or later"
+        return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}"
     bounds = f"{within(estimate.earliest)} and {within(estimate.latest)}"
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
-    alone, crowded = (
-        (" if no more Jobs come", " if they keep coming as they did") if estimate.coming else ("", "")
-    )
-    return f"{within(estimate.median)}{alone}; between {bounds} with {CONFIDENCE:.0%} confidence{crowded}{by}"
+    return f"{median}; between {bounds} with {CONFIDENCE:.0%} confidence{crowded}{by}"
 
 
 def short(estimate: Estimate) -> str:

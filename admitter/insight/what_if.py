@@ -17,6 +17,7 @@ from admitter.engine.explain import Reason
 from admitter.engine.quota import Node
 from admitter.insight.concerned import concerned
 from admitter.insight.durations import Durations
+from admitter.insight.estimates import SAME_SECONDS
 from admitter.insight.why import HOPELESS
 from admitter.simulate.items import Event, Item
 from admitter.simulate.manifests import Change, Timeline
@@ -27,8 +28,6 @@ Key = tuple[str, str]
 
 BLOCKED = frozenset(map(str, WaitingReason)) - frozenset(map(str, Reason))
 """Reasons for which a Workload does not even compete."""
-SAME_SECONDS = 1.0
-"""Starts that differ by less are the same."""
 
 
 class Effect(StrEnum):

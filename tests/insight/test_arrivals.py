@@ -62,6 +62,10 @@ def ends(state: State) -> list[float]:
     return [future[-1].time - NOW if future else 0.0 for future in futures(state)]
 
 
+def asks(change: Change) -> str:
+    return str(change.object["spec"]["podSets"][0]["requests"]["cpu"])
+
+
 def test_those_who_came_every_ten_seconds_go_on_so(state: State) -> None:
     came(state, *range(-1000, 0, 10))
     longest = max(futures(state), key=len)
@@ -114,8 +118,7 @@ def test_each_kind_stops_by_itself(state: State) -> None:
     came(state, -100, -95, -90, cpus="1")
     came(state, -100, -60, -20, cpus="4")
     drawn = [change for future in futures(state) for change in future]
-    asked = {change.object["spec"]["podSets"][0]["requests"]["cpu"] for change in drawn}
-    assert asked == {"4"}
+    assert {asks(change) for change in drawn} == {"4"}
 
 
 def test_one_kind_may_come_from_several_namespaces(state: State) -> None:
@@ -138,6 +141,42 @@ def test_a_kind_is_left_out_of_whose_runtime_nothing_is_known(state: State) -> N
     for moment in (-100, -80, -60):
         state.waits("a", f"waits{moment}", {"cpu": "4"}, created=moment)
     assert not arrivals(state)
+
+
+def test_only_those_come_again_of_whom_something_is_known(state: State) -> None:
+    state.waits("a", "unknown", {"cpu": "4"}, created=-100)
+    for moment in (-75, -50):
+        known = {"admitter.dev/expected-runtime": f"{-moment}s"}
+        state.waits("a", f"known{moment}", {"cpu": "4"}, created=moment, annotations=known)
+    drawn = [change.object["metadata"] for future in futures(state) for change in future]
+    runtimes = {parse_duration(each["annotations"][SIMULATED_RUNTIME_ANNOTATION]) for each in drawn}
+    assert runtimes == {75.0, 50.0}
+
+
+def test_a_kind_goes_on_for_as_long_as_it_has_itself(state: State) -> None:
+    came(state, -500_000, -200_000, cpus="1")
+    came(state, *range(-1000, 0, 100), cpus="4")
+    last = [
+        max((change.time - NOW for change in future if asks(change) == "4"), default=0.0)
+        for future in futures(state)
+    ]
+    assert 850 < median(last) < 1150
+
+
+def test_kinds_that_came_in_step_go_on_in_step(state: State) -> None:
+    came(state, *range(-1000, 0, 100), cpus="1")
+    came(state, *range(-1000, 0, 100), cpus="4")
+    for future in futures(state):
+        times = {cpus: [change.time for change in future if asks(change) == cpus] for cpus in ("1", "4")}
+        assert times["1"] == times["4"]
+
+
+def test_a_frequent_kind_leaves_the_others_their_part(state: State) -> None:
+    came(state, *range(-4000, 0), cpus="1")
+    came(state, *range(-4000, 0, 100), cpus="4")
+    longest = max(futures(state), key=lambda future: future[-1].time if future else 0.0)
+    counts = Counter(asks(change) for change in longest)
+    assert counts == {"1": MOST // 2, "4": MOST // 2}
 
 
 def test_the_same_seed_gives_the_same_future(state: State) -> None:

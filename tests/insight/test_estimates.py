@@ -1,14 +1,18 @@
 """When Workloads start: runtimes that are known, and the future that follows from them."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from admitter.insight.durations import LONGER, POINTS, Durations, Runtimes, Source, likely
 from admitter.insight.estimates import Estimate, Estimator
+from admitter.insight.report import estimate_json
 from admitter.insight.snapshot import facts
+from admitter.insight.text import short, start
 from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
 from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Picture
@@ -170,8 +174,8 @@ def test_other_trees_make_no_difference(state: State) -> None:
     assert estimated(state, "second") == alone
 
 
-def keep_coming(state: State, priority_class: str) -> None:
-    """Workloads that come every minute, and take all of the queue for seventy seconds."""
+def keep_coming(state: State, priority_class: str, cpus: str = "4") -> None:
+    """Workloads that come every minute, and take all of the queue, or some of it, for seventy seconds."""
     value = {"normal": 0, "high": 1000}[priority_class]
     state.put("priorityclasses", priority_class, value=value)
     for number in range(20):
@@ -179,7 +183,7 @@ def keep_coming(state: State, priority_class: str) -> None:
         made = state.holds(
             "a",
             f"took-{number}",
-            {"cpu": ("4", "default")},
+            {"cpu": (cpus, "default")},
             cluster_queue="total",
             priority=value,
             created=at,
@@ -199,12 +203,45 @@ def test_those_who_keep_coming_and_go_first_move_the_end_of_the_range_alone(stat
     assert second.latest is not None
     assert second.latest > 1200, "in half of all futures they go on for longer than the twenty minutes so far"
     assert (second.coming, told.coming) == (True, False)
+    assert estimate_json(second, NOW)["coming"] is True
+    assert start(told) == "in 10 s; between in 10 s and in 10 s with 90% confidence, by finished Jobs like it"
+    assert re.fullmatch(
+        "in 10 s if no more Jobs come; between in 10 s and in .* min .* with 90% confidence "
+        "if they keep coming as they did, by finished Jobs like it",
+        start(second),
+    )
+    assert short(second).startswith("in 10 s (10 s to ")
 
 
 def test_those_who_keep_coming_and_queue_up_behind_it_make_no_difference(state: State) -> None:
     keep_coming(state, "normal")
     state.waits("a", "second", {"cpu": "4"})
     assert estimated(state, "second")[0].latest == estimated(state, "second", expected=())[0].latest
+
+
+def test_smaller_ones_that_keep_coming_pass_where_the_order_is_best_effort() -> None:
+    state = State()
+    state.queue("total", {"cpu": {"default": {"min": "4"}}})
+    state.namespace("a", "total")
+    finished(state, 95, 95, 95, cpus="3")
+    state.holds("a", "runs", {"cpu": ("3", "default")}, cluster_queue="total", since=-60)
+    for at in range(-1200, 0, 10):
+        times = {"created": float(at), "since": float(at), "finished": at + 12.0}
+        name = f"small{at}"
+        state.holds("a", name, {"cpu": ("1", "default")}, cluster_queue="total", **times)  # type: ignore[arg-type]
+    state.waits("a", "second", {"cpu": "4"})
+    (second,) = estimated(state, "second")
+    (told,) = estimated(state, "second", expected=())
+    assert (second.median, told.median, told.latest) == (35.0, 35.0, 35.0)
+    assert second.latest is not None
+    assert second.latest > 600, "the next small one comes before the last has ended"
+    assert second.coming
+
+
+def test_an_end_that_nobody_can_tell_with_those_who_keep_coming_is_told_so() -> None:
+    second = Estimate(600.0, 600.0, None, (), unknown=1, coming=True)
+    assert start(second).endswith("in 10 min if no more Jobs come, or later if they keep coming as they did")
+    assert start(replace(second, coming=False)) == "not before in 10 min, probably in 10 min, or later"
 
 
 def test_who_is_expected_is_reckoned_with_in_every_future(state: State) -> None:
