@@ -1,7 +1,9 @@
 """How long answers take on a snapshot of many Workloads: `make bench-insight`.
 
-Queues in cohorts of six; a tenth of the Workloads run, the others wait. Commands are run as their user does,
-in a process that begins with reading the file; parts of them also without what it takes to start Python.
+Queues in cohorts of six; a tenth of the Workloads run, the others wait. Once nothing is known of runtimes, so
+that nobody ends in what is played; once as many as run have finished before, so that all of the future is
+played, until the last has started. Commands are run as their user does, in a process that begins with reading
+the file; parts of them also without what it takes to start Python.
 """
 
 import argparse
@@ -11,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,13 +30,16 @@ from benchmarks.server import machine
 
 Json = dict[str, Any]
 NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+BEGAN: Final = NOW - timedelta(minutes=10)
+"""When all did that run or have run: of those that have finished only how long they took is read."""
+STAMP: Final = "%Y-%m-%dT%H:%M:%SZ"
 RESULT: Final = Path(__file__).parent / "results" / "insight.json"
 QUEUES: Final = 30
 ROUNDS: Final = 3
 
 
-def snapshot(workloads: int) -> Snapshot:
-    """A cluster with so many Workloads, of three sizes."""
+def snapshot(workloads: int, *, known: bool) -> Snapshot:
+    """A cluster with so many Workloads, of three sizes; known: others have finished, so runtimes are."""
     objects: dict[str, list[Json]] = {
         plural: []
         for plural in (
@@ -51,6 +56,8 @@ def snapshot(workloads: int) -> Snapshot:
         spec = {"clusterQueue": f"queue-{number:02}"}
         objects["localqueues"].append(_object("main", number, f"team-{number:02}", spec=spec))
     objects["workloads"] = [_workload(number, runs=number < running) for number in range(workloads)]
+    if known:
+        objects["workloads"] += [_finished(number) for number in range(running)]
     return Snapshot(NOW.timestamp(), Settings(), objects)
 
 
@@ -75,7 +82,7 @@ def _workload(number: int, *, runs: bool) -> Json:
     }
     status: Json = {}
     if runs:
-        reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": "2026-01-01T11:50:00Z"}
+        reserved = {"type": "QuotaReserved", "status": "True", "lastTransitionTime": BEGAN.strftime(STAMP)}
         pod_set = {
             "name": "main",
             "count": count,
@@ -85,6 +92,17 @@ def _workload(number: int, *, runs: bool) -> Json:
         admission = {"clusterQueue": f"queue-{queue:02}", "podSets": [pod_set]}
         status = {"state": "Admitted", "conditions": [reserved], "admission": admission}
     return _object(f"work-{number:06}", number, f"team-{queue:02}", spec=spec, status=status)
+
+
+def _finished(number: int) -> Json:
+    """One that took between 10 and 30 minutes."""
+    made = _workload(number, runs=True)
+    ended = BEGAN + timedelta(seconds=600 + number * 37 % 1200)
+    stamp = ended.strftime(STAMP)
+    over = {"type": "Finished", "status": "True", "reason": "JobSucceeded", "lastTransitionTime": stamp}
+    made["metadata"] |= {"name": f"over-{number:06}", "uid": f"over-{number:06}"}
+    made["status"] |= {"state": "Finished", "conditions": [*made["status"]["conditions"], over]}
+    return made
 
 
 def _object(name: str, number: int, namespace: str = "", **body: Json) -> Json:
@@ -119,12 +137,12 @@ def least(work: Callable[[], object]) -> float:
     return round(min(taken), 3)
 
 
-def measured(workloads: int) -> Json:
-    """The figures for so many Workloads."""
+def measured(workloads: int, *, runtimes: bool) -> Json:
+    """The figures for so many Workloads, of whose runtimes something is known or nothing."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         state, manifest = folder / "state.json", folder / "change.yaml"
-        state.write_bytes(dump(snapshot(workloads)))
+        state.write_bytes(dump(snapshot(workloads, known=runtimes)))
         manifest.write_text(yaml.safe_dump(change(workloads // 10)))
         known: Facts = facts(load(state))
         one = [Change(known.taken, 0, change(workloads // 10))]
@@ -137,6 +155,7 @@ def measured(workloads: int) -> Json:
         last = (f"team-{(workloads - 1) % QUEUES:02}", f"work-{workloads - 1:06}")
         return {
             "workloads": workloads,
+            "runtimes_are_known": runtimes,
             "snapshot_bytes": state.stat().st_size,
             "seconds": {
                 "read a snapshot": least(lambda: facts(load(state))),
@@ -173,7 +192,11 @@ def main() -> None:
     result = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-        "runs": [measured(number) for number in parser.parse_args().workloads],
+        "runs": [
+            measured(number, runtimes=runtimes)
+            for number in parser.parse_args().workloads
+            for runtimes in (False, True)
+        ],
     }
     text = json.dumps(result, indent=2) + "\n"
     RESULT.write_text(text)
