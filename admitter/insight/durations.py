@@ -72,7 +72,7 @@ class Runtimes:
         return left[len(left) // 2] if left else ran * 1.05 + 1
 
 
-Kind = tuple[Source, Hashable]
+Alike = tuple[Source, Hashable]
 
 
 class Durations:
@@ -80,8 +80,8 @@ class Durations:
 
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
-        taken: defaultdict[Kind, list[float]] = defaultdict(list)
-        running: defaultdict[Kind, list[float]] = defaultdict(list)
+        taken: defaultdict[Alike, list[float]] = defaultdict(list)
+        running: defaultdict[Alike, list[float]] = defaultdict(list)
         for workload in picture.world.workloads:
             took = _took(workload)
             if took is not None:
@@ -95,7 +95,7 @@ class Durations:
             for kind, found in taken.items()
             if len(found) >= ENOUGH
         }
-        self._within: dict[tuple[Kind, float], tuple[float, ...]] = {}
+        self._within: dict[tuple[Alike, float], tuple[float, ...]] = {}
 
     def of(self, workload: WorkloadView) -> Runtimes | None:
         """What is known of a Workload's runtime; None: nothing."""
@@ -111,7 +111,7 @@ class Durations:
                 return Runtimes(Source.DEADLINE, (deadline,))
         return None
 
-    def _known_of(self, kind: Kind, deadline: float | None) -> tuple[float, ...]:
+    def _known_of(self, kind: Alike, deadline: float | None) -> tuple[float, ...]:
         known = self._known.get(kind, ())
         if deadline is None or not known or known[-1] <= deadline:
             return known
@@ -119,7 +119,7 @@ class Durations:
             self._within[kind, deadline] = tuple(each for each in known if each <= deadline)
         return self._within[kind, deadline]
 
-    def _kinds(self, workload: WorkloadView) -> Iterator[Kind]:
+    def _kinds(self, workload: WorkloadView) -> Iterator[Alike]:
         """What a Workload has in common with others, the most telling first."""
         asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
         yield Source.SHAPE, (workload.namespace, workload.queue, asked)
@@ -144,10 +144,8 @@ def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...
     telling = sorted(each for each in running if each > taken[0])
     if not telling:
         return tuple(taken)
-    outlast, ended = (
-        1.0,
-        [],
-    )  # the part that takes longer, and the part that has ended, at each of those taken
+    outlast = 1.0  # the part that takes longer
+    ended: list[float] = []  # the part that has ended, after each of those taken
     for place, each in enumerate(taken):
         at_risk = len(taken) - place + len(telling) - bisect_left(telling, each)
         outlast -= outlast / at_risk
