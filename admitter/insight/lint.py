@@ -212,15 +212,21 @@ def no_nodes(given: Configuration) -> Iterator[Finding]:
 
 
 def closed_nodes(given: Configuration) -> Iterator[Finding]:
-    """No node of a flavor takes who is admitted to it: each is cordoned, not ready, or repels him."""
+    """No node of a flavor takes who is admitted to it: each is cordoned, not ready, or repels him.
+
+    Other flavors of the same node may be his too, such as one for its CPUs beside one for its GPUs.
+    """
     nodes = _nodes(given)
+    flavors = given.flavors.values()
     for name, flavor in sorted(given.flavors.items()):
         own = [node for node in nodes if has_labels(node, flavor)]
-        if own and not any(is_open(node, flavor) for node in own):
+        if own and not any(
+            is_open(node, *(each for each in flavors if has_labels(node, each))) for node in own
+        ):
             unusable = sum(not node.schedulable for node in own)
             words = (
                 f"none of its nodes takes who is admitted to it: {unusable} cordoned or not ready, "
-                f"{len(own) - unusable} with taints that it neither names nor tolerates"
+                f"{len(own) - unusable} with taints that no flavor of theirs names or tolerates"
             )
             yield Finding("ClosedNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
 

@@ -71,10 +71,13 @@ def has_labels(node: Node, flavor: Flavor) -> bool:
     return all(node.labels.get(key) == value for key, value in flavor.labels)
 
 
-def is_open(node: Node, flavor: Flavor) -> bool:
-    """Whether a node takes who is admitted to a flavor: usable, and all taints known or tolerated."""
+def is_open(node: Node, *flavors: Flavor) -> bool:
+    """Whether a node takes who is admitted to these flavors: usable, and all taints known or tolerated."""
     return node.schedulable and all(
-        taint in flavor.taints or any(toleration.tolerates(taint) for toleration in flavor.tolerations)
+        any(
+            taint in flavor.taints or any(toleration.tolerates(taint) for toleration in flavor.tolerations)
+            for flavor in flavors
+        )
         for taint in node.taints
     )
 

@@ -172,6 +172,14 @@ def test_a_flavor_whose_nodes_take_nobody_until_one_does(state: State) -> None:
         (flavor,) = (each for each in state.objects["resourceflavors"] if each["metadata"]["name"] == "gpu")
         flavor["spec"] = {"nodeLabels": {"kind": "gpu"}, **body}
         assert found(state) == set(), "Jobs that are admitted to it tolerate the taint"
+    flavor["spec"] = {"nodeLabels": {"kind": "gpu"}}
+    assert {rule for rule, _ in found(state)} == {"ClosedNodes"}
+    state.put("resourceflavors", "spot", spec={"nodeTaints": [gpu]})
+    state.queue("cpus", {"cpu": {"spot": {"min": "1"}}})
+    state.namespace("c", "cpus")
+    assert "ClosedNodes" not in {rule for rule, _ in found(state)}, (
+        "of a node of both flavors, the other knows it"
+    )
 
 
 def test_weights_of_zero_count_only_where_shares_are_weighed(state: State) -> None:
