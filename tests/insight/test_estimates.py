@@ -226,9 +226,9 @@ def test_smaller_ones_that_keep_coming_pass_where_the_order_is_best_effort() -> 
     finished(state, 95, 95, 95, cpus="3")
     state.holds("a", "runs", {"cpu": ("3", "default")}, cluster_queue="total", since=-60)
     for at in range(-1200, 0, 10):
-        times = {"created": float(at), "since": float(at), "finished": at + 12.0}
+        usage = {"cpu": ("1", "default")}
         name = f"small{at}"
-        state.holds("a", name, {"cpu": ("1", "default")}, cluster_queue="total", **times)  # type: ignore[arg-type]
+        state.holds("a", name, usage, cluster_queue="total", created=at, since=at, finished=at + 12)
     state.waits("a", "second", {"cpu": "4"})
     (second,) = estimated(state, "second")
     (told,) = estimated(state, "second", expected=())
