@@ -128,7 +128,7 @@ class Estimator:
             self._proceed()
             # Runtimes are the same whether more come or not: what differs then is due to those.
             random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
-            others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # nor here
+            others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # no secret either
             for uid, after in self._run(facts, coming(others), known, wanted, random).items():
                 starts[uid].append(after)
         return starts

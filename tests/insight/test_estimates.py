@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from admitter.controllers.views import parse_job
 from admitter.insight.durations import LONGER, POINTS, Durations, Runtimes, Source, likely
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.report import estimate_json
@@ -242,6 +243,31 @@ def test_an_end_that_nobody_can_tell_with_those_who_keep_coming_is_told_so() -> 
     second = Estimate(600.0, 600.0, None, (), unknown=1, coming=True)
     assert start(second).endswith("in 10 min if no more Jobs come, or later if they keep coming as they did")
     assert start(replace(second, coming=False)) == "not before in 10 min, probably in 10 min, or later"
+
+
+def test_who_starts_in_no_future_with_newcomers_is_not_told_as_if_they_made_no_difference() -> None:
+    """Someone of unknown runtime gets in beside them, and stays."""
+    state = State()
+    state.queue("total", {"cpu": {"default": {"min": "20"}}})
+    state.namespace("a", "total")
+    state.put("priorityclasses", "high", value=1000)
+    for at in range(-1000, 0, 50):
+        told = {"admitter.dev/expected-runtime": f"{2000 - at}s"}
+        job = state.waits("a", f"job{at}", {"cpu": "1"}, priority="high", created=at, annotations=told)
+        job["spec"]["suspend"] = False
+        usage = {"cpu": ("1", "default")}
+        name = parse_job(job).workload
+        made = state.holds("a", name, usage, cluster_queue="total", priority=1000, since=at, created=at)
+        made["spec"]["priorityClassName"] = "high"
+        owner = {"kind": "Job", "name": f"job{at}", "uid": job["metadata"]["uid"], "controller": True}
+        made["metadata"]["ownerReferences"] = [owner]
+    minute = {"admitter.dev/expected-runtime": "60s"}
+    state.waits("a", "second", {"cpu": "20"}, created=-10, annotations=minute)
+    state.waits("a", "endless", {"cpu": "1"}, created=-5)
+    (told_so,) = estimated(state, "second", expected=())
+    (second,) = estimated(state, "second")
+    assert (told_so.median, told_so.latest, told_so.coming) == (2000.0, 2000.0, False)
+    assert (second.median, second.latest, second.coming) == (2000.0, None, True)
 
 
 def test_who_is_expected_is_reckoned_with_in_every_future(state: State) -> None:
