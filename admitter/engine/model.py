@@ -4,7 +4,7 @@ Everything is hashable, so that workloads of equal shape can be recognised as on
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.names import GPU_MEMORY
@@ -179,6 +179,7 @@ class Workload:
         created: seconds since the epoch; earlier goes first among equals.
         pod_sets: all of them are admitted together.
         namespace: whose share in the queue it counts for.
+        rank: its place in the queue, smallest first (design: priority, creation time, UID).
     """
 
     uid: str
@@ -187,11 +188,10 @@ class Workload:
     created: float
     pod_sets: tuple[PodSet, ...]
     namespace: str = ""
+    rank: tuple[int, float, str] = field(init=False, repr=False, compare=False)
 
-    @property
-    def rank(self) -> tuple[int, float, str]:
-        """Its place in the queue, smallest first (design: priority, creation time, UID)."""
-        return (-self.priority, self.created, self.uid)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", (-self.priority, self.created, self.uid))
 
 
 @dataclass(frozen=True, slots=True)

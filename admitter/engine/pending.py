@@ -8,6 +8,7 @@ that its refusal depended on. So a cycle costs as much as there are classes, not
 import heapq
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import NO_SHARE, Share
@@ -39,7 +40,7 @@ class Class:
         refusal: why none of it fitted when it was parked last.
         share: with fair sharing, how large a share another queue must have to give anything.
         giving: where namespaces share the queue, how large a share one must keep to give anything.
-        awake: is called when it is to be tried again.
+        awake: is called when it is to be tried again, or for the first time.
     """
 
     def __init__(self, queue: str) -> None:
@@ -50,7 +51,7 @@ class Class:
         self.refusal: Refusal | None = None
         self.share = NO_SHARE
         self.giving = NOTHING_KEPT
-        self.awake: Callable[[], None] = _nobody_cares
+        self.awake: Callable[[], object] = _nobody_cares
         self._heap: list[tuple[Rank, str]] = []
         # Who has not been told yet what stops the class.
         self._told: Refusal | None = None
@@ -77,7 +78,7 @@ class Class:
         while self._heap:
             rank, uid = self._heap[0]
             workload = self.members.get(uid)
-            if workload is not None and workload.rank == rank:
+            if workload is not None and workload.rank is rank:
                 return workload
             heapq.heappop(self._heap)
         return None
@@ -181,6 +182,7 @@ class Pending:
         self._queue = queue
         self._classes: dict[Shape, Class] = {}
         self._class_of: dict[str, Class] = {}
+        self._awake: dict[Class, None] = {}
 
     def __len__(self) -> int:
         return len(self._class_of)
@@ -198,6 +200,8 @@ class Pending:
         members = self._classes.get(shape)
         if members is None:
             members = self._classes[shape] = Class(self._queue)
+            members.awake = partial(self._awake.setdefault, members)
+            members.awake()
         self._class_of[workload.uid] = members
         members.add(workload)
         return members
@@ -209,6 +213,7 @@ class Pending:
         members.remove(uid)
         if not members.members:
             members.wake()
+            self._awake.pop(members, None)
             del self._classes[self._shape(workload)]
 
     def workloads(self) -> list[Workload]:
@@ -240,10 +245,10 @@ class Pending:
         return not all(members.needs for members in self._classes.values())
 
     def wake_if(self, entitled: Callable[[Needs], bool]) -> bool:
-        """Wake those of whom it is not known what they need, or who are entitled to it; if there are any."""
+        """Try those again who are entitled to what they need, or if that is unknown; if there are any."""
         found = [m for m in self._classes.values() if not m.needs or entitled(m.needs)]
         for members in found:
-            members.wake()
+            members.retry()
         return bool(found)
 
     def stir(self, share: Share) -> bool:
@@ -266,21 +271,26 @@ class Pending:
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
+        if strategy is Strategy.STRICT_FIFO:
+            first = self._foremost(self._classes.values())
+            return None if first is None or self._class_of[first.uid].parked is not None else first
+        for members in [members for members in self._awake if members.parked is not None]:
+            del self._awake[members]
+        return self._foremost(self._awake)
+
+    @staticmethod
+    def _foremost(classes: Iterable[Class]) -> Workload | None:
+        """The first workload of some classes."""
         first: Workload | None = None
-        for members in self._classes.values():
-            if strategy is Strategy.BEST_EFFORT_FIFO and members.parked is not None:
-                continue
+        for members in classes:
             head = members.head()
             if head is not None and (first is None or head.rank < first.rank):
                 first = head
-        if first is None or self._class_of[first.uid].parked is not None:
-            return None
         return first
 
     def ahead_of(self, workload: Workload) -> Workload | None:
         """The first of those who came before somebody, or are more important, and still wait."""
-        heads = (members.head() for members in self._classes.values())
-        first = min((head for head in heads if head is not None), key=_rank, default=None)
+        first = self._foremost(self._classes.values())
         return first if first is not None and first.rank < workload.rank else None
 
     def refusal(self, workload: Workload, queue: Queue) -> Refusal | None:
@@ -304,14 +314,9 @@ class Pending:
         """The head that all others wait for; None if they do not."""
         if queue.strategy is not Strategy.STRICT_FIFO:
             return None
-        return min((members.head() for members in self._classes.values()), key=_rank, default=None)
+        return self._foremost(self._classes.values())
 
     @staticmethod
     def _refusal(members: Class, queue: Queue, first: Workload | None) -> Refusal | None:
         blocked = first is not None and members.head() is not first
         return Refusal(Reason.BEHIND_HEAD, queue.name) if blocked else members.parked
-
-
-def _rank(workload: Workload | None) -> Rank:
-    assert workload is not None, "a class is deleted with its last member"
-    return workload.rank

@@ -1,9 +1,10 @@
 """What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 from admitter.engine.capacity import Capacity
@@ -187,9 +188,9 @@ class State:
     def still_short(self, workload: Workload) -> bool:
         """Park a class again that was retried, if none of what it needs has become free: a cheap look."""
         members = self.pending[workload.queue].class_of(workload)
-        return self._still_short(members, self.tree.root(workload.queue))
+        return self._still_short(members)
 
-    def _still_short(self, members: Class, root: Node) -> bool:
+    def _still_short(self, members: Class) -> bool:
         if not members.needs or members.refusal is None:
             return False
         book = self.ledger.planned
@@ -199,8 +200,20 @@ class State:
             if lacking <= 0:
                 return False
             shortfalls.append((key, lacking))
-        self._waiters.park(members, members.refusal, root, shortfalls)
+        if self._is_entitled(members.queue, members.needs):
+            return False
+        self._waiters.park(members, members.refusal, self.tree.root(members.queue), shortfalls)
         return True
+
+    def _is_entitled(self, queue: str, needs: Needs) -> bool:
+        """Whether with some of what is needed a queue would be within what it may take from others."""
+        policy, book = self.tree.queues[queue].preemption, self.ledger.planned
+        if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
+            root = self.tree.root(queue)
+            return any(guaranteed.is_entitled(self.tree, book, root, queue, *need) for need in needs)
+        if policy.reclaim is Reclaim.NEVER:
+            return False
+        return not all(book.cell(queue, key).borrows(needed) for key, needed in needs)
 
     def _uses_less_than_its_own(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> bool:
         used = self.ledger.planned.used(queue)
@@ -211,11 +224,12 @@ class State:
 
         False may turn out to be wrong, True can't.
         """
-        members = self.pending[workload.queue].class_of(workload)
-        if not members.needs:
+        needs = self.pending[workload.queue].class_of(workload).needs
+        cells = [(self.ledger.planned.cell(workload.queue, key), needed) for key, needed in needs]
+        free = [(cell, needed) for cell, needed in cells if needed <= cell.available()]
+        if not free or (len(free) < len(cells) and self._is_entitled(workload.queue, needs)):
             return None
-        cells = [(self.ledger.planned.cell(workload.queue, key), needed) for key, needed in members.needs]
-        return all(cell.borrows(needed) for cell, needed in cells if needed <= cell.available())
+        return all(cell.borrows(needed) for cell, needed in free)
 
     def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """Quota became free in the plan: whoever may fit now is to be tried again.
@@ -228,7 +242,7 @@ class State:
         names = set()
         root = self.tree.root(queue)
         for members in self._waiters.freed(root, self._felt(queue, usage)):
-            if not self._still_short(members, root):
+            if not self._still_short(members):
                 members.retry()
                 names.add(members.queue)
         pending = self.pending.get(queue)
@@ -245,11 +259,13 @@ class State:
     def _wake_who_gained(self, queue: str, pending: Pending) -> bool:
         """Wake those of a queue that uses less who may be entitled to more by that; whether there are any."""
         policy = self.tree.queues[queue].preemption
-        if policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER:
+        takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER
+        if not isinstance(pending, ByNamespace):
+            # In their own queue rank decides, whatever it uses.
+            return takes and pending.wake_if(partial(self._is_entitled, queue))
+        if takes:
             pending.wake()
             return True
-        if not isinstance(pending, ByNamespace):
-            return False  # in their own queue rank decides, whatever it uses
         return pending.wake_shrunk()
 
     def _felt(
@@ -274,7 +290,7 @@ class State:
             The queues in which somebody was woken.
         """
         pending = self.pending.get(queue)
-        disturbed = pending is not None and self._preempts(queue) and pending.disturb()
+        disturbed = pending is not None and self._preempts_within(queue) and pending.disturb()
         root = self.tree.root(queue)
         if self.tree.fair(root):
             names = self._larger_shares(queue) | self._within(queue)
@@ -324,22 +340,11 @@ class State:
         names = set()
         for name in by_share & self.pending.keys():
             pending = self.pending[name]
-            if (more or pending.unsure) and pending.wake_if(self._entitlement(name, root)):
+            if (more or pending.unsure) and pending.wake_if(partial(self._is_entitled, name)):
                 names.add(name)
         if by_share:
             names |= self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
         return names
-
-    def _entitlement(self, queue: str, root: Node) -> Callable[[Needs], bool]:
-        """Tells who could use so much more and be within a queue's own and its guaranteed part."""
-        book = self.ledger.planned
-
-        def entitled(needs: Needs) -> bool:
-            return any(
-                guaranteed.is_entitled(self.tree, book, root, queue, key, needed) for key, needed in needs
-            )
-
-        return entitled
 
     def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
         """Try all again who wait in some queues; returns those in which there are any."""
@@ -351,6 +356,10 @@ class State:
     def _preempts(self, queue: str) -> bool:
         found = self.tree.queues.get(queue)
         return found is not None and found.preemption.allowed
+
+    def _preempts_within(self, queue: str) -> bool:
+        found = self.tree.queues.get(queue)
+        return found is not None and found.preemption.within is not WithinQueue.NEVER
 
     def _side(self, queue: str) -> Node:
         """The child of the root that a queue is, or is below of."""

@@ -1,0 +1,83 @@
+"""How often a head is judged: only if something may have changed for it, as judging is what costs."""
+
+from collections import Counter
+
+import pytest
+
+from admitter.engine.cycle import Engine
+from admitter.engine.judging import Judge
+from admitter.engine.model import Workload
+from admitter.engine.policy import BorrowWithin, Preemption, Queue, Reclaim
+from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
+
+TAKES_BACK = Preemption(reclaim=Reclaim.ANY)
+BORROWS = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE)
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each has been judged."""
+    counts: Counter[str] = Counter()
+    verdict = Judge.verdict
+
+    def counted(judge: Judge, head: Workload, owner: Queue) -> object:
+        counts[head.uid] += 1
+        return verdict(judge, head, owner)
+
+    monkeypatch.setattr(Judge, "verdict", counted)
+    return counts
+
+
+def _full(preemption: Preemption) -> Engine:
+    """A queue with 4 of its own that uses all 8 of its cohort; something that needs 4 waits in it."""
+    made = engine(
+        flavor("default"),
+        queue("q", {"cpu": {"default": "4"}}, cohort="c", preemption=preemption),
+        queue("other", {"cpu": {"default": "4"}}, cohort="c"),
+    )
+    for number in range(8):
+        made.submit(workload(f"runs-{number}", pods(cpu="1"), created=number))
+    assert len(admitted(made.cycle())) == 8
+    made.submit(workload("waits", pods(cpu="4"), created=100))
+    assert admitted(made.cycle()) == []
+    return made
+
+
+@pytest.mark.parametrize("preemption", [TAKES_BACK, BORROWS])
+def test_while_its_queue_uses_more_than_its_own_nobody_is_judged_who_wants_to_take_back(
+    preemption: Preemption, judged: Counter[str]
+) -> None:
+    made = _full(preemption)
+    judged.clear()
+    for number in range(3):
+        made.release(f"runs-{number}")
+        made.submit(workload(f"more-{number}", pods(cpu="1"), created=number))
+        assert admitted(made.cycle()) == [f"more-{number}"]
+    assert not judged["waits"]
+
+
+def test_whoever_may_take_back_is_judged_at_once(judged: Counter[str]) -> None:
+    made = _full(TAKES_BACK)
+    for number in range(8):
+        made.submit(workload(f"lent-{number}", pods(cpu="1"), queue="other", created=-1))
+    for number in range(7):  # each makes room for one of the other queue, which borrows from the fifth on
+        made.release(f"runs-{number}")
+        assert admitted(made.cycle()) == [f"lent-{number}"]
+    assert judged["waits"] == 1
+    made.release("runs-7")  # now it uses nothing of its own, and all 4 of it are lent
+    plan = made.cycle()
+    assert list(plan.planned) == ["waits"]
+    assert len(plan.evictions) == 4 - 1
+    assert judged["waits"] == 1 + 1
+
+
+def test_the_next_of_a_class_is_not_judged_where_the_first_took_all(judged: Counter[str]) -> None:
+    made = _full(TAKES_BACK)
+    for number in range(5):
+        made.submit(workload(f"small-{number}", pods(cpu="1"), created=10 + number))
+    made.cycle()
+    judged.clear()
+    for number in range(5):
+        made.release(f"runs-{number}")
+        assert admitted(made.cycle()) == [f"small-{number}"]
+    assert judged == {f"small-{number}": 1 for number in range(5)}
