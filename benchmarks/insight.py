@@ -3,7 +3,7 @@
 Queues in cohorts of six; a tenth of the Workloads run, the others wait. Once nothing is known of runtimes, so
 that nobody ends in what is played; once as many as run have finished before, so that all of the future is
 played, until the last has started. Commands are run as their user does, in a process that begins with reading
-the file; parts of them also without what it takes to start Python.
+the file; parts of them also without what it takes to start Python. Futures are played on all processors.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import yaml
 
 from admitter.convert.settings import Settings
 from admitter.insight.estimates import Estimator
+from admitter.insight.playing import side_by_side
 from admitter.insight.snapshot import Snapshot, dump, facts, load
 from admitter.insight.what_if import compare
 from admitter.insight.why import Explainer
@@ -116,14 +117,13 @@ def _object(name: str, number: int, namespace: str = "", **body: Json) -> Json:
     return {"metadata": metadata, "spec": {}, **body}
 
 
-def change(running: int) -> Json:
+def changed(number: int, running: int) -> Json:
     """A queue with half as much quota again."""
-    spec = _queue(0, running * 3 // 2)
     return {
         "apiVersion": "admitter.dev/v1alpha1",
         "kind": "ClusterQueue",
-        "metadata": {"name": "queue-00"},
-        "spec": spec,
+        "metadata": {"name": f"queue-{number:02}"},
+        "spec": _queue(number, running * 3 // 2),
     }
 
 
@@ -141,17 +141,13 @@ def measured(workloads: int, *, runtimes: bool) -> Json:
     """The figures for so many Workloads, of whose runtimes something is known or nothing."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        state, manifest = folder / "state.json", folder / "change.yaml"
+        state, one, all_ = folder / "state.json", folder / "one.yaml", folder / "all.yaml"
         state.write_bytes(dump(snapshot(workloads, known=runtimes)))
-        manifest.write_text(yaml.safe_dump(change(workloads // 10)))
+        queues = [changed(number, workloads // 10) for number in range(QUEUES)]
+        one.write_text(yaml.safe_dump(queues[0]))
+        all_.write_text(yaml.safe_dump_all(queues))
         known: Facts = facts(load(state))
-        one = [Change(known.taken, 0, change(workloads // 10))]
-        flavor = {
-            "apiVersion": "admitter.dev/v1alpha1",
-            "kind": "ResourceFlavor",
-            "metadata": {"name": "more"},
-        }
-        everything = [Change(known.taken, 0, {**flavor, "spec": {}})]
+        changes = [Change(known.taken, serial, queue) for serial, queue in enumerate(queues)]
         last = (f"team-{(workloads - 1) % QUEUES:02}", f"work-{workloads - 1:06}")
         return {
             "workloads": workloads,
@@ -162,10 +158,13 @@ def measured(workloads: int, *, runtimes: bool) -> Json:
                 "make a picture": least(lambda: Picture(known)),
                 "explain": least(lambda: Explainer(Picture(known)).explain(*last)),
                 "estimate the start of one": least(lambda: _estimate(known, *last)),
-                "what if a queue changes": least(lambda: compare(known, one)),
-                "what if something changes for all": least(lambda: compare(known, everything)),
-                "the command what-if": least(
-                    lambda: _command("what-if", "-f", str(manifest), "--state", str(state))
+                "what if a queue changes": least(lambda: compare(known, changes[:1], play=side_by_side)),
+                "what if all queues change": least(lambda: compare(known, changes, play=side_by_side)),
+                "the command what-if of a queue": least(
+                    lambda: _command("what-if", "-f", str(one), "--state", str(state))
+                ),
+                "the command what-if of all queues": least(
+                    lambda: _command("what-if", "-f", str(all_), "--state", str(state))
                 ),
                 "the command explain": least(
                     lambda: _command("explain", last[1], "-n", last[0], "--state", str(state))
@@ -178,7 +177,7 @@ def _estimate(known: Facts, namespace: str, name: str) -> None:
     picture = Picture(known)
     view = picture.find(namespace, name)
     assert view is not None
-    Estimator(known, picture).of([view])
+    Estimator(known, picture, play=side_by_side).of([view])
 
 
 def _command(*arguments: str) -> None:

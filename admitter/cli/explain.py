@@ -14,6 +14,7 @@ from admitter.cluster.transport import Transport
 from admitter.controllers.views import WorkloadView
 from admitter.documents import ManifestError
 from admitter.insight.estimates import Estimate, Estimator
+from admitter.insight.playing import side_by_side
 from admitter.insight.report import answer_json
 from admitter.insight.snapshot import facts
 from admitter.insight.text import lines
@@ -55,7 +56,8 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         raise ManifestError(str(error)) from error
     estimate: Estimate | None = None
     if answer.explanation is not None and answer.workload is not None:
-        estimate = Estimator(known, picture).of([answer.workload]).get(answer.workload.uid)
+        estimator = Estimator(known, picture, play=side_by_side)
+        estimate = estimator.of([answer.workload]).get(answer.workload.uid)
     if output is Output.TABLE:
         for line in lines(answer, estimate, picture):
             typer.echo(line)

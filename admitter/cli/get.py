@@ -21,6 +21,7 @@ from admitter.cli.looking import Output as Form
 from admitter.cli.options import Context, Kubeconfig
 from admitter.insight.estimates import Estimator
 from admitter.insight.listing import Row, rows
+from admitter.insight.playing import side_by_side
 from admitter.insight.report import estimate_json, row_json
 from admitter.insight.snapshot import facts
 from admitter.insight.text import short, spell
@@ -84,7 +85,7 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
         console().print(_table(found, picture.now))
         return
     waiting = [row.workload for row in found if row.position is not None]
-    starts = Estimator(known, Picture(known)).of(waiting)
+    starts = Estimator(known, Picture(known), play=side_by_side).of(waiting)
     if output is Output.WIDE:
         console().print(_table(found, picture.now, {uid: short(each) for uid, each in starts.items()}))
         return

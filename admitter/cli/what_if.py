@@ -12,6 +12,7 @@ from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, w
 from admitter.cli.options import Context, Kubeconfig
 from admitter.documents import ManifestError
 from admitter.insight.comparison import difference_json, tables
+from admitter.insight.playing import side_by_side
 from admitter.insight.snapshot import facts
 from admitter.insight.what_if import Difference, Effect, compare
 from admitter.simulate.manifests import NAMESPACED, READ, Change, read
@@ -79,7 +80,8 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
     deleted = [_deletion(text) for text in without or []]
     known = facts(look(state, kubeconfig, context, config))
-    difference = compare(known, list(_changes(known, files or [], deleted)))
+    changes = list(_changes(known, files or [], deleted))
+    difference = compare(known, changes, side_by_side)
     if difference.errors:
         raise ManifestError("; ".join(difference.errors))
     if output is Output.TABLE:

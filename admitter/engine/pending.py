@@ -274,8 +274,9 @@ class Pending:
         if strategy is Strategy.STRICT_FIFO:
             first = self._foremost(self._classes.values())
             return None if first is None or self._class_of[first.uid].parked is not None else first
-        for members in [members for members in self._awake if members.parked is not None]:
-            del self._awake[members]
+        for members in tuple(self._awake):
+            if members.parked is not None:
+                del self._awake[members]
         return self._foremost(self._awake)
 
     @staticmethod

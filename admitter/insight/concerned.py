@@ -16,8 +16,10 @@ from admitter.simulate.picture import Facts
 Node = tuple[str, str]
 """`queue` or `cohort`, and its name."""
 
-_LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job"}
-"""Kinds that concern the trees only that they name; others may concern all."""
+_LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job", "ResourceFlavor"}
+"""Kinds that concern the trees only that they name, or that name them; others may concern all."""
+_NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementpolicies")
+"""Plurals of kinds from which queues are made: where there are any, a flavor may concern all."""
 
 
 def concerned(known: Facts, changes: Iterable[Change]) -> Facts:
@@ -30,7 +32,8 @@ def concerned(known: Facts, changes: Iterable[Change]) -> Facts:
         changes: of its objects.
     """
     changes = list(changes)
-    if any(change.object["kind"] not in _LOCAL for change in changes):
+    kinds = {change.object["kind"] for change in changes}
+    if kinds - _LOCAL or ("ResourceFlavor" in kinds and any(map(known.views.get, _NAMING_FLAVORS))):
         return known
     links = _links(known, changes)
     queues = {name for kind, name in _reached(links, _seeds(known, changes)) if kind == "queue"}
@@ -82,8 +85,20 @@ def _seeds(known: Facts, changes: Iterable[Change]) -> Iterator[Node]:
             yield "queue" if kind == "ClusterQueue" else "cohort", name
         elif kind == "LocalQueue" and not change.gone:
             yield "queue", str(change.object["spec"]["clusterQueue"])
+        elif kind == "ResourceFlavor":
+            yield from _naming(known, name)
         for key in _local_queue(change):
             yield "queue", _target(known, key)
+
+
+def _naming(known: Facts, flavor: str) -> Iterator[Node]:
+    """The queues and cohorts that name a flavor."""
+    for kind, plural in (("queue", "clusterqueues"), ("cohort", "cohorts")):
+        for (_, name), view in known.views.get(plural, {}).items():
+            resources = view.spec.get("resources") or ()
+            named = (each.get("name") for resource in resources for each in resource.get("flavors") or ())
+            if flavor in named:
+                yield kind, name
 
 
 def _local_queue(change: Change) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,14 @@ futures in it in which Jobs keep coming as they did.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Final
 
 from admitter.controllers.views import WorkloadView
 from admitter.insight.arrivals import Arrivals
 from admitter.insight.durations import Durations, Runtimes, Source
+from admitter.insight.playing import Player, in_turn
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
@@ -58,7 +60,7 @@ class Estimator:
         seed: int = 0,
         runs: int = RUNS,
         expected: Sequence[Change] | None = None,
-        proceed: Callable[[], None] = lambda: None,
+        play: Player = in_turn,
     ) -> None:
         """Prepare.
 
@@ -69,14 +71,14 @@ class Estimator:
             runs: how often the future is tried.
             expected: who comes, in the order of time; None: nobody knows, and the range counts on those who
                 have kept coming.
-            proceed: called before each run; what it raises ends all of it.
+            play: how the runs are played.
         """
         self._known = known
         self._picture = picture
         self._runs = runs
         self._seed = seed
         self._expected = expected
-        self._proceed = proceed
+        self._play = play
         self._durations = Durations(picture)
 
     def of(self, wanted: Collection[WorkloadView]) -> dict[str, Estimate]:
@@ -123,13 +125,16 @@ class Estimator:
         coming: Callable[[Random], Sequence[Change]],
     ) -> defaultdict[str, list[float]]:
         """When each of those wanted starts, in seconds from now, in each future in which it does."""
-        starts: defaultdict[str, list[float]] = defaultdict(list)
-        for number in range(self._runs):
-            self._proceed()
+
+        def run(number: int) -> dict[str, float]:
             # Runtimes are the same whether more come or not: what differs then is due to those.
             random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
             others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # no secret either
-            for uid, after in self._run(facts, coming(others), known, wanted, random).items():
+            return self._run(facts, coming(others), known, wanted, random)
+
+        starts: defaultdict[str, list[float]] = defaultdict(list)
+        for future in self._play([partial(run, number) for number in range(self._runs)]):
+            for uid, after in future.items():
                 starts[uid].append(after)
         return starts
 

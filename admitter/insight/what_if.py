@@ -18,6 +18,7 @@ from admitter.engine.quota import Node
 from admitter.insight.concerned import concerned
 from admitter.insight.durations import Durations
 from admitter.insight.estimates import SAME_SECONDS
+from admitter.insight.playing import Player, in_turn
 from admitter.insight.why import HOPELESS
 from admitter.simulate.items import Event, Item
 from admitter.simulate.manifests import Change, Timeline
@@ -139,21 +140,24 @@ class _Course:
         items = self.simulator.items.values()
         self.waiting = {item.view.key for item in items if item.state in {"Pending", "Preempted"}}
 
-    def go_on(self) -> None:
-        """Go on until all have started who wait, or nothing changes any more."""
+    def go_on(self) -> dict[Key, float]:
+        """Go on until all have started who wait, or nothing changes any more; returns when they start."""
+        starts: dict[Key, float] = {}
         for event in self.simulator.run() if self.waiting else ():
             if event.kind == "Admitted" and event.key in self.waiting:
-                self.starts.setdefault(event.key, event.time - self.now)
-                if len(self.starts) == len(self.waiting):
+                starts.setdefault(event.key, event.time - self.now)
+                if len(starts) == len(self.waiting):
                     break
+        return starts
 
 
-def compare(known: Facts, changes: Sequence[Change]) -> Difference:
+def compare(known: Facts, changes: Sequence[Change], play: Player = in_turn) -> Difference:
     """What changes at this moment would do.
 
     Args:
         known: the cluster as it is.
         changes: of its objects, all at once.
+        play: how the two courses are played.
     """
     known = concerned(known, changes)
     picture = Picture(known)
@@ -171,8 +175,7 @@ def compare(known: Facts, changes: Sequence[Change]) -> Difference:
         course.begin()
     outcomes = tuple(sorted(_outcomes(before, after), key=lambda each: (each.effect, each.key)))
     excesses = tuple(_excesses(before.simulator.engine, after.simulator.engine))
-    for course in (before, after):
-        course.go_on()
+    before.starts, after.starts = play([before.go_on, after.go_on])
     shifts = tuple(sorted(_shifts(before, after), key=lambda shift: shift.key))
     errors = tuple(f"{error.object}: {error.message}" for error in after.simulator.errors)
     return Difference(outcomes, excesses, shifts, errors)

@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.listing import Row
+from admitter.insight.playing import interruptible
 from admitter.insight.text import lines
 from admitter.insight.why import Answer, Explainer, UnknownError, is_hopeless
 from admitter.simulate.picture import Facts, Picture
@@ -97,7 +98,7 @@ class ExplanationView(View):
             return _Asked(Explainer(picture).explain(view.namespace, view.name), picture)
 
         def estimate(proceed: Callable[[], None]) -> Estimate | None:
-            estimator = Estimator(known, asked.picture, proceed=proceed)
+            estimator = Estimator(known, asked.picture, play=interruptible(proceed))
             return estimator.of([view]).get(view.uid)
 
         try:

@@ -33,6 +33,8 @@ CHANGES: list[Any] = [
     pytest.param([change(local_queue("d", "q-2", "main"))], {"c", "d"}, id="a-local-queue-leads-elsewhere"),
     pytest.param([change(job("d", "more", requests={"cpu": "1"}, queue="main"))], {"d"}, id="a-job"),
     pytest.param([change(resource_flavor("default", {}))], {"a", "b", "c", "d"}, id="a-flavor-is-everywhere"),
+    pytest.param([change(resource_flavor("spare", {}))], {"c", "d"}, id="a-flavor-of-a-queue-and-a-cohort"),
+    pytest.param([change(resource_flavor("nobodys", {}))], set[str](), id="a-flavor-that-nobody-names"),
     pytest.param(
         [
             change(
@@ -54,8 +56,11 @@ CHANGES: list[Any] = [
 def known() -> Facts:
     """Three trees: two queues share one, two have one each; in each of the queues some run and some wait."""
     state = State()
+    spare = {"name": "cpu", "flavors": [{"name": "spare", "quota": {"min": "1"}}]}
+    state.put("cohorts", "right", spec={"resources": [spare]})
     for number, (namespace, cohort) in enumerate(zip("abcd", ("left", "left", "right", ""), strict=True)):
-        state.queue(f"q-{number}", {"cpu": {"default": {"min": "4"}}}, cohort)
+        flavors = {"default": {"min": "4"}} | ({"spare": {"min": "1"}} if namespace == "d" else {})
+        state.queue(f"q-{number}", {"cpu": flavors}, cohort)
         state.namespace(namespace, f"q-{number}")
         state.holds(namespace, "runs", {"cpu": ("3", "default")}, cluster_queue=f"q-{number}")
         state.waits(namespace, "waits", {"cpu": "2"})

@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from admitter.insight.estimates import Estimator
+from admitter.insight.playing import interruptible
 from admitter.simulate.picture import Picture
 from admitter.top.background import AbandonedError, in_background
 from tests.top.clusters import GPU, company
@@ -48,7 +49,8 @@ def test_an_estimate_looks_before_each_run() -> None:
     picture = Picture(known)
     (wanted,) = [view for view in picture.world.workloads if view.job and view.job[0] == "train-7"]
     looked: list[str] = []
-    Estimator(known, picture, runs=3, proceed=lambda: looked.append(GPU)).of([wanted])
+    player = interruptible(lambda: looked.append(GPU))
+    Estimator(known, picture, runs=3, play=player).of([wanted])
     assert len(looked) == 3
 
 
@@ -58,7 +60,7 @@ async def test_who_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.M
     def endless(estimator: Estimator, _: object) -> None:
         try:
             while True:
-                estimator._proceed()
+                estimator._play([lambda: None])
         finally:
             ended.set()
 
