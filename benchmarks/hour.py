@@ -22,6 +22,7 @@ from typing import Any, Final
 import psutil
 from playwright.async_api import Page as Tab
 
+from admitter.insight.heap import one_heap
 from admitter.simulate.picture import Picture
 from benchmarks.lookers import Served, at_the_server, at_the_terminal, in_a_browser
 from benchmarks.server import commit, machine
@@ -161,6 +162,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=150)
     parser.add_argument("--rounds", type=int, default=3600)
     given = parser.parse_args()
+    one_heap()  # as the commands do
     views = measured(given.part, given.workloads, given.rounds)
     found = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),

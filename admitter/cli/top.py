@@ -14,6 +14,7 @@ from admitter.cli.looking import ConfigFile, StateFile, context_of, settings_of
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.convert.settings import Settings
+from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
 from admitter.insight.snapshot import load
 
@@ -42,6 +43,7 @@ def top(
     if state is not None:
         _still(state)
     else:
+        one_heap()
         asyncio.run(_live(kubeconfig, context, settings_of(config)))
 
 

@@ -15,6 +15,7 @@ from admitter.cli.looking import ConfigFile, settings_of
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.convert.settings import Settings
+from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
 from admitter.web.access import Access
 from admitter.web.server import Page
@@ -44,6 +45,7 @@ def web_command(
         address, port = split_address(bind)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--bind") from error
+    one_heap()
     asyncio.run(_serve(address, port, kubeconfig, context, settings_of(config)))
 
 
