@@ -13,6 +13,7 @@ from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Reclaim
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
+from admitter.quotas.namespaces import NAME_LABEL
 from admitter.quotas.nodes import Node, has_labels, is_open, totals
 from admitter.simulate.picture import Picture
 
@@ -137,9 +138,17 @@ def leads_nowhere(given: Configuration) -> Iterator[Finding]:
         if given.world.cluster_queues.get(("", name)) is None:
             words = f"leads to ClusterQueue {name}, which does not exist"
             yield Finding("LeadsNowhere", Severity.ERROR, title, words)
-        elif not given.catalog.selects(name, given.world.labels_of(view.namespace)):
+        elif not _selects(given, name, view.namespace):
             words = f"ClusterQueue {name} does not select namespace {view.namespace} by its labels"
             yield Finding("NotSelected", Severity.ERROR, title, words)
+
+
+def _selects(given: Configuration, cluster_queue: str, namespace: str) -> bool:
+    """Whether a ClusterQueue selects a namespace; of one that files leave out only the name is known."""
+    if given.world.namespaces.get(("", namespace)) is not None:
+        return given.catalog.selects(cluster_queue, given.world.labels_of(namespace))
+    asked, labels = given.catalog.queue(cluster_queue).namespaces, {NAME_LABEL: namespace}
+    return asked is not None and all(each.matches(labels) for each in asked if each.key == NAME_LABEL)
 
 
 def nobody_may_use(given: Configuration) -> Iterator[Finding]:

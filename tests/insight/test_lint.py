@@ -68,6 +68,25 @@ def test_local_queues_that_lead_nowhere(state: State) -> None:
     assert found(state) == expected
 
 
+@pytest.mark.parametrize(
+    ("selector", "selected"),
+    [
+        ({}, True),
+        ({"matchLabels": {"team": "x"}}, True),
+        ({"matchExpressions": [{"key": "team", "operator": "Exists"}]}, True),
+        ({"matchLabels": {"kubernetes.io/metadata.name": "absent"}}, True),
+        ({"matchLabels": {"kubernetes.io/metadata.name": "a", "team": "x"}}, False),
+        (None, False),
+    ],
+)
+def test_of_a_namespace_that_files_leave_out_only_the_name_is_known(
+    state: State, selector: Json | None, selected: bool
+) -> None:
+    state.queue("q", {"cpu": {"default": {"min": "1"}}}, namespaceSelector=selector)
+    state.put("localqueues", "main", "absent", spec={"clusterQueue": "q"})
+    assert (("NotSelected", "LocalQueue absent/main") not in found(state)) == selected
+
+
 def test_queues_that_nobody_may_use(state: State) -> None:
     state.queue("alone", {"cpu": {"default": {"min": "1"}}})
     state.queue("nobody", {"cpu": {"default": {"min": "1"}}}, namespaceSelector=None)
