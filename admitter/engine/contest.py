@@ -190,15 +190,24 @@ class Contest:
             self._field.changed(name)
             self._enter_all(self._state.freed(name, usage))
 
-    def _let_stay(self, uid: str, holds: list[Hold]) -> None:
-        """Somebody got in before those went who had been told: they stay, unless others got their place."""
+    def _let_stay(self, uid: str, holds: list[Hold]) -> set[str]:
+        """Somebody got in before those went who had been told: they stay, unless others got their place.
+
+        Returns:
+            The queues of those who are tried again, as they may evict who stays.
+        """
         heir = next((hold.workload.uid for hold in holds if hold.workload.uid in self._ledger.holds), None)
         for told in self._ledger.told_for(uid):
             if heir is not None and not self._ledger.planned.fits(told.queue, told.usage):
                 self._ledger.settle(told.holder)
                 self._ledger.evict(told.holder, heir)
                 self._ledger.tell(told.holder)
-        self._state.doubtful |= self._ledger.spare_told(uid)
+        spared = self._ledger.spare_told(uid)
+        self._state.doubtful |= spared
+        woken = set(self._tree.members(self._root)) & self._state.pending.keys() if spared else set()
+        for name in woken:
+            self._state.wake(name)
+        return woken
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
         """Admit those whose place is kept, as far as what is real allows; returns the queues concerned."""
@@ -212,6 +221,6 @@ class Contest:
                 self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
                 self._admit(hold.workload, hold.admission, plan)
                 redeemed.add(hold.workload.queue)
-                self._let_stay(hold.workload.uid, holds)
+                redeemed |= self._let_stay(hold.workload.uid, holds)
                 redeemed |= self._state.exposed(hold.admission.queue, (key for key, _ in hold.usage))
         return redeemed

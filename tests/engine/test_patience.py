@@ -8,7 +8,16 @@ import pytest
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import ANY_PATIENCE, NO_PATIENCE, Cohort, Patience, Queue
+from admitter.engine.policy import (
+    ANY_PATIENCE,
+    NO_PATIENCE,
+    Cohort,
+    Patience,
+    Preemption,
+    Queue,
+    Reclaim,
+    WithinQueue,
+)
 from tests.engine.builders import admitted, cohort, engine, evicted, pods
 from tests.engine.elastic import asks, gpus, quotas, running, runs, settle, used
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, cpus
@@ -253,6 +262,28 @@ def test_if_its_preemptor_needs_it_no_more_it_stays() -> None:
     assert not made.ledger.evicting("b-0")
     asks(made, "a", 5, uid="later")
     assert evicted(made.cycle(102)) == {"b-0": "later"}
+
+
+@pytest.mark.parametrize("where", ["b", "c"])
+def test_who_stays_after_all_may_be_evicted_by_whom_there_was_nobody_for_before(where: str) -> None:
+    within = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.LOWER_PRIORITY)
+    made = engine(
+        DEFAULT,
+        cpus("a", "2", preemption=RECLAIM),
+        replace(cpus("b", "2", preemption=within), patience=Patience(grace=30)),
+        cpus("c", "2"),
+    )
+    runs_cpus(made, "ends", 2, where, priority=2)
+    runs_cpus(made, "high", 2, "b", priority=2)
+    runs_cpus(made, "low", 2, "b")
+    asks_cpus(made, "asks", 2, "a")
+    assert evicted(made.cycle(1)) == {"low": "asks"}
+    asks_cpus(made, "waits", 2, "b", priority=2)
+    assert evicted(made.cycle(2)) == {}, "low is on its way out for somebody else"
+    made.release("ends")
+    plan = made.cycle(3)
+    assert admitted(plan) == ["asks"]
+    assert evicted(plan) == {"low": "waits"}
 
 
 # What a queue grants is at most what every Cohort above it allows.
