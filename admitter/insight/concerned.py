@@ -25,8 +25,6 @@ _NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementp
 def concerned(known: Facts, changes: Iterable[Change]) -> Facts:
     """The facts without Workloads and Jobs of trees that some changes do not touch.
 
-    What has finished stays, whatever its tree: it tells how long others take.
-
     Args:
         known: all of it.
         changes: of its objects.
@@ -42,7 +40,7 @@ def concerned(known: Facts, changes: Iterable[Change]) -> Facts:
     def counts(workload: WorkloadView) -> bool:
         held = workload.admission
         asked = (workload.namespace, workload.queue)
-        if workload.finished or asked in touched or _target(known, asked) in queues:
+        if asked in touched or _target(known, asked) in queues:
             return True
         return held is not None and held.queue in queues
 

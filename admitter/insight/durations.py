@@ -25,8 +25,9 @@ from typing import Final
 import orjson
 
 from admitter.api.durations import InvalidDurationError, parse_duration
+from admitter.cluster.store import Key
 from admitter.controllers.views import JobView, WorkloadView, seconds
-from admitter.simulate.picture import Picture
+from admitter.simulate.picture import Facts, Picture
 
 ENOUGH: Final = 3
 """So many finished Workloads tell something of the next."""
@@ -78,11 +79,19 @@ Alike = tuple[Source, Hashable]
 class Durations:
     """Remembers what finished Workloads took, and for how long others have run."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Picture, whole: Facts | None = None) -> None:
+        """Look at all that has finished, and all that runs.
+
+        Args:
+            picture: of the moment.
+            whole: where that is told, if the picture shows only a part of it.
+        """
         self._picture = picture
+        self._jobs = None if whole is None else _by_workload(whole)
+        there = picture.world.workloads if whole is None else whole.views.get("workloads", {}).values()
         taken: defaultdict[Alike, list[float]] = defaultdict(list)
         running: defaultdict[Alike, list[float]] = defaultdict(list)
-        for workload in picture.world.workloads:
+        for workload in there:
             took = _took(workload)
             if took is not None:
                 for kind in self._kinds(workload):
@@ -99,7 +108,7 @@ class Durations:
 
     def of(self, workload: WorkloadView) -> Runtimes | None:
         """What is known of a Workload's runtime; None: nothing."""
-        job = self._picture.world.job_of(workload.key)
+        job = self._job_of(workload)
         said, deadline = _said(job), _deadline(job)
         if said is not None:
             return Runtimes(Source.SAID, (said,))
@@ -110,6 +119,11 @@ class Durations:
             if source is Source.REQUESTS and deadline is not None:
                 return Runtimes(Source.DEADLINE, (deadline,))
         return None
+
+    def _job_of(self, workload: WorkloadView) -> JobView | None:
+        return (
+            self._picture.world.job_of(workload.key) if self._jobs is None else self._jobs.get(workload.key)
+        )
 
     def _known_of(self, kind: Alike, deadline: float | None) -> tuple[float, ...]:
         known = self._known.get(kind, ())
@@ -124,7 +138,7 @@ class Durations:
         asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
         yield Source.SHAPE, (workload.namespace, workload.queue, asked)
         yield Source.REQUESTS, asked
-        job = self._picture.world.job_of(workload.key)
+        job = self._job_of(workload)
         maker = job.submission.maker if job is not None and job.submission is not None else None
         if maker is not None:
             yield Source.MAKER, maker
@@ -153,6 +167,10 @@ def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...
     longest = LONGER * max(taken[-1], telling[-1])
     places = (bisect_left(ended, (point + 0.5) / POINTS) for point in range(POINTS))
     return tuple(taken[place] if place < len(taken) else longest for place in places)
+
+
+def _by_workload(whole: Facts) -> dict[Key, JobView]:
+    return {(job.namespace, job.workload): job for job in whole.views.get("jobs", {}).values()}
 
 
 def _took(workload: WorkloadView) -> float | None:

@@ -159,9 +159,9 @@ def compare(known: Facts, changes: Sequence[Change], play: Player = in_turn) -> 
         changes: of its objects, all at once.
         play: how the two courses are played.
     """
-    known = concerned(known, changes)
+    whole, known = known, concerned(known, changes)
     picture = Picture(known)
-    durations = Durations(picture)
+    durations = Durations(picture, whole)
     runtimes = {view.uid: durations.of(view) for view in picture.world.workloads if not view.finished}
 
     def lasts(view: WorkloadView, ran: float) -> float | None:
@@ -174,10 +174,10 @@ def compare(known: Facts, changes: Sequence[Change], play: Player = in_turn) -> 
     for course in (before, after):
         course.begin()
     outcomes = tuple(sorted(_outcomes(before, after), key=lambda each: (each.effect, each.key)))
+    errors = tuple(f"{error.object}: {error.message}" for error in after.simulator.errors)
     excesses = tuple(_excesses(before.simulator.engine, after.simulator.engine))
     before.starts, after.starts = play([before.go_on, after.go_on])
     shifts = tuple(sorted(_shifts(before, after), key=lambda shift: shift.key))
-    errors = tuple(f"{error.object}: {error.message}" for error in after.simulator.errors)
     return Difference(outcomes, excesses, shifts, errors)
 
 

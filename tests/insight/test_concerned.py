@@ -62,7 +62,11 @@ def known() -> Facts:
         flavors = {"default": {"min": "4"}} | ({"spare": {"min": "1"}} if namespace == "d" else {})
         state.queue(f"q-{number}", {"cpu": flavors}, cohort)
         state.namespace(namespace, f"q-{number}")
-        state.holds(namespace, "runs", {"cpu": ("3", "default")}, cluster_queue=f"q-{number}")
+        state.holds(
+            *(namespace, "runs", {"cpu": ("3", "default")}),
+            cluster_queue=f"q-{number}",
+            since=-5000 if namespace in "cd" else -100,  # which tells how long the others may take
+        )
         state.waits(namespace, "waits", {"cpu": "2"})
         state.holds(
             *(namespace, "took", {"cpu": ("3", "default")}),
@@ -78,9 +82,7 @@ def test_only_trees_that_are_touched_are_played(
     known: Facts, changes: list[Change], expected: set[str]
 ) -> None:
     left = concerned(known, changes).views
-    running = {view.namespace for view in left["workloads"].values() if not view.finished}
-    assert running == expected
-    assert sum(view.finished for view in left["workloads"].values()) == 4
+    assert {view.namespace for view in left["workloads"].values()} == expected
 
 
 @pytest.mark.parametrize(("changes", "expected"), CHANGES)
