@@ -3,9 +3,11 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Final, Protocol, TypeVar
+from signal import SIG_IGN, SIGINT, signal
+from typing import Final, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -52,31 +54,41 @@ def side_by_side(futures: Sequence[Callable[[], T]], /) -> list[T]:
         Exception: what a future raises.
     """
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-    return _spread(futures, max(1, min(processors, len(futures), MOST_PROCESSES)))
+    processes = min(processors, len(futures), MOST_PROCESSES)
+    return _spread(futures, processes) if processes > 1 else in_turn(futures)
 
 
 def _spread(futures: Sequence[Callable[[], T]], processes: int) -> list[T]:
     """Deal futures out to so many processes, of which this is one."""
-    fork = get_context("fork")
-    copies = []
-    for number in range(1, processes):
-        mine, theirs = fork.Pipe(duplex=False)
-        copy = fork.Process(target=_play, args=(futures[number::processes], theirs), daemon=True)
-        copy.start()
-        theirs.close()
-        copies.append((copy, mine))
-    shares = [in_turn(futures[::processes])]
-    for copy, mine in copies:
-        share = mine.recv()
-        copy.join()
-        if isinstance(share, Exception):
-            raise share
-        shares.append(share)
-    return [shares[number % processes][number // processes] for number in range(len(futures))]
+    shares = [futures[number::processes] for number in range(processes)]
+    copies = [_Copy(share) for share in shares[1:]]
+    found = [in_turn(shares[0]), *(copy.result() for copy in copies)]
+    return [found[number % processes][number // processes] for number in range(len(futures))]
+
+
+class _Copy(Generic[T]):
+    """A copy of this process that plays some futures."""
+
+    def __init__(self, futures: Sequence[Callable[[], T]]) -> None:
+        fork = get_context("fork")
+        self._futures = futures
+        self._results, there = fork.Pipe(duplex=False)
+        self._process = fork.Process(target=_play, args=(futures, there), daemon=True)
+        self._process.start()
+        there.close()
+
+    def result(self) -> list[T]:
+        """What came of them. If the copy has failed they are played here, where what goes wrong is told."""
+        try:
+            found: list[T] = self._results.recv()
+        except EOFError:
+            return in_turn(self._futures)
+        finally:
+            self._process.join()
+        return found
 
 
 def _play(futures: Sequence[Callable[[], T]], results: Connection) -> None:
-    try:
+    signal(SIGINT, SIG_IGN)  # who interrupts the command interrupts the process that waits for this one
+    with suppress(Exception):
         results.send(in_turn(futures))
-    except Exception as error:  # noqa: BLE001  # raised where the results are wanted
-        results.send(error)

@@ -45,6 +45,37 @@ def test_what_a_future_raises_is_raised(wrong: int, monkeypatch: pytest.MonkeyPa
         side_by_side([partial(_fails_at, wrong, number) for number in range(3)])
 
 
+def _dies_elsewhere(here: int) -> int:
+    if os.getpid() != here:
+        os._exit(1)
+    return here
+
+
+def test_what_a_copy_does_not_come_to_is_played_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    here = os.getpid()
+    assert side_by_side([partial(_dies_elsewhere, here)] * 4) == [here] * 4
+
+
+class _LostOnTheWayError(Exception):
+    """Can be pickled, but not be made again from that."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(f"{number} {why}")
+
+
+def _fails_in_its_own_way(number: int) -> int:
+    if number:
+        raise _LostOnTheWayError(number, "is wrong")
+    return number
+
+
+def test_what_is_raised_there_is_raised_here_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(_LostOnTheWayError, match="1 is wrong"):
+        side_by_side([partial(_fails_in_its_own_way, number) for number in range(2)])
+
+
 def test_where_a_process_can_not_be_copied_all_is_played_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     futures = [partial(_process, number) for number in range(3)]
