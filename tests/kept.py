@@ -5,7 +5,6 @@ from collections import Counter
 
 import pytest
 
-from admitter.cluster import store
 from benchmarks import turnover
 from benchmarks.turnover import Turnover
 
@@ -14,9 +13,8 @@ REMEMBERED = {"Admission", "Assignment"}
 
 
 def small(monkeypatch: pytest.MonkeyPatch) -> Turnover:
-    """Six queues, of which one goes in each round and another comes; stores forget soon what was deleted."""
+    """Six queues, of which one goes in each round and another comes."""
     monkeypatch.setattr(turnover, "MOVE", 1)
-    monkeypatch.setattr(store, "_REMEMBERED_DELETIONS", 50)
     return Turnover(6, 36)
 
 

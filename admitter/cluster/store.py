@@ -53,13 +53,19 @@ class Store(Generic[V]):
         listing: whether changes come from a whole list now, so that there may have been others between them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
+        """Begin with nothing.
+
+        Args:
+            remembered: how many deletions. A write's answer may arrive after the event of the object's
+                deletion, and must not bring it back; where nobody writes, nothing needs to be remembered.
+        """
         self.version = 0
         self.listing = False
         self._listed = 0
         self._objects: dict[Key, V] = {}
         self._listeners: list[Listener[V]] = []
-        # A write's answer may arrive after the event of the object's deletion: it must not bring it back.
+        self._remembered = remembered
         self._deleted: OrderedDict[str, None] = OrderedDict()
 
     def listen(self, listener: Listener[V]) -> None:
@@ -128,7 +134,7 @@ class Store(Generic[V]):
 
     def _remember(self, uid: str) -> None:
         self._deleted[uid] = None
-        if len(self._deleted) > _REMEMBERED_DELETIONS:
+        if len(self._deleted) > self._remembered:
             self._deleted.popitem(last=False)
 
     def _notify(self, old: V | None, new: V | None) -> None:

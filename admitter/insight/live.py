@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 from admitter.cluster.errors import ClusterError
 from admitter.cluster.informer import Informer
+from admitter.cluster.store import Store
 from admitter.cluster.transport import Transport
 from admitter.controllers.world import World
 from admitter.convert.settings import Settings
@@ -40,7 +42,7 @@ class Mirror:
         """
         self._settings = settings
         self._now = now
-        self._sources = World().sources
+        self._sources = [replace(source, store=Store(remembered=0)) for source in World().sources]
         self._informers = [Informer(transport, source, random) for source in self._sources]
         self._changed = asyncio.Event()
         self.revision = 0
