@@ -60,9 +60,12 @@ class Enders:
         """Let those return without whose end the workload gets in; says whether there were any."""
         before = len(self._gone)
         for reservation in self._gone[::-1]:
-            self._return(reservation)
-            if not self._gets_in():
-                self._leave(reservation)
+            if reservation in self._gone:
+                going = self._return(reservation)
+                if not self._gets_in():
+                    self._leave(reservation)
+                    for other in going:
+                        self._leave(other)
         return len(self._gone) < before
 
     def _gets_in(self) -> bool:
@@ -84,15 +87,20 @@ class Enders:
         self._ledger.spare_told(holder)
         return staying
 
-    def _return(self, reservation: Reservation) -> None:
-        """Plan with somebody again."""
+    def _return(self, reservation: Reservation) -> list[Reservation]:
+        """Plan with somebody again; returns those who had left, and go for him now."""
         holder = reservation.holder
         self._gone.remove(reservation)
         if holder not in self._told:
             self._ledger.spare(holder)
-            return
+            return []
         assert reservation.workload is not None, "only workloads are on the way in"
+        told = self._told.pop(holder)
+        going = [other for other in self._gone if other.holder in told]
+        for other in going:
+            self._gone.remove(other)
         self._ledger.hold(reservation.workload, reservation.admission)
-        for told in self._told.pop(holder):
-            self._ledger.evict(told, holder)
-            self._ledger.tell(told)
+        for each in told:
+            self._ledger.evict(each, holder)
+            self._ledger.tell(each)
+        return going

@@ -1,6 +1,7 @@
 """Everything about one waiting workload. Source: design, *explain*."""
 
 import copy
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,8 +9,19 @@ from hypothesis import strategies as st
 from admitter.engine.cycle import Engine
 from admitter.engine.explain import Reason
 from admitter.engine.explanation import Explanation
-from admitter.engine.policy import Preemption, Reclaim, Strategy, WithinQueue
-from tests.engine.builders import SPOT_TAINT, admitted, cohort, engine, flavor, pods, queue, use, workload
+from admitter.engine.policy import Patience, Preemption, Reclaim, Strategy, WithinQueue
+from tests.engine.builders import (
+    SPOT_TAINT,
+    admitted,
+    cohort,
+    engine,
+    evicted,
+    flavor,
+    pods,
+    queue,
+    use,
+    workload,
+)
 
 DEFAULT = flavor("default")
 
@@ -83,6 +95,25 @@ def test_who_could_be_evicted_if_that_were_enough() -> None:
     found = explained(made, "w")
     assert found.evictable == ("low",)
     assert found.enders == ("high",), "then it evicts the other one"
+
+
+def test_who_was_told_to_go_for_one_that_ends_too() -> None:
+    """`asks` takes back what `told` borrows, who goes on for a while: if `asks` ended alone, `told` would stay."""
+    made = engine(
+        DEFAULT,
+        queue("a", {"cpu": {"default": "2"}}, cohort="c", preemption=Preemption(reclaim=Reclaim.ANY)),
+        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=Patience(grace=30)),
+        queue("d", {"cpu": {"default": "0"}}, cohort="c"),
+    )
+    made.submit(workload("told", pods(cpu="2"), queue="b"))
+    made.cycle()
+    made.submit(workload("asks", pods(cpu="2"), queue="a"))
+    assert evicted(made.cycle()) == {"told": "asks"}
+    made.submit(workload("w", pods(cpu="2"), queue="d"))
+    assert explained(made, "w").enders == ("asks", "told")
+    assert explained(made, "w").enders == ("asks", "told"), "to ask has changed nothing"
+    made.release("told")
+    assert admitted(made.cycle()) == ["asks"]
 
 
 @settings(deadline=None)  # on a busy machine an example may take longer than the default
