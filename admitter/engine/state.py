@@ -8,7 +8,7 @@ from functools import partial
 from math import inf
 
 from admitter.engine.capacity import Capacity
-from admitter.engine.explain import Refusal
+from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
@@ -152,7 +152,8 @@ class State:
         """
         queue = self.tree.queues[workload.queue]
         members = self.pending[workload.queue].class_of(workload)
-        keys = self.assigner.interests(workload, queue)
+        uncovered = refusal.reason is Reason.RESOURCE_NOT_COVERED  # nothing that is freed helps
+        keys = {} if uncovered else self.assigner.interests(workload, queue)
         members.needs, members.share, members.giving = [], NO_SHARE, outlook.giving
         if outlook.due < self.timers.get(queue.name, inf):
             self.timers[queue.name] = outlook.due

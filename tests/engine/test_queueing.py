@@ -108,6 +108,21 @@ def test_a_queue_that_goes_keeps_its_waiting_and_its_use() -> None:
     assert admitted(made.cycle()) == ["waits"]
 
 
+def test_who_asks_for_what_its_queue_does_not_count_holds_nobody_up() -> None:
+    made = engine(
+        DEFAULT,
+        queue("mine", {"cpu": {"default": "4"}}, cohort="c"),
+        queue("theirs", {"cpu": {"default": "4"}}, cohort="c"),
+    )
+    made.submit(workload("runs", pods(cpu="8"), queue="theirs"))
+    made.submit(workload("hopeless", pods(cpu="6", memory="1Gi"), queue="mine", priority=1))
+    assert admitted(made.cycle()) == ["runs"]
+    made.submit(workload("small", pods(cpu="1"), queue="mine"))
+    made.submit(workload("borrows", pods(cpu="8"), queue="theirs", priority=2))
+    made.release("runs")
+    assert admitted(made.cycle()) == ["small"], "who needs no borrowing goes first"
+
+
 def test_queues_do_not_touch_each_other() -> None:
     made = engine(DEFAULT, BEST_EFFORT, queue("other", {"cpu": {"default": "1"}}))
     made.submit(workload("a", pods(cpu="9")))
