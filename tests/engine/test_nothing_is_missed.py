@@ -1,0 +1,128 @@
+"""An engine that tries everybody in every cycle decides the same as one that parks who was refused.
+
+Random events of `test_tree_properties`, half of them in queues that share one flavor and grant time before
+they give way: an eviction may then turn out not to be needed, and its victim is in the plan again.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+from unittest import mock
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize
+
+from admitter.engine.contest import Plan
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Workload
+from admitter.engine.policy import BorrowWithin, Cohort, Patience, Preemption, Queue, Reclaim, WithinQueue
+from tests.engine import test_tree_properties as tree
+from tests.engine.builders import queue
+
+EVENTS: Final = (
+    *("set_flavor", "remove_flavor", "define", "set_weight", "submit", "withdraw", "reserve", "set_pods"),
+    *("release", "evict", "goes", "spare"),
+)
+patiences = st.builds(Patience, st.sampled_from([0.0, 5.0, 5.0]), st.sampled_from([0.0, 0.0, 2.0]))
+
+
+@st.composite
+def plain(draw: st.DrawFn, name: str) -> Queue:
+    """One of several queues that share one flavor: what is freed in one is felt in all."""
+    policy = Preemption(
+        draw(st.sampled_from([WithinQueue.NEVER, WithinQueue.LOWER_PRIORITY, WithinQueue.LOWER_PRIORITY])),
+        draw(st.sampled_from([Reclaim.LOWER_PRIORITY, Reclaim.ANY])),
+        draw(st.sampled_from([BorrowWithin.NEVER, BorrowWithin.NEVER, BorrowWithin.GUARANTEED_SHARE])),
+    )
+    return queue(name, {"cpu": {"a": str(draw(st.integers(1, 4)))}}, cohort="left", preemption=policy)
+
+
+class Untiring(Engine):
+    """Tries everybody in every cycle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        never = mock.Mock(return_value=False)
+        self._state.still_short = never  # type: ignore[method-assign]  # no glance replaces a judgement
+
+    def cycle(self, now: float = 0.0, decides: Any = None) -> Plan:
+        for name, pending in self._state.pending.items():
+            for workload in pending.workloads():
+                pending.class_of(workload).retry()
+            self._state.changed.add(name)
+        self._state.changed.update(self.ledger.holding)
+        return super().cycle(now, decides)
+
+
+class Twin(Engine):
+    """Tells another engine all that it is told, and compares what both decide."""
+
+    def __init__(self) -> None:
+        self.untiring = Untiring()
+        self._within = 0
+        super().__init__()
+
+    def cycle(self, now: float = 0.0, decides: Any = None) -> Plan:
+        expected, plan = self.untiring.cycle(now, decides), super().cycle(now, decides)
+        assert [(w.uid, a) for w, a in plan.admissions] == [(w.uid, a) for w, a in expected.admissions]
+        assert tree.preempting(plan) == tree.preempting(expected)
+        assert plan.planned == expected.planned
+        return plan
+
+
+def _told_to_both(name: str) -> Any:
+    one = getattr(Engine, name)
+
+    def tell(twin: Twin, *arguments: Any, **more: Any) -> Any:
+        if not twin._within:  # what one event leads to, it leads to in both
+            getattr(twin.untiring, name)(*arguments, **more)
+        twin._within += 1
+        try:
+            return one(twin, *arguments, **more)
+        finally:
+            twin._within -= 1
+
+    return tell
+
+
+for _name in EVENTS:
+    setattr(Twin, _name, _told_to_both(_name))
+
+
+class Patient(tree.Tree):
+    """As the tree, in queues that grant time; what is true of each plan is looked at there."""
+
+    make = Twin
+
+    @initialize(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        super().start(data)
+        if data.draw(st.booleans()):
+            self.queues = {name: data.draw(plain(name)) for name in self.queues}
+            self.cohorts = {name: Cohort(name) for name in self.cohorts}
+        self.queues = {
+            name: replace(made, patience=data.draw(patiences)) for name, made in self.queues.items()
+        }
+        self.engine.define(self.queues.values(), self.cohorts.values())
+
+    def cycle(self) -> None:
+        self.now += 1
+        self.check(self.engine.cycle(self.now))
+
+    def check(self, plan: Plan) -> None:
+        for workload, admission in plan.admissions:
+            self.waiting.pop(workload.uid, None)
+            self.promised.pop(workload.uid, None)
+            self.running[workload.uid] = (workload, admission, self.now)
+        for uid, admission in plan.planned.items():
+            if uid in self.engine.ledger.holds:
+                self.promised[uid] = (self._asking(uid), admission)
+        self.keep_only_what_is_held()
+        preemptors = {uid: self.engine.ledger.preemptor(uid) for uid in self.running}
+        self.evicted = {uid: preemptor for uid, preemptor in preemptors.items() if preemptor is not None}
+
+    def _asking(self, uid: str) -> Workload:
+        return self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
+
+
+TestPatient = Patient.TestCase
+TestPatient.settings = tree.TestTree.settings
