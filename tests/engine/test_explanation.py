@@ -98,7 +98,7 @@ def test_who_could_be_evicted_if_that_were_enough() -> None:
 
 
 def test_who_was_told_to_go_for_one_that_ends_too() -> None:
-    """`asks` takes back what `told` borrows, who goes on for a while: if `asks` ended alone, `told` would stay."""
+    """`asks` takes back what `told` borrows, who may go on, and would stay if `asks` alone ended."""
     made = engine(
         DEFAULT,
         queue("a", {"cpu": {"default": "2"}}, cohort="c", preemption=Preemption(reclaim=Reclaim.ANY)),
