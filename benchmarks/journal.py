@@ -1,8 +1,8 @@
 """A journal of very many Jobs, and its replay: `make bench-journal`.
 
-The Jobs of `benchmarks.jobs` at a scale, on a real API server, by a controller that writes a journal. Then
-each of its files is replayed. Prints the figures and writes `benchmarks/results/journal.json`; exits with 1
-if anything is decided otherwise.
+The Jobs of `benchmarks.jobs` at a scale, on a real API server, by a controller that writes a journal; they
+are said to begin, so that who is preempted stops and starts anew. Then each file of it is replayed. Prints
+the figures and writes `benchmarks/results/journal.json`; exits with 1 if anything is decided otherwise.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import uvloop
 from admitter.journal.files import files
 from admitter.journal.replay import replay
 from admitter.sandbox.control_plane import ControlPlane
+from benchmarks.driver import FaithfulDriver
 from benchmarks.jobs import measure
 from benchmarks.server import commit, machine
 
@@ -65,7 +66,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as text:
         folder, journal = Path(text), Path(text) / "journal"
         with ControlPlane.start(folder / "sandbox", nodes=None, owner=os.getpid()) as cluster:
-            found, _ = uvloop.run(measure(cluster, options.scale, folder, ("--journal", str(journal))))
+            run = measure(cluster, options.scale, folder, ("--journal", str(journal)), driver=FaithfulDriver)
+            found, _ = uvloop.run(run)
         jobs = found["jobs"]
         result |= {name: found[name] for name in ("jobs", "wall_s", "cpu_ms_per_job", "peak_mb")}
         result["replay"] = replayed(journal, jobs)
