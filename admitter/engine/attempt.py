@@ -78,6 +78,7 @@ class Attempt:
         slots: all of them.
         picks: a choice for each that is filled.
         usage: what they use together.
+        first: whether no flavor was passed over so far for what is in use.
         refusal: why no combination was found.
     """
 
@@ -103,6 +104,7 @@ class Attempt:
         self.picks: list[Choice] = []
         self.usage: dict[FlavorResource, int] = {}
         self.refusal: Refusal | None = None
+        self.first = True
         self._queue = queue
         self._book = ground.book
         self._flavors = ground.flavors
@@ -169,12 +171,15 @@ class Attempt:
             judged = self._judge(slot, name, others)
             if isinstance(judged, FlavorRefusal):
                 refusals.append(judged)
+                self.first &= judged.rule is not Rule.BUSY
                 continue
             found.append(judged)
             if not self._passed_over(judged):
                 yield judged
                 found.remove(judged)
                 break
+            self.first = False
+        self.first = False  # of what was taken first, something can't be had together
         if not found and len(refusals) == len(slot.group.flavors):
             self._dead_end(slot, tuple(refusals), others)
             return

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.judging import Judge
-from admitter.engine.ledger import Hold, Reservation, summed
+from admitter.engine.ledger import Hold, Reservation
 from admitter.engine.model import Admission, Workload
-from admitter.engine.policy import Strategy
+from admitter.engine.policy import Queue, Strategy
 from admitter.engine.quota import Node
 from admitter.engine.receipt import Passed, Passing, Receipt, Receipts
-from admitter.engine.state import State
+from admitter.engine.state import Look, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class Contest:
         while self._field:
             entry = self._field.pop()
             if self._is_next(entry.workload):
-                if entry.verdict is not None and entry.judged == self._decisions:
-                    self._decide(entry.workload, entry.verdict, now, plan)
-                else:
-                    self._judge_anew(entry)
+                fresh = entry.verdict is not None and entry.judged == self._decisions
+                verdict = entry.verdict if fresh else self._judge_anew(entry)
+                if verdict is not None:
+                    self._decide(entry.workload, verdict, now, plan)
             self._enter(entry.workload.queue)
 
     def _is_next(self, workload: Workload) -> bool:
@@ -109,13 +109,13 @@ class Contest:
         if queue.strategy is Strategy.STRICT_FIFO and self._ledger.holds_in(name):
             return  # its head is on the way in, and is not overtaken
         while (workload := pending.candidate(queue.strategy)) is not None:
-            if self._state.still_short(workload):
+            look = self._state.look(pending.class_of(workload))
+            if look is Look.SHORT:
                 continue
-            borrowing = self._state.might_borrow(workload) if self._field.lazy else None
-            if borrowing is not None:
-                self._field.push(Entry(workload, borrowing))
+            if look is not Look.UNSURE and self._field.lazy:
+                self._field.push(Entry(workload, look is Look.BORROWS))
                 return
-            verdict = self._judge.verdict(workload, queue)
+            verdict = self._verdict(workload, queue)
             if isinstance(verdict, Verdict):
                 self._compete(workload, verdict)
                 return
@@ -124,15 +124,34 @@ class Contest:
     def _compete(self, workload: Workload, verdict: Verdict) -> None:
         self._field.push(Entry(workload, verdict.proposal.borrowing, verdict, self._decisions))
 
-    def _judge_anew(self, entry: Entry) -> None:
-        """A workload was not judged since the last decision: let it compete with what it could get now."""
-        if self._state.still_short(entry.workload):
-            return
-        verdict = self._judge.verdict(entry.workload, self._tree.queues[entry.workload.queue])
-        if isinstance(verdict, Verdict):
-            self._compete(entry.workload, verdict)
-        else:
+    def _judge_anew(self, entry: Entry) -> Verdict | None:
+        """A workload was not judged since the last decision.
+
+        Returns:
+            What it could get now, if its turn is as it was with that; else it competes anew, or is parked.
+        """
+        queue = self._tree.queues[entry.workload.queue]
+        if self._state.look(self._state.pending[queue.name].class_of(entry.workload)) is Look.SHORT:
+            return None
+        verdict = self._verdict(entry.workload, queue)
+        if not isinstance(verdict, Verdict):
             self._state.park(entry.workload, verdict, self._judge.outlook)
+        elif self._field.lazy and verdict.proposal.borrowing == entry.borrowing:
+            return verdict
+        else:
+            self._compete(entry.workload, verdict)
+        return None
+
+    def _verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+        """What a workload could get: what the last of its class could, if that fits again."""
+        members = self._state.pending[queue.name].class_of(workload)
+        again = self._state.assigner.again(members.proposal, queue) if members.proposal is not None else None
+        if again is not None:
+            return Verdict(again)
+        verdict = self._judge.verdict(workload, queue)
+        if isinstance(verdict, Verdict) and verdict.proposal.first:
+            members.proposal = verdict.proposal
+        return verdict
 
     def _decide(self, workload: Workload, verdict: Verdict, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""
@@ -146,7 +165,7 @@ class Contest:
         """Admit now if that fits what is real too; else keep the place until it does."""
         self._decisions += 1
         self._state.dequeue(workload.uid)
-        if self._ledger.fits_really(admission.queue, summed(admission)):
+        if self._ledger.fits_really(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
             self._admit(workload, admission, plan)
         else:

@@ -1,25 +1,24 @@
 """Who competes in a cohort tree, and whose turn it is (design §3, *Order*)."""
 
 import heapq
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
+from admitter.engine.classes import Rank
 from admitter.engine.fairness import Share, Shares
 from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import Workload
-from admitter.engine.pending import Rank
 from admitter.engine.quota import Book, Node, Tree
 from admitter.engine.receipt import Grounds
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """What a workload could get, and who would have to go for it: those of other queues by which rule."""
 
     proposal: Proposal
-    victims: list[Reservation] = field(default_factory=list)
+    victims: Sequence[Reservation] = ()
     grounds: Grounds = Grounds.RECLAIM
 
 

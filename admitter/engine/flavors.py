@@ -29,12 +29,14 @@ class Proposal:
         borrowing: whether it takes more than its queue's own quota.
         preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
             it fits now.
+        first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
     """
 
     admission: Admission
     usage: dict[FlavorResource, int]
     borrowing: bool = False
     preempting: dict[Passed, Usage] = field(default_factory=dict)
+    first: bool = False
 
 
 class Assigner:
@@ -97,6 +99,21 @@ class Assigner:
             return attempt.refusal
         return _proposal(workload, queue, attempt)
 
+    def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
+        """What a workload of the same shape would get now, if it is the same; None if that may have changed.
+
+        Args:
+            proposal: what the last one could get, since when neither queues nor flavors have changed.
+            queue: the queue that both ask.
+        """
+        if not proposal.first or not self._book.fits(queue.name, proposal.usage.items()):
+            return None
+        cells = [(self._book.cell(queue.name, key), amount) for key, amount in proposal.usage.items()]
+        borrowing = any(cell.borrows(amount) for cell, amount in cells)
+        if borrowing and not queue.fungibility.borrow:
+            return None
+        return Proposal(proposal.admission, proposal.usage, borrowing, first=True)
+
     def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
         """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
         pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
@@ -147,27 +164,25 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
 
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
     """What an attempt that succeeded comes to."""
-    total = {key: amount for key, amount in attempt.usage.items() if amount}
-    proposal = Proposal(Admission(queue.name, (), queue.pool), total)
     flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
     usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
+    borrowing = False
     for slot, choice in zip(attempt.slots, attempt.picks, strict=True):
         wanted = slot.wanted[choice.flavor]
         flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
         usage[slot.number] += wanted.items()
-        proposal.borrowing |= choice.borrows
-    for passed, slot in attempt.preempting().items():
-        wanted = slot.wanted[passed[2]]
-        proposal.preempting[passed] = tuple((queue.key(passed[2], r), n) for r, n in wanted.items())
-    proposal.admission = Admission(
-        queue.name,
-        tuple(
-            Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
-            for number, pod_set in enumerate(workload.pod_sets)
-        ),
-        queue.pool,
+        borrowing |= choice.borrows
+    preempting = {
+        passed: tuple((queue.key(passed[2], r), n) for r, n in slot.wanted[passed[2]].items())
+        for passed, slot in attempt.preempting().items()
+    }
+    pod_sets = tuple(
+        Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
+        for number, pod_set in enumerate(workload.pod_sets)
     )
-    return proposal
+    total = {key: amount for key, amount in attempt.usage.items() if amount}
+    admission = Admission(queue.name, pod_sets, queue.pool)
+    return Proposal(admission, total, borrowing, preempting, attempt.first and not preempting)
 
 
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:

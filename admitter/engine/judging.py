@@ -42,6 +42,7 @@ class Judge:
             passed.add(self._hopeless(workload, queue, outcome))
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
         if reduced is not None:
+            reduced.first = False  # the next one may get more
             return Verdict(reduced)
         tree = self._state.tree
         return replace(outcome, shared=outcome.preempts and tree.fair(tree.root(queue.name)))

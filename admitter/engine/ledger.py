@@ -9,7 +9,7 @@ made for.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
@@ -18,14 +18,6 @@ from admitter.engine.quota import Book, Tree
 
 Pod = tuple[float, str]
 """When a pod was created, in seconds since the epoch, and its name."""
-
-
-def summed(admission: Admission) -> Usage:
-    """The use of an admission, each flavor and resource once."""
-    sums: dict[FlavorResource, int] = {}
-    for key, amount in admission.usage():
-        sums[key] = sums.get(key, 0) + amount
-    return tuple(sums.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +30,6 @@ class Reservation:
         workload: who holds it; None for one that can't be evicted.
         since: when it was admitted, in seconds since the epoch.
         namespace: whose share of the queue it is; of a workload its own.
-        usage: what it holds, as sums.
-        queue: the queue whose quota it is.
     """
 
     holder: str
@@ -47,14 +37,20 @@ class Reservation:
     workload: Workload | None = None
     since: float = 0.0
     namespace: str = ""
-    usage: Usage = field(init=False)
-    queue: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "usage", summed(self.admission))
-        object.__setattr__(self, "queue", self.admission.queue)
         if self.workload is not None:
             object.__setattr__(self, "namespace", self.workload.namespace)
+
+    @property
+    def usage(self) -> Usage:
+        """What it holds, as sums."""
+        return self.admission.usage
+
+    @property
+    def queue(self) -> str:
+        """The queue whose quota it is."""
+        return self.admission.queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +76,15 @@ class Hold:
     Attributes:
         workload: whose place it is.
         admission: what it will get.
-        usage: the same as sums.
     """
 
     workload: Workload
     admission: Admission
-    usage: Usage
+
+    @property
+    def usage(self) -> Usage:
+        """The same as sums."""
+        return self.admission.usage
 
     @property
     def queue(self) -> str:
@@ -305,7 +304,7 @@ class Ledger:
 
     def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `reserve` does."""
-        made = Hold(workload, admission, summed(admission))
+        made = Hold(workload, admission)
         self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
         return self._plan(made)
 

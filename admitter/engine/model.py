@@ -3,7 +3,7 @@
 Everything is hashable, so that workloads of equal shape can be recognised as one class.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -208,16 +208,23 @@ class Assignment:
 class Admission:
     """A reservation of quota in a queue.
 
-    With a `pool` use counts under that name, whatever the flavor.
+    Attributes:
+        queue: whose quota it is.
+        pod_sets: what each pod set got.
+        pool: if there is one, use counts under that name, whatever the flavor.
+        usage: what it holds, as sums by flavor and resource.
     """
 
     queue: str
     pod_sets: tuple[Assignment, ...]
     pool: str = ""
+    usage: Usage = field(init=False, repr=False, compare=False)
 
-    def usage(self) -> Iterator[tuple[FlavorResource, int]]:
-        """What it holds; the same flavor and resource may come more than once."""
+    def __post_init__(self) -> None:
+        sums: dict[FlavorResource, int] = {}
         for assignment in self.pod_sets:
             flavors = dict(assignment.flavors)
             for resource, amount in assignment.usage:
-                yield (self.pool or flavors[resource], resource), amount
+                key = (self.pool or flavors[resource], resource)
+                sums[key] = sums.get(key, 0) + amount
+        object.__setattr__(self, "usage", tuple(sums.items()))

@@ -1,178 +1,15 @@
-"""The order of what waits in one queue, and what of it is parked.
+"""The order of what waits in one queue."""
 
-Workloads of equal shape (all that the decision reads, except time and identity) form a class: if
-its first one does not fit, none of the class does, and the class is parked until something changes
-that its refusal depended on. So a cycle costs as much as there are classes, not workloads.
-"""
-
-import heapq
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from functools import partial
 
+from admitter.engine.classes import Class, Need
 from admitter.engine.explain import Reason, Refusal
-from admitter.engine.fairness import NO_SHARE, Share
-from admitter.engine.model import FlavorResource, Workload
-from admitter.engine.namespaces import NO_SHARE as NOTHING_KEPT
+from admitter.engine.fairness import Share
+from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.quota import Node
 
 Shape = tuple[Hashable, ...]
 """What makes workloads of a queue alike."""
-
-Rank = tuple[int, float, str]
-Needs = list[tuple[FlavorResource, int]]
-"""How much must be free of one flavor and resource at least."""
-
-
-def _nobody_cares() -> None:
-    """What happens when a class is to be tried again, unless somebody listens."""
-
-
-class Class:
-    """Waiting workloads of one shape in one queue, first come first.
-
-    Attributes:
-        queue: the queue's name.
-        members: by UID.
-        parked: why none of it fits; None if that has to be found out.
-        needs: how much must be free of one flavor and resource at least; empty if other things may help too.
-        refusal: why none of it fitted when it was parked last.
-        share: with fair sharing, how large a share another queue must have to give anything.
-        giving: where namespaces share the queue, how large a share one must keep to give anything.
-        awake: is called when it is to be tried again, or for the first time.
-    """
-
-    def __init__(self, queue: str) -> None:
-        self.queue = queue
-        self.members: dict[str, Workload] = {}
-        self.parked: Refusal | None = None
-        self.needs: Needs = []
-        self.refusal: Refusal | None = None
-        self.share = NO_SHARE
-        self.giving = NOTHING_KEPT
-        self.awake: Callable[[], object] = _nobody_cares
-        self._heap: list[tuple[Rank, str]] = []
-        # Who has not been told yet what stops the class.
-        self._told: Refusal | None = None
-        self._untold: set[str] = set()
-        self.ticket = 0
-        self._places: list[_Place] = []
-
-    def add(self, workload: Workload) -> None:
-        """Take a workload in."""
-        self.members[workload.uid] = workload
-        self._untold.add(workload.uid)
-        heapq.heappush(self._heap, (workload.rank, workload.uid))
-
-    def remove(self, uid: str) -> None:
-        """Let a workload go."""
-        del self.members[uid]
-        self._untold.discard(uid)
-        if len(self._heap) > 2 * len(self.members) + 8:  # mostly entries of workloads that are gone
-            self._heap = [(workload.rank, workload.uid) for workload in self.members.values()]
-            heapq.heapify(self._heap)
-
-    def head(self) -> Workload | None:
-        """Its first workload."""
-        while self._heap:
-            rank, uid = self._heap[0]
-            workload = self.members.get(uid)
-            if workload is not None and workload.rank is rank:
-                return workload
-            heapq.heappop(self._heap)
-        return None
-
-    def tell(self, refusal: Refusal) -> Iterator[str]:
-        """Those for whom this refusal is news."""
-        news = list(self._untold) if refusal == self._told else list(self.members)
-        self._told = refusal
-        self._untold.clear()
-        yield from sorted(news)
-
-    def tell_anew(self) -> None:
-        """Somebody else may have told them something since."""
-        self._told = None
-
-    def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
-        """Be found in some places until it is woken, and be due when so much has been freed there."""
-        self.leave()
-        for place, shortfall in places:
-            self._places.append(place)
-            place.waiting.add(self)
-            heapq.heappush(place.due, (place.freed + shortfall, id(self), self.ticket, self))
-
-    def wake(self) -> None:
-        """It has to be tried again, in every way."""
-        self.needs = []
-        self.share = NO_SHARE
-        self.giving = NOTHING_KEPT
-        self.retry()
-
-    def retry(self) -> None:
-        """It may fit now that others have freed something."""
-        self.parked = None
-        self.leave()
-        self.awake()
-
-    def leave(self) -> None:
-        """Be due nowhere."""
-        self.ticket += 1
-        for place in self._places:
-            place.waiting.discard(self)
-        self._places.clear()
-
-
-class _Place:
-    """Who waits for one resource in one flavor of a tree, and how much of it was ever freed there."""
-
-    __slots__ = ("due", "freed", "waiting")
-
-    def __init__(self) -> None:
-        self.freed = 0
-        self.waiting: set[Class] = set()
-        self.due: list[tuple[int, int, int, Class]] = []
-
-
-class Waiters:
-    """Parked classes by what their refusals depend on: a flavor and resource in a tree.
-
-    What a class lacks is known when it is parked. Before so much has been freed in its tree it can't
-    fit, whoever else comes and goes: what others take in the meantime only adds to what it lacks.
-    """
-
-    def __init__(self) -> None:
-        self._places: defaultdict[tuple[Node, FlavorResource], _Place] = defaultdict(_Place)
-
-    def park(
-        self, members: Class, refusal: Refusal, root: Node, shortfalls: Iterable[tuple[FlavorResource, int]]
-    ) -> None:
-        """Park a class until enough of one of some keys is freed in its tree."""
-        members.parked = members.refusal = refusal
-        members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
-
-    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[Class]:
-        """Who may fit now that so much was freed in a tree."""
-        found: dict[Class, None] = {}
-        for key, amount in usage:
-            place = self._places.get((root, key))
-            if place is None:
-                continue
-            place.freed += amount
-            while place.due and place.due[0][0] <= place.freed:
-                _, _, ticket, members = heapq.heappop(place.due)
-                if ticket == members.ticket and members in place.waiting:
-                    found[members] = None
-        return list(found)
-
-    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
-        """All who wait for one of some keys in a tree."""
-        found: dict[Class, None] = {}
-        for key in keys:
-            place = self._places.get((root, key))
-            if place is not None:
-                found.update(dict.fromkeys(sorted(place.waiting, key=lambda members: members.queue)))
-        return list(found)
 
 
 class Pending:
@@ -199,12 +36,15 @@ class Pending:
         shape = self._shape(workload)
         members = self._classes.get(shape)
         if members is None:
-            members = self._classes[shape] = Class(self._queue)
-            members.awake = partial(self._awake.setdefault, members)
-            members.awake()
+            members = self._classes[shape] = Class(self, self._queue, workload.namespace)
+            self.retried(members)
         self._class_of[workload.uid] = members
         members.add(workload)
         return members
+
+    def retried(self, members: Class) -> None:
+        """A class is to be tried again, or for the first time."""
+        self._awake[members] = None
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""
@@ -244,7 +84,7 @@ class Pending:
         """Whether it is not known of all what they need."""
         return not all(members.needs for members in self._classes.values())
 
-    def wake_if(self, entitled: Callable[[Needs], bool]) -> bool:
+    def wake_if(self, entitled: Callable[[list[Need]], bool]) -> bool:
         """Try those again who are entitled to what they need, or if that is unknown; if there are any."""
         found = [m for m in self._classes.values() if not m.needs or entitled(m.needs)]
         for members in found:
@@ -274,9 +114,9 @@ class Pending:
         if strategy is Strategy.STRICT_FIFO:
             first = self._foremost(self._classes.values())
             return None if first is None or self._class_of[first.uid].parked is not None else first
-        for members in tuple(self._awake):
-            if members.parked is not None:
-                del self._awake[members]
+        asleep = [members for members in self._awake if members.parked is not None]
+        for members in asleep:
+            del self._awake[members]
         return self._foremost(self._awake)
 
     @staticmethod

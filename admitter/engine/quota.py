@@ -352,16 +352,18 @@ class Book:
             Where a subtree borrows now that did not before.
         """
         used = self._used[queue]
-        root = self._tree.root(queue)
         crossed = []
         for key, amount in usage:
-            if self.cell(queue, key).add(sign * amount):
+            cell = self.cell(queue, key)
+            borrowed = cell.borrows()
+            if cell.add(sign * amount):
                 crossed.append(key)
-            self._note(queue, root, key)
+            if cell.borrows() is not borrowed:
+                self._note(queue, self._tree.root(queue), key)
             before = used.get(key, 0)
             used[key] = before + sign * amount
             if self._unused:
-                self._note_unused(queue, root, key, before, used[key])
+                self._note_unused(queue, self._tree.root(queue), key, before, used[key])
             if not used[key]:
                 del used[key]
         if not used:

@@ -1,5 +1,6 @@
 """By which rule somebody is evicted for somebody else, and what was compared: for those who ask why."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -86,7 +87,7 @@ class Receipts:
     """Writes them for the victims of one preemptor: begun before they go, finished once all is planned."""
 
     def __init__(
-        self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: list[Reservation]
+        self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: Sequence[Reservation]
     ) -> None:
         """Look at what is compared before anybody goes.
 
@@ -108,7 +109,7 @@ class Receipts:
                 theirs, _ = parting(tree, name, preemptor.queue)
                 self._before[theirs] = shares.of(theirs)
 
-    def finished(self, victims: list[Reservation]) -> list[Receipt]:
+    def finished(self, victims: Sequence[Reservation]) -> list[Receipt]:
         """A receipt for each, now that they are out and the preemptor is in."""
         shares = Shares(self._tree, self._book)
         return [self._receipt(victim, shares) for victim in victims]

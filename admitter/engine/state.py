@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import partial
 from math import inf
 
 from admitter.engine.capacity import Capacity
+from admitter.engine.classes import Class, Need, Waiters
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
@@ -15,12 +17,25 @@ from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.namespaces import NamespaceShare
-from admitter.engine.pending import Class, Needs, Pending, Waiters
+from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption import guaranteed
 from admitter.engine.preemption.search import Scene, Search
 from admitter.engine.quota import Node, Tree
 from admitter.engine.turns import ByNamespace
+
+
+class Look(Enum):
+    """What a glance at a class says."""
+
+    SHORT = auto()
+    """Nothing that it needs is free."""
+    FITS = auto()
+    """Something is free, and perhaps within the queue's own."""
+    BORROWS = auto()
+    """What is free would be borrowed."""
+    UNSURE = auto()
+    """It must be judged."""
 
 
 @dataclass(slots=True)
@@ -158,10 +173,10 @@ class State:
         if outlook.due < self.timers.get(queue.name, inf):
             self.timers[queue.name] = outlook.due
         if self._simple(workload):
-            needs = list(keys.items())
-            shortfalls = self._shortfalls(queue.name, needs, outlook.evictable)
+            needs = [Need(*need, self.ledger.planned.cell(queue.name, need[0])) for need in keys.items()]
+            shortfalls = self._shortfalls(needs, outlook.evictable)
             members.share = outlook.share
-            if outlook.barred and len({resource for (_, resource), _ in needs}) == 1:
+            if outlook.barred and len({resource for (_, resource), _, _ in needs}) == 1:
                 members.needs = needs  # of each flavor the same: with one of them it may fit
         else:
             shortfalls = [(key, 1) for key in keys]
@@ -176,61 +191,51 @@ class State:
         levels = sum(1 for _ in self.tree.path(("queue", workload.queue)))
         return not others and first.min_count is None and levels <= 2
 
+    @staticmethod
     def _shortfalls(
-        self, queue: str, needs: Iterable[tuple[FlavorResource, int]], evictable: Mapping[FlavorResource, int]
+        needs: Iterable[Need], evictable: Mapping[FlavorResource, int]
     ) -> list[tuple[FlavorResource, int]]:
         """How much of each flavor and resource has to be freed at least."""
-        book = self.ledger.planned
         return [
-            (key, max(1, needed - book.cell(queue, key).available() - evictable.get(key, 0)))
-            for key, needed in needs
+            (key, max(1, amount - cell.available() - evictable.get(key, 0))) for key, amount, cell in needs
         ]
 
-    def still_short(self, workload: Workload) -> bool:
-        """Park a class again that was retried, if none of what it needs has become free: a cheap look."""
-        members = self.pending[workload.queue].class_of(workload)
-        return self._still_short(members)
+    def look(self, members: Class) -> Look:
+        """Whether the first of a class may fit, at a glance; if it does not, the class is parked again.
 
-    def _still_short(self, members: Class) -> bool:
-        if not members.needs or members.refusal is None:
-            return False
-        book = self.ledger.planned
-        shortfalls = []
-        for key, needed in members.needs:
-            lacking = needed - book.cell(members.queue, key).available()
-            if lacking <= 0:
-                return False
-            shortfalls.append((key, lacking))
-        if self._is_entitled(members.queue, members.needs):
-            return False
-        self._waiters.park(members, members.refusal, self.tree.root(members.queue), shortfalls)
-        return True
+        That it need not borrow may turn out to be wrong, that it has to can't.
+        """
+        needs = members.needs
+        if not needs:
+            return Look.UNSURE
+        lacking, found = [], Look.SHORT
+        for _, amount, cell in needs:
+            more = amount - cell.available()
+            if more > 0:
+                lacking.append(more)
+            elif found is not Look.FITS:
+                found = Look.BORROWS if cell.borrows(amount) else Look.FITS
+        if lacking and self._is_entitled(members.queue, needs):
+            return Look.UNSURE
+        if found is Look.SHORT:
+            members.park_again(lacking)
+        return found
 
-    def _is_entitled(self, queue: str, needs: Needs) -> bool:
+    def _is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
         """Whether with some of what is needed a queue would be within what it may take from others."""
-        policy, book = self.tree.queues[queue].preemption, self.ledger.planned
+        policy = self.tree.queues[queue].preemption
         if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
-            root = self.tree.root(queue)
-            return any(guaranteed.is_entitled(self.tree, book, root, queue, *need) for need in needs)
+            book, root = self.ledger.planned, self.tree.root(queue)
+            return any(
+                guaranteed.is_entitled(self.tree, book, root, queue, key, amount) for key, amount, _ in needs
+            )
         if policy.reclaim is Reclaim.NEVER:
             return False
-        return not all(book.cell(queue, key).borrows(needed) for key, needed in needs)
+        return any(not cell.borrows(amount) for _, amount, cell in needs)
 
     def _uses_less_than_its_own(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> bool:
         used = self.ledger.planned.used(queue)
         return any(used.get(key, 0) < self.tree.minimum(queue, key) for key, _ in usage)
-
-    def might_borrow(self, workload: Workload) -> bool | None:
-        """Whether a workload would have to borrow if it fits, at a glance; None if it must be judged.
-
-        False may turn out to be wrong, True can't.
-        """
-        needs = self.pending[workload.queue].class_of(workload).needs
-        cells = [(self.ledger.planned.cell(workload.queue, key), needed) for key, needed in needs]
-        free = [(cell, needed) for cell, needed in cells if needed <= cell.available()]
-        if not free or (len(free) < len(cells) and self._is_entitled(workload.queue, needs)):
-            return None
-        return all(cell.borrows(needed) for cell, needed in free)
 
     def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """Quota became free in the plan: whoever may fit now is to be tried again.
@@ -243,7 +248,7 @@ class State:
         names = set()
         root = self.tree.root(queue)
         for members in self._waiters.freed(root, self._felt(queue, usage)):
-            if not self._still_short(members):
+            if self.look(members) is not Look.SHORT:
                 members.retry()
                 names.add(members.queue)
         pending = self.pending.get(queue)

@@ -8,11 +8,11 @@ may be too good: one that is not true any more is replaced by what is when it co
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 
+from admitter.engine.classes import Class, Rank
 from admitter.engine.model import Workload
 from admitter.engine.namespaces import NamespaceShare, Sharing
-from admitter.engine.pending import Class, Pending, Rank, Shape
+from admitter.engine.pending import Pending, Shape
 from admitter.engine.policy import Queue, Strategy
 
 Turn = tuple[NamespaceShare, Rank]
@@ -40,9 +40,12 @@ class ByNamespace(Pending):
         members = super().add(workload)
         namespace = workload.namespace
         self._of_namespace.setdefault(namespace, {})[self._shape(workload)] = members
-        members.awake = partial(self._touched.add, namespace)
         self._touched.add(namespace)
         return members
+
+    def retried(self, members: Class) -> None:
+        """A class is to be tried again, or for the first time."""
+        self._touched.add(members.namespace)
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""

@@ -1,6 +1,7 @@
 """What a simulation keeps of each workload, and what it tells."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from admitter.controllers.gate import Waiting
 from admitter.controllers.views import JobView, WorkloadView
@@ -9,8 +10,7 @@ from admitter.engine.model import Admission, Workload
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened to a workload.
 
     Attributes:
@@ -78,10 +78,9 @@ class Told:
     preemptor: Workload
 
 
-@dataclass(order=True, slots=True)
-class End:
+class End(NamedTuple):
     """When one of a workload's starts comes to its end."""
 
     time: float
     uid: str
-    start: int = field(compare=False)
+    start: int

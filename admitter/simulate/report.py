@@ -6,7 +6,6 @@ from typing import Any
 from rich.table import Table
 
 from admitter.engine.amounts import to_quantity
-from admitter.engine.ledger import summed
 from admitter.engine.model import FlavorResource
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
@@ -95,7 +94,7 @@ def _borrowing(simulator: Simulator) -> set[str]:
     found = set()
     for item in sorted(running, key=lambda item: item.order):
         assert item.admission is not None
-        name, sums = item.admission.queue, summed(item.admission)
+        name, sums = item.admission.queue, item.admission.usage
         used.update({(name, key): amount for key, amount in sums})
         if any(amount and used[name, key] > book.cell(name, key).own for key, amount in sums):
             found.add(item.view.uid)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from admitter.controllers.views import NodeView
-from admitter.engine.ledger import summed
 from admitter.engine.model import Workload
 from admitter.names import ANY_NODE
 from admitter.quotas.nodes import Node
@@ -125,7 +124,7 @@ class Trees(RuleBasedStateMachine):
         plan = self.cluster.engine.cycle(self.serial)
         flavors: set[str] = set()
         for workload, admission in plan.admissions:
-            use = Counter({flavor: used // 1000 for (flavor, _), used in summed(admission)})
+            use = Counter({flavor: used // 1000 for (flavor, _), used in admission.usage})
             self.uses[workload.uid] = (workload.queue, use)
             flavors.update(use)
         for limit, excess in self.excesses():

@@ -11,10 +11,12 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
+from admitter.engine.classes import Class
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Cohort, Patience, Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.state import Look
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import queue
 
@@ -37,12 +39,20 @@ def plain(draw: st.DrawFn, name: str) -> Queue:
 
 
 class Untiring(Engine):
-    """Tries everybody in every cycle."""
+    """Judges everybody in every cycle: neither a glance nor what another one got replaces that."""
 
     def __init__(self) -> None:
         super().__init__()
-        never = mock.Mock(return_value=False)
-        self._state.still_short = never  # type: ignore[method-assign]  # no glance replaces a judgement
+        self._look = self._state.look
+        self._state.look = self._doubted  # type: ignore[method-assign]
+        self._state.assigner.again = mock.Mock(return_value=None)  # type: ignore[method-assign]
+
+    def _doubted(self, members: Class) -> Look:
+        found = self._look(members)
+        if found is not Look.SHORT:
+            return found
+        members.retry()
+        return Look.UNSURE
 
     def cycle(self, now: float = 0.0, decides: Any = None) -> Plan:
         for name, pending in self._state.pending.items():

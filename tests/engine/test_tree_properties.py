@@ -13,7 +13,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.fairness import Shares
-from admitter.engine.ledger import summed
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import (
     BorrowWithin,
@@ -216,7 +215,7 @@ class Tree(RuleBasedStateMachine):
         """Take a plan over, and see that each step of it keeps every limit."""
         naive = Naive(self.queues, self.cohorts)
         for workload, admission in plan.admissions:
-            usage = dict(summed(admission))
+            usage = dict(admission.usage)
             assert naive.fits(workload.queue, usage, self.used()), f"{workload.uid} exceeds a limit"
             self.may_pass(workload)
             self.waiting.pop(workload.uid, None)
@@ -247,9 +246,9 @@ class Tree(RuleBasedStateMachine):
         use: dict[tuple[str, str], Counter[FlavorResource]] = defaultdict(Counter)
         for uid, (workload, admission, _) in self.running.items():
             if uid not in self.evicted:
-                use[admission.queue, workload.namespace].update(dict(summed(admission)))
+                use[admission.queue, workload.namespace].update(dict(admission.usage))
         for workload, admission in self.promised.values():
-            use[admission.queue, workload.namespace].update(dict(summed(admission)))
+            use[admission.queue, workload.namespace].update(dict(admission.usage))
         for name, sharing in self.engine.ledger.sharing.items():
             for namespace in NAMESPACES:
                 weight = self.weights.get(namespace, 1)
@@ -326,7 +325,7 @@ class Tree(RuleBasedStateMachine):
         """What is really in use."""
         total: dict[str, Counter[FlavorResource]] = {name: Counter() for name in QUEUES}
         for _, admission, _ in self.running.values():
-            total[admission.queue].update(dict(summed(admission)))
+            total[admission.queue].update(dict(admission.usage))
         return total
 
     def planned(self) -> dict[str, Counter[FlavorResource]]:
@@ -334,9 +333,9 @@ class Tree(RuleBasedStateMachine):
         total: dict[str, Counter[FlavorResource]] = {name: Counter() for name in QUEUES}
         for uid, (_, admission, _) in self.running.items():
             if uid not in self.evicted:
-                total[admission.queue].update(dict(summed(admission)))
+                total[admission.queue].update(dict(admission.usage))
         for _, admission in self.promised.values():
-            total[admission.queue].update(dict(summed(admission)))
+            total[admission.queue].update(dict(admission.usage))
         return total
 
     def rebuilt(self) -> Engine:
