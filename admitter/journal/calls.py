@@ -170,7 +170,7 @@ def _plain(value: object) -> object:
         return str(value)
     if isinstance(value, frozenset | set):
         return sorted(value)
-    names = [each.name for each in fields(value)]  # type: ignore[arg-type]  # all others are dataclasses
+    names = [each.name for each in fields(value) if each.init]  # type: ignore[arg-type]  # a dataclass
     made = {name: getattr(value, name) for name in names}
     if isinstance(value, Queue | Cohort):
         made["quotas"] = list(value.quotas.items())
