@@ -12,9 +12,10 @@ from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, w
 from admitter.cli.options import Context, Kubeconfig
 from admitter.documents import ManifestError
 from admitter.insight.comparison import difference_json, tables
+from admitter.insight.courses import Effect
 from admitter.insight.playing import side_by_side
 from admitter.insight.snapshot import facts
-from admitter.insight.what_if import Difference, Effect, compare
+from admitter.insight.what_if import Difference, compare
 from admitter.simulate.manifests import NAMESPACED, READ, Change, read
 from admitter.simulate.picture import Facts
 

@@ -1,0 +1,175 @@
+"""One way that things go: what happens at one moment, and when those start who wait after that."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from admitter.api.conditions import WaitingReason
+from admitter.controllers.views import WorkloadView
+from admitter.engine.cycle import Engine
+from admitter.engine.explain import Reason
+from admitter.engine.quota import Node
+from admitter.insight.durations import Durations
+from admitter.insight.why import HOPELESS
+from admitter.simulate.items import Event, Item
+from admitter.simulate.manifests import Change, Timeline
+from admitter.simulate.picture import Facts, Picture
+from admitter.simulate.simulator import Simulator
+
+Key = tuple[str, str]
+
+BLOCKED = frozenset(map(str, WaitingReason)) - frozenset(map(str, Reason))
+"""Reasons for which a Workload does not even compete."""
+
+
+class Effect(StrEnum):
+    """What becomes of a Workload at once."""
+
+    ADMITTED = "admitted"
+    EVICTED = "evicted"
+    WAITS = "waits"
+    BLOCKED = "may not compete"
+    NEVER = "can never run"
+
+
+class Excess(NamedTuple):
+    """A place of the quota tree that uses more than it may.
+
+    Attributes:
+        node: a queue or a cohort.
+        flavor: by its name.
+        resource: by its name.
+        used: how much, in the resource's unit.
+        allowed: how much it may.
+    """
+
+    node: Node
+    flavor: str
+    resource: str
+    used: int
+    allowed: int
+
+
+class Words(NamedTuple):
+    """What there is to say of a Workload.
+
+    Attributes:
+        key: namespace, and name of its Job or its own.
+        queue: the engine's name of its queue.
+        waiting: why it waits; empty if it does not.
+        gone: why it went, if anything but the end of its work happened to it.
+    """
+
+    key: Key
+    queue: str
+    waiting: str
+    gone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How things go.
+
+    Attributes:
+        effects: what has become of each Workload at once, by UID.
+        words: what there is to say of each then, by UID; empty if nobody asked for it.
+        starts: of those who wait then, when they start, in seconds from now, by UID; None: nobody knows, or
+            never.
+        excesses: what is over then.
+        errors: objects that can't be used, and why.
+    """
+
+    effects: Mapping[str, Effect]
+    words: Mapping[str, Words]
+    starts: Mapping[str, float | None]
+    excesses: tuple[Excess, ...]
+    errors: tuple[str, ...]
+
+
+def course(known: Facts, whole: Facts, changes: Sequence[Change], *, words: bool) -> Course:
+    """Play what is known from its moment on, until all have started who wait, or nothing changes any more.
+
+    Args:
+        known: what is played.
+        whole: where is looked for how long Workloads run.
+        changes: what changes at that moment.
+        words: whether anybody asks for them.
+    """
+    now, picture = known.taken, Picture(known)
+    durations = Durations(picture, whole)
+
+    def lasts(view: WorkloadView, ran: float) -> float | None:
+        found = durations.of(view) if not view.finished else None
+        return found.middle(ran) if found is not None else None
+
+    simulator = Simulator(Timeline(now, list(changes), []), picture, lasts)
+    events = {event.key: event for event in simulator.run(until=now)}
+    items = simulator.items
+    effects = {uid: _effect(item) for uid, item in items.items()}
+    said = {uid: _words(item, events, simulator) for uid, item in items.items()} if words else {}
+    errors = tuple(f"{error.object}: {error.message}" for error in simulator.errors)
+    excesses = tuple(over(simulator.engine))
+    return Course(effects, said, _starts(simulator, now), excesses, errors)
+
+
+def _starts(simulator: Simulator, now: float) -> dict[str, float | None]:
+    """Go on, and see when those start who wait."""
+    left = {item.view.key for item in simulator.items.values() if item.state in {"Pending", "Preempted"}}
+    waiting = {uid: item.view.key for uid, item in simulator.items.items() if item.view.key in left}
+    starts: dict[Key, float] = {}
+    for event in simulator.run() if left else ():
+        if event.kind == "Admitted" and event.key in left:
+            starts[event.key] = event.time - now
+            left.discard(event.key)
+            if not left:
+                break
+    return {uid: starts.get(key) for uid, key in waiting.items()}
+
+
+def shown(item: Item) -> Key:
+    """A Workload as its user knows it: by its Job's name."""
+    view = item.view
+    name = item.job.name if item.job is not None else (view.job[0] if view.job is not None else "")
+    return view.namespace, name or view.name
+
+
+def _effect(item: Item) -> Effect:
+    if item.state == "Admitted":
+        return Effect.ADMITTED
+    if item.waiting is None:
+        return Effect.WAITS
+    if item.waiting.reason in HOPELESS:
+        return Effect.NEVER
+    return Effect.BLOCKED if item.waiting.reason in BLOCKED else Effect.WAITS
+
+
+def _words(item: Item, events: Mapping[Key, Event], simulator: Simulator) -> Words:
+    event = events.get(item.view.key)
+    gone = ""
+    if event is not None:
+        gone = f"preempted for {'/'.join(_preemptor(event, simulator))}" if event.preemptor else event.reason
+    return Words(
+        shown(item), item.queue or "", item.waiting.message if item.waiting is not None else "", gone
+    )
+
+
+def _preemptor(event: Event, simulator: Simulator) -> Key:
+    items = simulator.items.values()
+    return next(
+        (shown(item) for item in items if item.view.key == event.preemptor), event.preemptor or ("", "")
+    )
+
+
+def over(engine: Engine) -> Iterator[Excess]:
+    """Every place that uses more than its `max`, and every tree that uses more than it has."""
+    book, tree = engine.ledger.real, engine.tree
+    roots = {tree.root(name) for name in tree.queues}
+    for root in sorted(roots):
+        for node in tree.nodes(root):
+            for (flavor, resource), cell in sorted(book.cells(node).items()):
+                beyond = cell.total - cell.limit if cell.limit is not None else 0
+                if cell.parent is None:
+                    beyond = max(beyond, cell.used - cell.own)
+                if beyond > 0:
+                    yield Excess(node, flavor, resource, cell.total, cell.total - beyond)
