@@ -1,10 +1,13 @@
 """The command `admitter`: one file a subcommand beside this one."""
 
+import gc
+import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -54,7 +57,11 @@ class _Loading(Mapping[str, Any]):
 @cache
 def _loaded(name: str) -> Any:  # noqa: ANN401  # as above
     module, _, attribute = COMMANDS[name].partition(":")
-    found = getattr(import_module(f"admitter.cli.{module}"), attribute)
+    gc.disable()  # what is loaded stays
+    try:
+        found = getattr(import_module(f"admitter.cli.{module}"), attribute)
+    finally:
+        gc.enable()
     holder = typer.Typer(rich_markup_mode=MARKUP)
     holder.callback()(lambda: None)  # a holder of one command would be that command
     if isinstance(found, typer.Typer):
@@ -113,4 +120,16 @@ def main() -> None:
         app()
     except (ClusterError, CommandError, ManifestError, SandboxError) as error:
         complain(error)
-        sys.exit(1)
+        _end(1)
+    except SystemExit as end:
+        _end(end.code)
+
+
+def _end(status: object) -> NoReturn:
+    """End at once what has read a cluster: to free all of that takes longer than many an answer."""
+    if not gc.isenabled() and isinstance(status, int):
+        with suppress(OSError):  # whoever reads may have gone; then Python says so in its own way
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    sys.exit(status)  # type: ignore[arg-type]  # as it was raised
