@@ -1,5 +1,5 @@
 """`python -m admitter` is the command `admitter`."""
 
-from admitter.cli.main import main
+from admitter.cli.main import process
 
-main()
+process()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -120,16 +120,18 @@ def main() -> None:
         app()
     except (ClusterError, CommandError, ManifestError, SandboxError) as error:
         complain(error)
-        _end(1)
+        sys.exit(1)
+
+
+def process() -> None:
+    """Run a command in a process of its own, which ends with it."""
+    try:
+        main()
     except SystemExit as end:
-        _end(end.code)
-
-
-def _end(status: object) -> NoReturn:
-    """End at once what has read a cluster: to free all of that takes longer than many an answer."""
-    if not gc.isenabled() and isinstance(status, int):
+        if gc.isenabled() or not isinstance(end.code, int):
+            raise
         with suppress(OSError):  # whoever reads may have gone; then Python says so in its own way
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(status)
-    sys.exit(status)  # type: ignore[arg-type]  # as it was raised
+            os._exit(end.code)  # to free all that was read of a cluster takes longer than many an answer
+        raise

@@ -13,7 +13,7 @@ from admitter.cli.options import Context, Kubeconfig
 from admitter.documents import ManifestError
 from admitter.insight.comparison import difference_json, tables
 from admitter.insight.courses import Effect
-from admitter.insight.playing import side_by_side
+from admitter.insight.playing import processes, side_by_side
 from admitter.insight.snapshot import facts
 from admitter.insight.what_if import Difference, compare
 from admitter.simulate.manifests import NAMESPACED, READ, Change, read
@@ -82,7 +82,7 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     deleted = [_deletion(text) for text in without or []]
     known = facts(look(state, kubeconfig, context, config))
     changes = list(_changes(known, files or [], deleted))
-    difference = compare(known, changes, side_by_side)
+    difference = compare(known, changes, side_by_side, processes())
     if difference.errors:
         raise ManifestError("; ".join(difference.errors))
     if output is Output.TABLE:

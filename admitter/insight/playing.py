@@ -53,9 +53,14 @@ def side_by_side(futures: Sequence[Callable[[], T]], /) -> list[T]:
     Raises:
         Exception: what a future raises.
     """
+    most = min(processes(), len(futures))
+    return _spread(futures, most) if most > 1 else in_turn(futures)
+
+
+def processes() -> int:
+    """In how many processes `side_by_side` plays at most."""
     processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
-    processes = min(processors, len(futures), MOST_PROCESSES)
-    return _spread(futures, processes) if processes > 1 else in_turn(futures)
+    return min(processors, MOST_PROCESSES)
 
 
 def _spread(futures: Sequence[Callable[[], T]], processes: int) -> list[T]:

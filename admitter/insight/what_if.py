@@ -73,25 +73,42 @@ class Difference:
     errors: tuple[str, ...]
 
 
-def compare(known: Facts, changes: Sequence[Change], play: Player = in_turn) -> Difference:
+def compare(
+    known: Facts, changes: Sequence[Change], play: Player = in_turn, processes: int = 1
+) -> Difference:
     """What changes at this moment would do.
 
     Args:
         known: the cluster as it is.
         changes: of its objects, all at once.
-        play: how the two courses are played.
+        play: how the courses are played, two of each part of the cluster.
+        processes: in how many: with more, in more parts.
     """
-    part = concerned(known, changes)
-    after, before = play(
+    parts = concerned(known, changes, processes // 2)
+    courses = play(
         [
-            partial(course, part, known, changes, words=True),
-            partial(course, part, known, (), words=False),
+            partial(course, part.known, known, part.changes if changed else (), words=changed)
+            for part in parts
+            for changed in (True, False)
         ]
     )
+    found = [_difference(before, after) for after, before in zip(courses[::2], courses[1::2], strict=True)]
+    outcomes = (outcome for each in found for outcome in each.outcomes)
+    shifts = (shift for each in found for shift in each.shifts)
     return Difference(
-        tuple(sorted(_outcomes(before, after), key=lambda each: (each.effect, each.key))),
+        tuple(sorted(outcomes, key=lambda each: (each.effect, each.key))),
+        tuple(sorted(excess for each in found for excess in each.excesses)),
+        tuple(sorted(shifts, key=lambda shift: shift.key)),
+        tuple(dict.fromkeys(error for each in found for error in each.errors)),
+    )
+
+
+def _difference(before: Course, after: Course) -> Difference:
+    """What a change does to one part of the cluster."""
+    return Difference(
+        tuple(_outcomes(before, after)),
         tuple(_excesses(before, after)),
-        tuple(sorted(_shifts(before, after), key=lambda shift: shift.key)),
+        tuple(_shifts(before, after)),
         after.errors,
     )
 
