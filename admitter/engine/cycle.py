@@ -409,8 +409,8 @@ class Engine:
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
         self._state.assigner.forget()
+        self._wake(roots, queues)  # first of all: what they were refused for may be there no more
         self._reexamine(roots, queues)
-        self._wake(roots, queues)
 
     def _doubt(self, queue: str) -> None:
         """The plan was changed by what was decided elsewhere: places may have become untenable."""

@@ -226,6 +226,19 @@ def test_a_place_is_not_kept_where_it_is_not_allowed_any_more(change: str) -> No
     assert admitted(made.cycle()) == []
 
 
+def test_a_queue_in_which_somebody_waits_goes_while_a_place_is_kept_beside_it() -> None:
+    made = engine(DEFAULT, cpus("gone", "2"), cpus("stays", "2", LOWER))
+    running(made, "low", 4, "stays")
+    asks(made, "high", 4, "stays", priority=1)
+    assert evicted(made.cycle()) == {"low": "high"}
+    asks(made, "waits", 1, "gone")
+    assert made.cycle().refusals["waits"].reason is Reason.INSUFFICIENT_QUOTA
+    made.remove_queue("gone")
+    assert not made.ledger.holds, "without what was lent there is no room for 4"
+    made.release("low")
+    assert admitted(made.cycle()) == []
+
+
 def test_a_place_that_others_have_taken_is_given_up() -> None:
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER))
     made.reserve("low", use("q", "a", cpu="4"), workload("low"), 1)
