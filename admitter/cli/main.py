@@ -131,7 +131,8 @@ def process() -> None:
         if gc.isenabled() or not isinstance(end.code, int):
             raise
         with suppress(OSError):  # whoever reads may have gone; then Python says so in its own way
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:  # closed by who has started this
+                    stream.flush()
             os._exit(end.code)  # to free all that was read of a cluster takes longer than many an answer
         raise

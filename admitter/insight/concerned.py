@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from admitter.cluster.store import Key
-from admitter.controllers.views import JobView, WorkloadView
+from admitter.controllers.remainders import loose_usage
 from admitter.names import QUEUE_LABEL
 from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Facts
@@ -34,10 +35,12 @@ class Part:
     Attributes:
         known: all facts, but of Workloads and Jobs only those in these trees.
         changes: those that touch them.
+        nodes: of these trees; None: all there are.
     """
 
     known: Facts
     changes: tuple[Change, ...]
+    nodes: AbstractSet[Node] | None
 
 
 def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Part]:
@@ -49,53 +52,56 @@ def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Pa
         most: so many parts at most, about as large as each other.
     """
     if _may_concern_all(known, changes):
-        return [Part(known, tuple(changes))]
-    workloads, alone = known.views.get("workloads", {}), _alone(known)
-    queues = {key: _queues_of(known, view) for key, view in (*workloads.items(), *alone.items())}
-    named = [list(_seeds(known, change)) for change in changes]
-    trees = _trees(_links(known, changes, queues.values()), (node for nodes in named for node in nodes))
-    leading = _leading(changes, named)
-    places = _places({**workloads, **alone}, queues, trees, leading)
-    loose = {key for key, job in alone.items() if job.started_by and not job.finished}
+        return [Part(known, tuple(changes), None)]
+    leads = _leads(known, changes)
+    queues = _queues(known, leads)
+    named = [list(_named(known, leads, change)) for change in changes]
+    trees = _trees(_links(known, changes, (*queues.values(), *leads.values())), chain(*named))
+    nodes = {key: [("queue", name) for name in names] for key, names in queues.items()}
+    places = {key: trees[each[0]] for key, each in nodes.items() if each and each[0] in trees}
+    loose = _loose(known)
     most = 1 if loose else min(most, len(set(trees.values())))  # such a one may use something of any tree
     part_of = _shared_out(Counter(places.values()), max(1, most))
-    touching = [{part_of.get(trees[node], 0) for node in nodes} or {0} for nodes in named]
+    touching = [{part_of.get(trees[node], 0) for node in each} or {0} for each in named]
     return [
         Part(
             _only(known, {key for key, tree in places.items() if part_of[tree] == number} | loose),
             tuple(change for change, parts in zip(changes, touching, strict=True) if number in parts),
+            {node for node, tree in trees.items() if part_of.get(tree, 0) == number},
         )
         for number in range(max(part_of.values(), default=0) + 1)
     ]
 
 
-def _alone(known: Facts) -> dict[Key, JobView]:
-    """Jobs that have no Workload, by the name of the one they are to have."""
-    jobs, workloads = known.views.get("jobs", {}).values(), known.views.get("workloads", {})
-    found = {(job.namespace, job.workload): job for job in jobs}
-    return {key: job for key, job in found.items() if key not in workloads}
+def _leads(known: Facts, changes: Iterable[Change]) -> dict[Key, set[str]]:
+    """The queues to which LocalQueues lead, as it is and as it would be."""
+    found = {
+        key: {str(view.spec["clusterQueue"])} for key, view in known.views.get("localqueues", {}).items()
+    }
+    for change in changes:
+        if change.object["kind"] == "LocalQueue" and not change.gone:
+            found.setdefault(_asked(change), set()).add(str(change.object["spec"]["clusterQueue"]))
+    return found
 
 
-def _leading(changes: Iterable[Change], named: Iterable[list[Node]]) -> dict[tuple[str, str], Node]:
-    """Where LocalQueues lead that a change is of, or that its Job asks for."""
-    pairs = zip(changes, named, strict=True)
-    return {key: nodes[0] for change, nodes in pairs for key in _asked(change)}
-
-
-def _places(
-    asking: Mapping[Key, WorkloadView | JobView],
-    queues: Mapping[Key, tuple[str, ...]],
-    trees: Mapping[Node, int],
-    leading: Mapping[tuple[str, str], Node],
-) -> dict[Key, int]:
-    """In which of some trees Workloads and Jobs are; those in others are left out."""
+def _queues(known: Facts, leads: Mapping[Key, AbstractSet[str]]) -> dict[Key, tuple[str, ...]]:
+    """By Workload, those in which it holds something or for which it asks, even if it is still to be made."""
     found = {}
-    for key, view in asking.items():
-        lead = leading.get((view.namespace, view.queue or ""))
-        nodes = [("queue", name) for name in queues[key]] if lead is None else [lead]
-        tree = next((trees[node] for node in nodes if node in trees), None)
-        if tree is not None:
-            found[key] = tree
+    for job in known.views.get("jobs", {}).values():
+        found[job.namespace, job.workload] = tuple(leads.get((job.namespace, job.queue or ""), ()))
+    for key, view in known.views.get("workloads", {}).items():
+        asked, held = leads.get((view.namespace, view.queue), frozenset[str]()), view.admission
+        found[key] = tuple(asked if held is None or held.queue in asked else (*asked, held.queue))
+    return found
+
+
+def _loose(known: Facts) -> set[Key]:
+    """The Workloads of Jobs that may run though these hold nothing."""
+    workloads, found = known.views.get("workloads", {}), set()
+    for job in known.views.get("jobs", {}).values():
+        key = (job.namespace, job.workload)
+        if loose_usage(job, workloads.get(key)) is not None:
+            found.add(key)
     return found
 
 
@@ -117,14 +123,7 @@ def _may_concern_all(known: Facts, changes: Iterable[Change]) -> bool:
     kinds = {change.object["kind"] for change in changes}
     if kinds - _LOCAL or ("ResourceFlavor" in kinds and any(map(known.views.get, _NAMING_FLAVORS))):
         return True
-    return any(not name for change in changes for _, name in _asked(change))  # one is found for it
-
-
-def _queues_of(known: Facts, view: WorkloadView | JobView) -> tuple[str, ...]:
-    """The queue that a Workload or Job asks for, and that in which it holds something."""
-    target = _target(known, (view.namespace, view.queue or ""))
-    held = view.admission if isinstance(view, WorkloadView) else None
-    return (target,) if held is None or held.queue == target else (target, held.queue)
+    return any(not _asked(change)[1] for change in changes if change.object["kind"] == "Job")  # one is found
 
 
 def _trees(links: Links, seeds: Iterable[Node]) -> dict[Node, int]:
@@ -146,13 +145,13 @@ def _shared_out(sizes: Counter[int], most: int) -> dict[int, int]:
     return found
 
 
-def _links(known: Facts, changes: Iterable[Change], together: Iterable[tuple[str, ...]]) -> Links:
+def _links(known: Facts, changes: Iterable[Change], together: Iterable[Iterable[str]]) -> Links:
     """Who is in whose cohort, as it is and as it would be.
 
     Args:
         known: as it is.
         changes: as it would be.
-        together: queues that one Workload is concerned with.
+        together: queues that one Workload or LocalQueue is concerned with.
     """
     links: defaultdict[Node, set[Node]] = defaultdict(set)
     specs: list[tuple[Node, Any]] = [
@@ -169,8 +168,7 @@ def _links(known: Facts, changes: Iterable[Change], together: Iterable[tuple[str
         if above:
             links[node].add(("cohort", above))
             links["cohort", above].add(node)
-    moved = ({name for _, name in _seeds(known, change)} for change in changes if _asked(change))
-    for names in {frozenset(each) - {""} for each in (*together, *moved) if len(each) > 1}:
+    for names in {frozenset(each) for each in together}:
         first, *others = sorted(names) or [""]
         for name in others:
             links["queue", first].add(("queue", name))
@@ -178,17 +176,15 @@ def _links(known: Facts, changes: Iterable[Change], together: Iterable[tuple[str
     return links
 
 
-def _seeds(known: Facts, change: Change) -> Iterator[Node]:
+def _named(known: Facts, leads: Mapping[Key, AbstractSet[str]], change: Change) -> Iterator[Node]:
     """What a change names."""
     kind, name = change.object["kind"], change.object["metadata"]["name"]
     if kind in {"ClusterQueue", "Cohort"}:
         yield "queue" if kind == "ClusterQueue" else "cohort", name
-    elif kind == "LocalQueue" and not change.gone:
-        yield "queue", str(change.object["spec"]["clusterQueue"])
     elif kind == "ResourceFlavor":
         yield from _naming(known, name)
-    for key in _asked(change):
-        yield "queue", _target(known, key)
+    else:
+        yield from (("queue", queue) for queue in leads.get(_asked(change), ()))
 
 
 def _naming(known: Facts, flavor: str) -> Iterator[Node]:
@@ -201,19 +197,13 @@ def _naming(known: Facts, flavor: str) -> Iterator[Node]:
                 yield kind, name
 
 
-def _asked(change: Change) -> list[tuple[str, str]]:
-    """The LocalQueue that a change is of, or that its Job asks for."""
-    kind, metadata = change.object["kind"], change.object["metadata"]
-    if kind == "LocalQueue":
-        return [(metadata["namespace"], metadata["name"])]
-    if kind == "Job":
-        return [(metadata["namespace"], (metadata.get("labels") or {}).get(QUEUE_LABEL, ""))]
-    return []
-
-
-def _target(known: Facts, local_queue: tuple[str, str]) -> str:
-    view = known.views.get("localqueues", {}).get(local_queue)
-    return str(view.spec.get("clusterQueue")) if view is not None else ""
+def _asked(change: Change) -> Key:
+    """The LocalQueue that a change is of, or that its Job asks for; the latter may have no name."""
+    metadata = change.object["metadata"]
+    job = change.object["kind"] == "Job"
+    return metadata["namespace"], (metadata.get("labels") or {}).get(QUEUE_LABEL, "") if job else metadata[
+        "name"
+    ]
 
 
 def _reached(links: Links, seeds: Iterable[Node]) -> set[Node]:

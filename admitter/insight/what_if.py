@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from admitter.controllers.messages import queue_title
-from admitter.insight.concerned import concerned
+from admitter.insight.concerned import Part, concerned
 from admitter.insight.courses import Course, Effect, Excess, Key, Words, course
 from admitter.insight.estimates import SAME_SECONDS
 from admitter.insight.playing import Player, in_turn
@@ -92,7 +92,10 @@ def compare(
             for changed in (True, False)
         ]
     )
-    found = [_difference(before, after) for after, before in zip(courses[::2], courses[1::2], strict=True)]
+    found = [
+        _difference(before, after, part)
+        for part, after, before in zip(parts, courses[::2], courses[1::2], strict=True)
+    ]
     outcomes = (outcome for each in found for outcome in each.outcomes)
     shifts = (shift for each in found for shift in each.shifts)
     return Difference(
@@ -103,11 +106,11 @@ def compare(
     )
 
 
-def _difference(before: Course, after: Course) -> Difference:
+def _difference(before: Course, after: Course, part: Part) -> Difference:
     """What a change does to one part of the cluster."""
     return Difference(
         tuple(_outcomes(before, after)),
-        tuple(_excesses(before, after)),
+        tuple(each for each in _excesses(before, after) if part.nodes is None or each.node in part.nodes),
         tuple(_shifts(before, after)),
         after.errors,
     )

@@ -1,15 +1,17 @@
 """What a change does not concern makes no difference, and is not played."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from admitter.controllers.views import parse_job
 from admitter.insight import what_if
 from admitter.insight.concerned import Part, concerned
 from admitter.insight.snapshot import facts
 from admitter.insight.what_if import compare
-from admitter.names import WORKLOAD_LABEL
+from admitter.names import CLUSTER_QUEUE_LABEL, FLAVORS_ANNOTATION, QUEUE_LABEL, WORKLOAD_LABEL
 from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Facts
 from tests.cluster.objects import cluster_queue, job, local_queue, resource_flavor
@@ -55,7 +57,11 @@ CHANGES: list[Any] = [
 
 @pytest.fixture
 def known() -> Facts:
-    """Three trees: two queues share one, two have one each; in each of the queues some run and some wait."""
+    return facts(_three_trees().snapshot())
+
+
+def _three_trees() -> State:
+    """Two queues share one, two have one each; in each of the queues some run and some wait."""
     state = State()
     spare = {"name": "cpu", "flavors": [{"name": "spare", "quota": {"min": "1"}}]}
     state.put("cohorts", "right", spec={"resources": [spare]})
@@ -75,7 +81,7 @@ def known() -> Facts:
             since=-900,
             finished=-500,
         )
-    return facts(state.snapshot())
+    return state
 
 
 EVERY_QUEUE = [
@@ -102,7 +108,7 @@ def test_the_answer_is_the_same_as_of_everything(
     known: Facts, changes: list[Change], expected: set[str], processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = compare(known, changes, processes=processes)
-    monkeypatch.setattr(what_if, "concerned", lambda facts, changes, _most: [Part(facts, tuple(changes))])
+    monkeypatch.setattr(what_if, "concerned", lambda facts, those, _most: [Part(facts, tuple(those), None)])
     assert compare(known, changes) == short, expected
 
 
@@ -132,14 +138,105 @@ def test_a_workload_that_holds_in_one_tree_and_asks_in_another_keeps_both_togeth
     assert compare(moved, EVERY_QUEUE) == compare(moved, EVERY_QUEUE, processes=8)
 
 
-def test_a_job_that_was_started_and_has_no_workload_may_use_something_anywhere(known: Facts) -> None:
-    started = known.views["jobs"]["c", "waits"]
-    labels = {"labels": {WORKLOAD_LABEL: started.workload}}
-    jobs = {**known.views["jobs"], started.key: replace(started, template_metadata=labels)}
-    loose = replace(known, views={**known.views, "jobs": jobs})
-    (part,) = concerned(loose, EVERY_QUEUE[:1], 8)
-    assert started.key in part.known.views["jobs"]
-    assert len(concerned(loose, EVERY_QUEUE, 8)) == 1
+SEVERAL: list[Any] = [
+    pytest.param(
+        [
+            change(queue("q-0", "8", "left")),
+            change(local_queue("d", "q-3", "new")),
+            change(job("d", "more", requests={"cpu": "3"}, queue="new")),
+        ],
+        id="a-job-for-a-new-local-queue",
+    ),
+    pytest.param(
+        [
+            change(queue("q-0", "8", "left")),
+            change(queue("q-9", "8")),
+            change(local_queue("d", "q-9", "new")),
+            change(job("d", "more", requests={"cpu": "3"}, queue="new")),
+        ],
+        id="a-job-for-a-new-queue",
+    ),
+    pytest.param(
+        [change(queue("q-0", "3", "left")), change(local_queue("d", "q-3", "new"))],
+        id="one-with-less-and-a-new-local-queue",
+    ),
+    pytest.param(
+        [change(queue("q-0", "3", "left")), change(local_queue("b", "q-3", "main"))],
+        id="one-with-less-and-a-local-queue-that-leads-elsewhere",
+    ),
+    pytest.param(
+        [
+            change(queue("q-0", "3", "left")),
+            change(job("d", "more", requests={"cpu": "1"}, queue="missing")),
+        ],
+        id="one-with-less-and-a-job-for-a-queue-that-is-missing",
+    ),
+]
+
+
+@pytest.mark.parametrize("without", [None, ("b", "main")], ids=["all-there", "a-local-queue-is-gone"])
+@pytest.mark.parametrize("changes", SEVERAL)
+def test_changes_of_several_trees_are_answered_as_in_one(
+    known: Facts, changes: list[Change], without: tuple[str, str] | None
+) -> None:
+    locals_ = {key: view for key, view in known.views["localqueues"].items() if key != without}
+    there = replace(known, views={**known.views, "localqueues": locals_})
+    assert compare(there, changes, processes=8) == compare(there, changes)
+
+
+def test_a_job_that_was_started_and_whose_workload_holds_nothing_may_use_something_anywhere() -> None:
+    state = _three_trees()
+    flavors = json.dumps({"cpu": "default"})
+    template: Json = {
+        "metadata": {"labels": {CLUSTER_QUEUE_LABEL: "q-0"}, "annotations": {FLAVORS_ANNOTATION: flavors}},
+        "spec": {"containers": [{"resources": {"requests": {"cpu": "2"}}}]},
+    }
+    spec = {"suspend": False, "parallelism": 1, "template": template}
+    labels = {"labels": {QUEUE_LABEL: "main"}}
+    made = state.put("jobs", "started", "d", metadata=labels, spec=spec, status={"active": 1})
+    template["metadata"]["labels"][WORKLOAD_LABEL] = parse_job(made).workload
+    known = facts(state.snapshot())
+    (part,) = concerned(known, EVERY_QUEUE[:1], 8)
+    assert ("d", "started") in part.known.views["jobs"]
+    changes = [change(queue("q-0", "3", "left")), change(queue("q-3", "4"))]
+    assert compare(known, changes, processes=8) == compare(known, changes)
+
+
+def _over_nodes() -> Facts:
+    """Two trees that share what there is on a node; in each a Workload runs, and one of its pods is there."""
+    state = State()
+    state.put(
+        *("nodes", "node"),
+        metadata={"labels": {"kind": "default"}},
+        spec={},
+        status={"allocatable": {"cpu": "16"}, "conditions": [{"type": "Ready", "status": "True"}]},
+    )
+    default = {"name": "cpu", "flavors": [{"name": "default", "quota": {}}]}
+    for namespace in "ab":
+        name = f"q-{namespace}"
+        state.put("cohorts", f"of-{namespace}", spec={"capacityFrom": "Nodes", "resources": [default]})
+        state.queue(name, {"cpu": {"default": {"min": "4"}}}, f"of-{namespace}")
+        state.namespace(namespace, name)
+        state.holds(namespace, "runs", {"cpu": ("4", "default")}, cluster_queue=name, since=-100)
+        annotations = {FLAVORS_ANNOTATION: json.dumps({"cpu": "default"})}
+        state.put(
+            *("pods", "runs-0", namespace),
+            metadata={
+                "labels": {WORKLOAD_LABEL: "runs", CLUSTER_QUEUE_LABEL: name},
+                "annotations": annotations,
+            },
+            spec={"containers": [{"resources": {"requests": {"cpu": "2"}}}]},
+            status={"phase": "Running"},
+        )
+    return facts(state.snapshot())
+
+
+def test_quota_that_is_over_is_told_once_where_a_change_touches_several_trees() -> None:
+    known = _over_nodes()
+    changes = [change(resource_flavor("default", {"nodeLabels": {"kind": "none"}}))]
+    apart = compare(known, changes, processes=8)
+    assert apart.excesses == compare(known, changes).excesses
+    assert {each.node for each in apart.excesses} == {("cohort", "of-a"), ("cohort", "of-b")}
 
 
 def test_a_job_that_names_no_queue_may_come_into_any(known: Facts) -> None:
