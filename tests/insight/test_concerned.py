@@ -184,6 +184,20 @@ def test_changes_of_several_trees_are_answered_as_in_one(
     assert compare(there, changes, processes=8) == compare(there, changes)
 
 
+def test_a_job_for_a_local_queue_that_leads_elsewhere_now_comes_once() -> None:
+    state = _three_trees()
+    state.put("localqueues", "unused", "d", spec={"clusterQueue": "q-3"})
+    known = facts(state.snapshot())
+    changes = [
+        change(queue("q-0", "8", "left")),
+        change(local_queue("d", "q-0", "unused")),
+        change(job("d", "more", requests={"cpu": "3"}, queue="unused")),
+    ]
+    apart = compare(known, changes, processes=8)
+    assert apart == compare(known, changes)
+    assert [each.key for each in apart.outcomes if each.key[1] == "more"] == [("d", "more")]
+
+
 def test_a_job_that_was_started_and_whose_workload_holds_nothing_may_use_something_anywhere() -> None:
     state = _three_trees()
     flavors = json.dumps({"cpu": "default"})
