@@ -128,7 +128,7 @@ def process() -> None:
     try:
         main()
     except SystemExit as end:
-        if gc.isenabled() or not isinstance(end.code, int):
+        if gc.isenabled() or not isinstance(end.code, int):  # it is off in commands that read a cluster
             raise
         with suppress(OSError):  # whoever reads may have gone; then Python says so in its own way
             for stream in (sys.stdout, sys.stderr):

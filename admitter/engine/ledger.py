@@ -20,8 +20,25 @@ Pod = tuple[float, str]
 """When a pod was created, in seconds since the epoch, and its name."""
 
 
+class _Place:
+    """Quota of a queue that somebody has, or is going to have."""
+
+    __slots__ = ()
+    admission: Admission
+
+    @property
+    def usage(self) -> Usage:
+        """How much it is, as sums."""
+        return self.admission.usage
+
+    @property
+    def queue(self) -> str:
+        """The queue whose quota it is."""
+        return self.admission.queue
+
+
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(_Place):
     """Quota that is set aside.
 
     Attributes:
@@ -42,16 +59,6 @@ class Reservation:
         if self.workload is not None:
             object.__setattr__(self, "namespace", self.workload.namespace)
 
-    @property
-    def usage(self) -> Usage:
-        """What it holds, as sums."""
-        return self.admission.usage
-
-    @property
-    def queue(self) -> str:
-        """The queue whose quota it is."""
-        return self.admission.queue
-
 
 @dataclass(frozen=True, slots=True)
 class Pods:
@@ -70,7 +77,7 @@ NO_PODS: Final = Pods()
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(_Place):
     """The place of a workload that is to be admitted when what it waits for has gone.
 
     Attributes:
@@ -80,16 +87,6 @@ class Hold:
 
     workload: Workload
     admission: Admission
-
-    @property
-    def usage(self) -> Usage:
-        """The same as sums."""
-        return self.admission.usage
-
-    @property
-    def queue(self) -> str:
-        """The queue whose quota it is."""
-        return self.admission.queue
 
     @property
     def namespace(self) -> str:
@@ -139,7 +136,7 @@ class Ledger:
             for hold in self.holds_in(queue):
                 sharing.add(hold.namespace, hold.usage, 1)
 
-    def _plan(self, place: "Reservation | Hold", sign: int = 1) -> list[FlavorResource]:
+    def _plan(self, place: Reservation | Hold, sign: int = 1) -> list[FlavorResource]:
         """Plan with a place, or with sign -1 without it; returns what `Book.add` does."""
         sharing = self.sharing.get(place.queue)
         if sharing is not None:

@@ -50,6 +50,16 @@ class Excess(NamedTuple):
     used: int
     allowed: int
 
+    @property
+    def place(self) -> tuple[Node, str, str]:
+        """What is over, however much."""
+        return self.node, self.flavor, self.resource
+
+    @property
+    def beyond(self) -> int:
+        """By how much it is over."""
+        return self.used - self.allowed
+
 
 class Words(NamedTuple):
     """What there is to say of a Workload.
@@ -115,8 +125,9 @@ def course(known: Facts, whole: Facts, changes: Sequence[Change], *, words: bool
 
 def _starts(simulator: Simulator, now: float) -> dict[str, float | None]:
     """Go on, and see when those start who wait."""
-    left = {item.view.key for item in simulator.items.values() if item.state in {"Pending", "Preempted"}}
-    waiting = {uid: item.view.key for uid, item in simulator.items.items() if item.view.key in left}
+    items = simulator.items.items()
+    waiting = {uid: item.view.key for uid, item in items if item.state in {"Pending", "Preempted"}}
+    left = set(waiting.values())
     starts: dict[Key, float] = {}
     for event in simulator.run() if left else ():
         if event.kind == "Admitted" and event.key in left:

@@ -132,10 +132,8 @@ def _why(effect: Effect, words: Words) -> str:
 
 def _excesses(before: Course, after: Course) -> Iterator[Excess]:
     """What is over with the change, by more than without it."""
-    known = {(each.node, each.flavor, each.resource): each.used - each.allowed for each in before.excesses}
-    for each in after.excesses:
-        if each.used - each.allowed > known.get((each.node, each.flavor, each.resource), 0):
-            yield each
+    known = {each.place: each.beyond for each in before.excesses}
+    yield from (each for each in after.excesses if each.beyond > known.get(each.place, 0))
 
 
 def _shifts(before: Course, after: Course) -> Iterator[Shift]:
