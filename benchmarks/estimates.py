@@ -30,7 +30,8 @@ from admitter.convert.settings import DEFAULTS
 from admitter.insight.arrivals import arrival
 from admitter.insight.durations import Durations
 from admitter.insight.estimates import Estimator
-from admitter.insight.snapshot import Snapshot, facts, take
+from admitter.insight.snapshot import Snapshot, facts
+from admitter.insight.taking import take
 from admitter.install.apply import install
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.simulate.manifests import Change

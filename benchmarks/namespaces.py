@@ -22,7 +22,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from admitter.cluster.informer import Informer, Source
+from admitter.cluster.informer import Informer
+from admitter.cluster.source import Source
 from admitter.cluster.store import Store
 from admitter.cluster.transport import Transport
 from admitter.controllers.views import ObjectView, parse_object

@@ -1,6 +1,5 @@
 """What commands that look at a cluster share: how they read it, and how they print."""
 
-import asyncio
 import gc
 import sys
 import time
@@ -14,10 +13,8 @@ import typer
 import yaml
 from rich.console import Console
 
-from admitter.cli.configuration import read
-from admitter.cluster.transport import Transport
 from admitter.convert.settings import DEFAULTS, Settings
-from admitter.insight.snapshot import Snapshot, load, take
+from admitter.insight.snapshot import Snapshot, load
 
 
 class Output(StrEnum):
@@ -68,7 +65,11 @@ def settings_of(config: Path | None) -> Settings:
     Raises:
         ManifestError: it can't be read.
     """
-    return read(config).decides_by if config is not None else DEFAULTS
+    if config is None:
+        return DEFAULTS
+    from admitter.cli.configuration import read  # noqa: PLC0415  # its model is slow to load
+
+    return read(config).decides_by
 
 
 def look(
@@ -94,14 +95,22 @@ def look(
     gc.disable()  # all that is read stays until the command ends
     if state is not None:
         return load(state)
-    return asyncio.run(_take(kubeconfig, context, settings_of(config), kinds))
+    return _taken(kubeconfig, context, settings_of(config), kinds)
 
 
-async def _take(
+def _taken(
     kubeconfig: Path | None, context: str | None, settings: Settings, kinds: Container[str] | None
 ) -> Snapshot:
-    async with await Transport.connect(kubeconfig, context) as transport:
-        return await take(transport, settings, time.time, kinds)
+    import asyncio  # noqa: PLC0415  # with the rest slow to load, and not needed for a file
+
+    from admitter.cluster.transport import Transport  # noqa: PLC0415  # as above
+    from admitter.insight.taking import take  # noqa: PLC0415  # as above
+
+    async def read() -> Snapshot:
+        async with await Transport.connect(kubeconfig, context) as transport:
+            return await take(transport, settings, time.time, kinds)
+
+    return asyncio.run(read())
 
 
 def namespace_of(kubeconfig: Path | None, context: str | None, state: Path | None) -> str:

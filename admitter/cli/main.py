@@ -125,6 +125,9 @@ def main() -> None:
 
 def process() -> None:
     """Run a command in a process of its own, which ends with it."""
+    os.environ.setdefault(
+        "PYDANTIC_DISABLE_PLUGINS", "__all__"
+    )  # to look for some takes as long as to load it
     try:
         main()
     except SystemExit as end:

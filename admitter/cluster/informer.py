@@ -5,17 +5,17 @@ Next step: the listeners of the store (`admitter.controllers`).
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final, Generic
+from typing import Final, Generic
 
 import orjson
 import structlog
 
 from admitter.cluster.errors import ClusterError, GoneError, UnreachableError, api_error
-from admitter.cluster.store import Store, V, key_of
+from admitter.cluster.source import Source, parsed
+from admitter.cluster.store import V, key_of
 from admitter.cluster.transport import Json, Transport
 
 PAGE: Final = 500
@@ -26,23 +26,6 @@ FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 10.0
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Source(Generic[V]):
-    """A collection of the API server, and the store for what is in it.
-
-    Attributes:
-        path: of the collection, such as `/apis/batch/v1/jobs`.
-        parse: keeps the fields that are used.
-        selector: a label selector, to watch less than everything.
-        store: where the views go.
-    """
-
-    path: str
-    parse: Callable[[Json], V]
-    selector: str = ""
-    store: Store[V] = field(default_factory=Store)
 
 
 class Informer(Generic[V]):
@@ -160,21 +143,6 @@ class Informer(Generic[V]):
 
     def _parsed(self, item: Json) -> V | None:
         return parsed(self._parse, item, self.path)
-
-
-def parsed(parse: Callable[[Json], V], item: Json, path: str) -> V | None:
-    """The view of an object; one that can't be read is left out and named, and harms no other."""
-    try:
-        return parse(item)
-    except Exception:
-        metadata: dict[str, Any] = item.get("metadata", {})
-        log.exception(
-            "object left out: it can't be read",
-            path=path,
-            namespace=metadata.get("namespace", ""),
-            name=metadata.get("name", ""),
-        )
-        return None
 
 
 _listing = 0

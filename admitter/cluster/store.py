@@ -9,8 +9,6 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-import structlog
-
 Key = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is empty."""
 
@@ -41,8 +39,6 @@ Listener = Callable[[V | None, V | None], None]
 """Called with the old and the new view of an object; `None` is: there was none, there is none."""
 
 _REMEMBERED_DELETIONS: Final = 10_000
-
-log = structlog.get_logger(__name__)
 
 
 class Store(Generic[V]):
@@ -142,6 +138,9 @@ class Store(Generic[V]):
             try:
                 listener(old, new)
             except Exception:  # a defect that one object brings out must not end the watch of all others
+                import structlog  # noqa: PLC0415  # slow to load, and hardly ever needed
+
+                log = structlog.get_logger(__name__)
                 log.exception("change not handled", old=old and old.key, new=new and new.key)
 
 

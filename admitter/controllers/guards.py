@@ -13,6 +13,7 @@ import structlog
 
 from admitter.cluster.errors import ClusterError, NotFoundError
 from admitter.cluster.transport import Transport
+from admitter.controllers.placement_policies import NOTICE_SECONDS
 from admitter.controllers.status import Clock
 from admitter.controllers.views import seconds
 from admitter.names import MAKERS_POLICY, PLACEMENT_POLICY, SUSPEND_POLICY
@@ -22,8 +23,6 @@ BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicy
 KUEUE: Final = "/apis/kueue.x-k8s.io"
 
 LOOKED_AGAIN_SECONDS: Final = 10.0
-NOTICE_SECONDS: Final = 60.0
-"""By then after a change of a policy the API server acts on it."""
 
 _MISSING: Final = {
     SUSPEND_POLICY: (

@@ -13,7 +13,7 @@ from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
 from admitter.controllers.defects import Defect
 from admitter.controllers.events import Events, Subject
-from admitter.controllers.generated import Generator
+from admitter.controllers.generator import Generator
 from admitter.controllers.namespace_plan import plan
 from admitter.controllers.namespace_views import NamespaceView
 from admitter.controllers.views import ObjectView

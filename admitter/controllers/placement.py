@@ -18,7 +18,8 @@ from admitter.controllers.access import Access
 from admitter.controllers.adoption import hold, release, settle
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.events import Events, Subject
-from admitter.controllers.generated import Generator, store_of
+from admitter.controllers.generated import store_of
+from admitter.controllers.generator import Generator
 from admitter.controllers.guards import Guards
 from admitter.controllers.placement_plan import generated, surroundings
 from admitter.controllers.placement_policies import Claim, Policy

@@ -8,17 +8,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final
 
 from admitter.api.base import problems
 from admitter.api.conditions import ActiveReason, ConditionType
 from admitter.api.placement_policy import PlacementPolicy, PlacementRule
 from admitter.controllers.defects import Defect, raw, sentence
-from admitter.controllers.guards import NOTICE_SECONDS
 from admitter.controllers.views import JobView, ObjectView, at, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.convert import definitions
 from admitter.engine.model import Requirement
 from admitter.names import QUEUE_ALIAS_LABEL
+
+NOTICE_SECONDS: Final = 60.0
+"""By then after a change of a policy the API server acts on it."""
 
 
 class Claim(Enum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from admitter.controllers.views import JobView, Json, Meta, capacity, meta, seconds
+from admitter.controllers.views import JobView, Json, Meta, WorkloadView, capacity, meta, seconds
 from admitter.convert.pod_requests import pod_requests
 from admitter.convert.pod_sets import job_count
 from admitter.engine.model import Admission, Assignment
@@ -64,6 +64,15 @@ def usage_of(job: JobView) -> Admission:
     """What all pods of a Job use that an admission has started, by what it has put into its template."""
     labels, annotations = (job.template_metadata.get(part) or {} for part in ("labels", "annotations"))
     return _usage(job.name, labels, annotations, job.template, job_count(job.spec, job.status))
+
+
+def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
+    """What a Job uses that was started, and may run though its Workload holds nothing; None if it is none."""
+    over = job.finished or job.started_by != job.workload or (job.suspended and job.stopped)
+    if over or (workload is not None and workload.admission is not None):
+        return None
+    usage = usage_of(job)
+    return usage if usage.queue else None  # somebody may have spoilt its template
 
 
 def _usage(

@@ -12,11 +12,10 @@ from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
 from admitter.controllers.adoption import bar
-from admitter.controllers.pod_views import PodView, parse_pod, usage_of
+from admitter.controllers.pod_views import PodView, loose_usage, parse_pod
 from admitter.controllers.views import JobView, WorkloadView, parse_job
 from admitter.controllers.world import World, job_path, pods_path
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Admission
 from admitter.names import WORKLOAD_LABEL
 
 WORKERS: Final = 16
@@ -149,12 +148,3 @@ class Remainders:
     def _covered(self, pod: PodView) -> bool:
         workload = self._world.workloads.get((pod.namespace, pod.workload))
         return workload is not None and workload.admission is not None
-
-
-def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
-    """What a Job uses that was started, and may run though its Workload holds nothing; None if it is none."""
-    over = job.finished or job.started_by != job.workload or (job.suspended and job.stopped)
-    if over or (workload is not None and workload.admission is not None):
-        return None
-    usage = usage_of(job)
-    return usage if usage.queue else None  # somebody may have spoilt its template

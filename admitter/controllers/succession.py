@@ -18,8 +18,8 @@ from admitter.api.conditions import WorkloadState
 from admitter.cluster.board import SYSTEM_CLOCKS, Board, Clocks
 from admitter.cluster.campaign import Told, lease_name, shard_leases
 from admitter.cluster.errors import ApiError, ClusterError, level_of
-from admitter.cluster.informer import parsed
 from admitter.cluster.lease import Term
+from admitter.cluster.source import parsed
 from admitter.cluster.store import Store
 from admitter.cluster.transport import Json, Transport
 from admitter.controllers.shards import Versions

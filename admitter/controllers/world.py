@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from admitter.cluster.informer import Source
+from admitter.cluster.source import Json, Source
 from admitter.cluster.store import Index, Key, Lookup, Store, V
-from admitter.cluster.transport import Json
 from admitter.controllers.namespace_views import (
     NamespaceView,
     ResourceQuotaView,

@@ -1,7 +1,7 @@
 """What a change would do, as tables and as JSON."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -9,11 +9,13 @@ from rich.table import Table
 from admitter.controllers.messages import node_title, queue_title
 from admitter.controllers.views import at, timestamp
 from admitter.engine.amounts import to_quantity
+from admitter.insight.courses import Excess
 from admitter.insight.text import spell, within
-from admitter.insight.what_if import Difference, Shift
+from admitter.insight.what_if import Difference, Outcome, Shift
 from admitter.names import ANY_NODE
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 SHOWN: Final = 20
 """So many rows of a table are shown; of the others how many there are."""
@@ -21,26 +23,20 @@ SHOWN: Final = 20
 
 def tables(difference: Difference) -> Iterator[RenderableType]:
     """What people read."""
-    rows = [(*outcome.key, outcome.effect, outcome.why) for outcome in difference.outcomes]
-    yield _table("At once", ("NAMESPACE", "NAME", "EFFECT", "WHY"), rows, "nothing")
-    excess = [
-        (
-            node_title(*each.node),
-            "" if each.flavor == ANY_NODE else each.flavor,
-            each.resource,
-            to_quantity(each.resource, each.used),
-            to_quantity(each.resource, each.allowed),
-        )
-        for each in difference.excesses
-    ]
-    yield _table("Quota that is over", ("WHERE", "FLAVOR", "RESOURCE", "USED", "ALLOWED"), excess, "none")
+    yield _table("At once", ("NAMESPACE", "NAME", "EFFECT", "WHY"), difference.outcomes, _at_once, "nothing")
+    where = ("WHERE", "FLAVOR", "RESOURCE", "USED", "ALLOWED")
+    yield _table("Quota that is over", where, difference.excesses, _over, "none")
     shifts = sorted(difference.shifts, key=lambda shift: (-_by(shift), shift.key))
-    starts = [(*shift.key, _before(shift), _start(shift.after), _change(shift)) for shift in shifts]
-    yield _table("Other starts", ("NAMESPACE", "NAME", "BEFORE", "AFTER", "CHANGE"), starts, "none")
+    starts = ("NAMESPACE", "NAME", "BEFORE", "AFTER", "CHANGE")
+    yield _table("Other starts", starts, shifts, _moved, "none")
 
 
 def _table(
-    title: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]], nothing: str
+    title: str,
+    headings: tuple[str, ...],
+    rows: Sequence[T],
+    cells: Callable[[T], tuple[str, ...]],
+    nothing: str,
 ) -> RenderableType:
     if not rows:
         return f"{title}: {nothing}"
@@ -49,9 +45,23 @@ def _table(
         table.add_column(heading, no_wrap=True)
     table.add_column(headings[-1], overflow="fold")
     for row in rows[:SHOWN]:
-        table.add_row(*row)
+        table.add_row(*cells(row))
     more = f"  and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return Group(f"{title}: {len(rows)}", table, *([more] if more else []))
+
+
+def _at_once(outcome: Outcome) -> tuple[str, ...]:
+    return *outcome.key, outcome.effect, outcome.why
+
+
+def _over(excess: Excess) -> tuple[str, ...]:
+    flavor = "" if excess.flavor == ANY_NODE else excess.flavor
+    used, allowed = (to_quantity(excess.resource, amount) for amount in (excess.used, excess.allowed))
+    return node_title(*excess.node), flavor, excess.resource, used, allowed
+
+
+def _moved(shift: Shift) -> tuple[str, ...]:
+    return *shift.key, _before(shift), _start(shift.after), _change(shift)
 
 
 def _by(shift: Shift) -> float:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final
 
 from admitter.cluster.store import Key
-from admitter.controllers.remainders import loose_usage
+from admitter.controllers.pod_views import loose_usage
 from admitter.names import QUEUE_LABEL
 from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Facts

@@ -4,25 +4,20 @@ Of a pod template only what pods request and which nodes they accept is kept: no
 volume or Secret's name. Snapshots can be sent to somebody else, and tried out without a cluster.
 """
 
-import asyncio
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 import orjson
 
-from admitter.cluster.errors import ApiError, ClusterError, DeniedError
-from admitter.cluster.informer import parsed
-from admitter.cluster.transport import Json, Transport
+from admitter.cluster.source import Json, parsed
 from admitter.controllers.views import at, kept_template, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
-from admitter.insight.pages import listed, spelled
 from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES
 from admitter.simulate.picture import Facts, plural_of
 
@@ -50,42 +45,6 @@ class Snapshot:
     taken: float
     settings: Settings
     objects: Mapping[str, list[Json]]
-
-
-async def take(
-    transport: Transport,
-    settings: Settings,
-    now: Callable[[], float],
-    kinds: Container[str] | None = None,
-) -> Snapshot:
-    """Read the cluster, each kind at one moment.
-
-    Args:
-        transport: where it is.
-        settings: of its controller.
-        now: tells the time, in seconds since the epoch.
-        kinds: the plurals of those that are read; of others there is nothing. None: all.
-
-    Raises:
-        DeniedError: its user may not read a kind.
-        ClusterError: the API server does not answer, or there is none such.
-    """
-    sources = World().sources
-    taken = now()
-    read = [source for source in sources if kinds is None or plural_of(source.path) in kinds]
-    lists = await asyncio.gather(*(_listed(transport, source.path, source.selector) for source in read))
-    objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
-    objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
-    return Snapshot(taken, settings, objects)
-
-
-async def _listed(transport: Transport, path: str, selector: str) -> list[Json]:
-    query = {"labelSelector": selector} if selector else {}
-    try:
-        return [reduced(plural_of(path), item) async for item in listed(transport, path, query)]
-    except ApiError as error:
-        denied = error.status == HTTPStatus.FORBIDDEN
-        raise (DeniedError if denied else ClusterError)(spelled(path, error)) from error
 
 
 def reduced(plural: str, raw: Json) -> Json:

@@ -15,7 +15,7 @@ from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.intake import Intake
 from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.places import keep_places
-from admitter.controllers.remainders import loose_usage
+from admitter.controllers.pod_views import loose_usage
 from admitter.controllers.views import JobView, WorkloadView, at, parse_workload, timestamp
 from admitter.controllers.world import World
 from admitter.convert.settings import DEFAULTS, Settings

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from admitter.cluster import informer as informer_module
-from admitter.cluster.informer import Informer, Source
+from admitter.cluster.informer import Informer
 from admitter.cluster.metrics import CallMetrics
+from admitter.cluster.source import Source
 from admitter.controllers.views import ObjectView, parse_object
 from tests.io.faulty_server import FaultyServer, bookmark, connected, event, thing
 

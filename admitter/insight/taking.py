@@ -1,0 +1,49 @@
+"""A snapshot of a cluster, read from its API server."""
+
+import asyncio
+from collections.abc import Callable, Container
+from http import HTTPStatus
+
+from admitter.cluster.errors import ApiError, ClusterError, DeniedError
+from admitter.cluster.transport import Json, Transport
+from admitter.controllers.world import World
+from admitter.convert.settings import Settings
+from admitter.insight.pages import listed, spelled
+from admitter.insight.snapshot import Snapshot, reduced
+from admitter.simulate.picture import plural_of
+
+
+async def take(
+    transport: Transport,
+    settings: Settings,
+    now: Callable[[], float],
+    kinds: Container[str] | None = None,
+) -> Snapshot:
+    """Read the cluster, each kind at one moment.
+
+    Args:
+        transport: where it is.
+        settings: of its controller.
+        now: tells the time, in seconds since the epoch.
+        kinds: the plurals of those that are read; of others there is nothing. None: all.
+
+    Raises:
+        DeniedError: its user may not read a kind.
+        ClusterError: the API server does not answer, or there is none such.
+    """
+    sources = World().sources
+    taken = now()
+    read = [source for source in sources if kinds is None or plural_of(source.path) in kinds]
+    lists = await asyncio.gather(*(_listed(transport, source.path, source.selector) for source in read))
+    objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
+    objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
+    return Snapshot(taken, settings, objects)
+
+
+async def _listed(transport: Transport, path: str, selector: str) -> list[Json]:
+    query = {"labelSelector": selector} if selector else {}
+    try:
+        return [reduced(plural_of(path), item) async for item in listed(transport, path, query)]
+    except ApiError as error:
+        denied = error.status == HTTPStatus.FORBIDDEN
+        raise (DeniedError if denied else ClusterError)(spelled(path, error)) from error
