@@ -251,8 +251,8 @@ class Admissions:
         began = time.perf_counter()
         plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
-        for uid, refusal in plan.refusals.items():
-            self._reasons.want(self._keys[uid], self._gate.waits(refusal))
+        for uid, waiting in self._gate.all_wait(plan.refusals):
+            self._reasons.want(self._keys[uid], waiting)
         for workload, admission in plan.admissions:
             passed = plan.passed.get(workload.uid)
             passing = passing_message(passed, "/".join(self._keys[passed.workload.uid])) if passed else ""

@@ -4,7 +4,7 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 (`admitter.engine.cycle`), which decides among those that pass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from admitter.api.conditions import ActiveReason, WaitingReason
@@ -72,6 +72,15 @@ class Gate:
             return self.competitor(workload, job, queue)
         except InvalidQuantityError:
             return None
+
+    def all_wait(self, refusals: Mapping[str, Refusal]) -> Iterator[tuple[str, Waiting]]:
+        """Why Workloads wait, by UID, that the engine has refused: many of them for one reason."""
+        spelled: dict[int, Waiting] = {}
+        for uid, refusal in refusals.items():
+            waiting = spelled.get(id(refusal))
+            if waiting is None:
+                waiting = spelled[id(refusal)] = self.waits(refusal)
+            yield uid, waiting
 
     def waits(self, refusal: Refusal) -> Waiting:
         """Why a Workload waits that the engine has refused."""

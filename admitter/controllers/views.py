@@ -3,7 +3,7 @@
 Everything else is dropped here, so that the stores stay small.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -428,8 +428,11 @@ class WorkloadView(Meta):
 
     def condition(self, kind: str) -> Json:
         """A condition; empty if it has none of that type."""
-        conditions = self.status.get("conditions") or ()
-        return next((condition for condition in conditions if condition["type"] == kind), {})
+        conditions: Iterable[Json] = self.status.get("conditions") or ()
+        for condition in conditions:
+            if condition["type"] == kind:
+                return condition
+        return {}
 
     def is_true(self, kind: str) -> bool:
         """Whether a condition holds."""

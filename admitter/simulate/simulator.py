@@ -379,8 +379,8 @@ class Simulator:
                 self._evaluate(item)
 
     def _come_true(self, plan: Plan) -> Iterator[Event]:
-        for uid, refusal in plan.refusals.items():
-            self.items[uid].waiting = self._gate.waits(refusal)
+        for uid, waiting in self._gate.all_wait(plan.refusals):
+            self.items[uid].waiting = waiting
         for workload, admission in plan.admissions:
             item = self.items[workload.uid]
             self._begin(item, admission, self.now)
