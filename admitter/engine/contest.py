@@ -113,7 +113,7 @@ class Contest:
             if look is Look.SHORT:
                 continue
             if look is not Look.UNSURE and self._field.lazy:
-                self._field.push(Entry(workload, look is Look.BORROWS))
+                self._field.push(Entry(workload, look is Look.BORROWS, judged=self._decisions))
                 return
             verdict = self._verdict(workload, queue)
             if isinstance(verdict, Verdict):
@@ -131,7 +131,9 @@ class Contest:
             What it could get now, if its turn is as it was with that; else it competes anew, or is parked.
         """
         queue = self._tree.queues[entry.workload.queue]
-        if self._state.look(self._state.pending[queue.name].class_of(entry.workload)) is Look.SHORT:
+        looked = entry.judged == self._decisions
+        members = self._state.pending[queue.name].class_of(entry.workload)
+        if not looked and self._state.look(members) is Look.SHORT:
             return None
         verdict = self._verdict(entry.workload, queue)
         if not isinstance(verdict, Verdict):

@@ -30,7 +30,7 @@ class Entry:
         workload: who it is.
         borrowing: whether it would borrow; False as long as it might do without.
         verdict: what it could get; None if that is found out when its turn comes.
-        judged: after how many decisions that was found.
+        judged: after how many decisions that was found, or at least looked for.
     """
 
     workload: Workload

@@ -85,10 +85,11 @@ class Pending:
         return not all(members.needs for members in self._classes.values())
 
     def wake_if(self, entitled: Callable[[list[Need]], bool]) -> bool:
-        """Try those again who are entitled to what they need, or if that is unknown; if there are any."""
-        found = [m for m in self._classes.values() if not m.needs or entitled(m.needs)]
+        """Try again who is entitled to what he needs, or if that is unknown; whether anybody is to be."""
+        found = [m for m in self._classes.values() if m.parked is None or not m.needs or entitled(m.needs)]
         for members in found:
-            members.retry()
+            if members.parked is not None:
+                members.retry()
         return bool(found)
 
     def stir(self, share: Share) -> bool:

@@ -1,13 +1,15 @@
-"""How often a head is judged: only if something may have changed for it, as judging is what costs."""
+"""How often a head is judged, or glanced at: only if something may have changed for it, as that costs."""
 
 from collections import Counter
 
 import pytest
 
+from admitter.engine.classes import Class
 from admitter.engine.cycle import Engine
 from admitter.engine.judging import Judge
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Queue, Reclaim
+from admitter.engine.state import Look, State
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
 TAKES_BACK = Preemption(reclaim=Reclaim.ANY)
@@ -25,6 +27,20 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return verdict(judge, head, owner)
 
     monkeypatch.setattr(Judge, "verdict", counted)
+    return counts
+
+
+@pytest.fixture
+def glances(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often the first of each class has been glanced at, by its queue."""
+    counts: Counter[str] = Counter()
+    look = State.look
+
+    def counted(state: State, members: Class) -> Look:
+        counts[members.queue] += 1
+        return look(state, members)
+
+    monkeypatch.setattr(State, "look", counted)
     return counts
 
 
@@ -81,3 +97,15 @@ def test_the_next_of_a_class_is_not_judged_where_the_first_took_all(judged: Coun
         made.release(f"runs-{number}")
         assert admitted(made.cycle()) == [f"small-{number}"]
     assert judged == {"small-0": 1}, "the others get what the first one got"
+
+
+def test_nobody_is_glanced_at_again_before_anything_is_decided(glances: Counter[str]) -> None:
+    made = engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}))
+    for number, name in enumerate(("runs", "next", "last")):
+        made.submit(workload(name, pods(cpu="4"), created=number))
+    assert admitted(made.cycle()) == ["runs"]
+    glances.clear()
+    made.release("runs")
+    assert glances == {"q": 1}, "something may fit"
+    assert admitted(made.cycle()) == ["next"]
+    assert glances == {"q": 3}, "as it begins to compete, and then who is behind it"
