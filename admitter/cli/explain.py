@@ -1,6 +1,5 @@
 """`admitter explain`: why a Job waits, what would let it in, and when it starts."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ from admitter.cli.complaints import CommandError
 from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, look, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.errors import DeniedError
-from admitter.cluster.transport import Transport
 from admitter.controllers.views import WorkloadView
 from admitter.documents import ManifestError
 from admitter.insight.estimates import Estimate, Estimator
@@ -18,7 +16,6 @@ from admitter.insight.playing import side_by_side
 from admitter.insight.report import answer_json
 from admitter.insight.snapshot import facts
 from admitter.insight.text import lines
-from admitter.insight.told import find, told
 from admitter.insight.why import Explainer, UnknownError
 from admitter.simulate.picture import Picture
 
@@ -47,7 +44,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     try:
         known = facts(look(state, kubeconfig, context, config))
     except DeniedError as error:
-        _tell(asyncio.run(_found(kubeconfig, context, where, name)), output, error)
+        _tell(kubeconfig, context, where, name, output, error)
         return
     picture = Picture(known)
     try:
@@ -65,16 +62,27 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         write(answer_json(answer, estimate, picture), output)
 
 
-async def _found(kubeconfig: Path | None, context: str | None, namespace: str, name: str) -> WorkloadView:
-    async with await Transport.connect(kubeconfig, context) as transport:
-        view = await find(transport, namespace, name)
+def _tell(  # most are options of the command
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str,
+    name: str,
+    output: Output,
+    error: DeniedError,
+) -> None:
+    """Say what somebody may know who may not read the whole cluster."""
+    import asyncio  # noqa: PLC0415  # with the rest slow to load, and not needed for a file
+
+    from admitter.cluster.transport import Transport  # noqa: PLC0415  # as above
+    from admitter.insight.told import find, told  # noqa: PLC0415  # as above
+
+    async def found() -> WorkloadView | None:
+        async with await Transport.connect(kubeconfig, context) as transport:
+            return await find(transport, namespace, name)
+
+    view = asyncio.run(found())
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
-    return view
-
-
-def _tell(view: WorkloadView, output: Output, error: DeniedError) -> None:
-    """Say what somebody may know who may not read the whole cluster."""
     answer = told(view)
     if output is not Output.TABLE:
         write({**answer, "restricted": str(error)}, output)

@@ -125,9 +125,8 @@ def main() -> None:
 
 def process() -> None:
     """Run a command in a process of its own, which ends with it."""
-    os.environ.setdefault(
-        "PYDANTIC_DISABLE_PLUGINS", "__all__"
-    )  # to look for some takes as long as to load it
+    # There are none, and to look for them takes as long as to load the library.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         main()
     except SystemExit as end:

@@ -75,7 +75,7 @@ class Gate:
 
     def all_wait(self, refusals: Mapping[str, Refusal]) -> Iterator[tuple[str, Waiting]]:
         """Why Workloads wait, by UID, that the engine has refused: many of them for one reason."""
-        spelled: dict[int, Waiting] = {}
+        spelled: dict[int, Waiting] = {}  # by identity: to compare them takes as long as to spell them
         for uid, refusal in refusals.items():
             waiting = spelled.get(id(refusal))
             if waiting is None:

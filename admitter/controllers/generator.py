@@ -1,8 +1,9 @@
 """Writes the objects that the controller makes itself (`admitter.controllers.generated`)."""
 
 from admitter.cluster.errors import NotFoundError
+from admitter.cluster.source import Json
 from admitter.cluster.store import Key
-from admitter.cluster.transport import Json, Transport
+from admitter.cluster.transport import Transport
 from admitter.controllers.generated import Generated, store_of
 from admitter.controllers.views import ObjectView, parse_object
 from admitter.controllers.world import OWN, World

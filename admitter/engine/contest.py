@@ -113,7 +113,7 @@ class Contest:
             if look is Look.SHORT:
                 continue
             if look is not Look.UNSURE and self._field.lazy:
-                self._field.push(Entry(workload, look is Look.BORROWS, judged=self._decisions))
+                self._field.push(Entry(workload, look is Look.BORROWS, None, self._decisions))
                 return
             verdict = self._verdict(workload, queue)
             if isinstance(verdict, Verdict):
@@ -131,10 +131,10 @@ class Contest:
             What it could get now, if its turn is as it was with that; else it competes anew, or is parked.
         """
         queue = self._tree.queues[entry.workload.queue]
-        looked = entry.judged == self._decisions
-        members = self._state.pending[queue.name].class_of(entry.workload)
-        if not looked and self._state.look(members) is Look.SHORT:
-            return None
+        if entry.judged != self._decisions:
+            members = self._state.pending[queue.name].class_of(entry.workload)
+            if self._state.look(members) is Look.SHORT:
+                return None
         verdict = self._verdict(entry.workload, queue)
         if not isinstance(verdict, Verdict):
             self._state.park(entry.workload, verdict, self._judge.outlook)
@@ -206,10 +206,11 @@ class Contest:
             plan.evictions.append(Eviction(victim, workload, admission, receipt, grace))
         plan.planned[workload.uid] = admission
         self._field.changed(admission.queue)
-        self._enter_all(self._state.exposed(admission.queue, borrowed))
+        woken = self._state.exposed(admission.queue, borrowed)
         for name, usage in freed.items():
             self._field.changed(name)
-            self._enter_all(self._state.freed(name, usage))
+            woken |= self._state.freed(name, usage)
+        self._enter_all(woken)  # once all are awake: of a queue the first of them competes
 
     def _let_stay(self, uid: str, holds: list[Hold]) -> set[str]:
         """Somebody got in before those went who had been told: they stay, unless others got their place.

@@ -30,13 +30,13 @@ class Entry:
         workload: who it is.
         borrowing: whether it would borrow; False as long as it might do without.
         verdict: what it could get; None if that is found out when its turn comes.
-        judged: after how many decisions that was found, or at least looked for.
+        judged: after how many decisions that was found, or glanced at.
     """
 
     workload: Workload
     borrowing: bool
-    verdict: Verdict | None = None
-    judged: int = 0
+    verdict: Verdict | None
+    judged: int
 
     @property
     def key(self) -> tuple[bool, Rank]:

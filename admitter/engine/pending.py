@@ -85,12 +85,19 @@ class Pending:
         return not all(members.needs for members in self._classes.values())
 
     def wake_if(self, entitled: Callable[[list[Need]], bool]) -> bool:
-        """Try again who is entitled to what he needs, or if that is unknown; whether anybody is to be."""
-        found = [m for m in self._classes.values() if m.parked is None or not m.needs or entitled(m.needs)]
-        for members in found:
-            if members.parked is not None:
+        """Try those again who are entitled to what they need, or if that is unknown.
+
+        Returns:
+            Whether anybody is to be tried, those included who were awake.
+        """
+        found = False
+        for members in self._classes.values():
+            if members.parked is None:
+                found = True
+            elif not members.needs or entitled(members.needs):
                 members.retry()
-        return bool(found)
+                found = True
+        return found
 
     def stir(self, share: Share) -> bool:
         """Wake those to whom a queue of some share might have to give; returns whether there are any."""

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-SLOW = ("kubernetes_asyncio", "aiohttp", "cryptography", "textual", "matplotlib")
+SLOW = (
+    *("kubernetes_asyncio", "aiohttp", "cryptography", "textual", "matplotlib"),
+    *("asyncio", "prometheus_client", "ssl", "structlog"),
+)
 """Libraries that are slow to load."""
 
 
@@ -15,6 +18,7 @@ SLOW = ("kubernetes_asyncio", "aiohttp", "cryptography", "textual", "matplotlib"
         "version",
         "what-if -f docs/examples/more-for-team-a.yaml --state docs/examples/monday.json",
         "explain lost -n team-a --state docs/examples/monday.json",
+        "get workloads -A --state docs/examples/monday.json",
         "lint docs/examples/more-for-team-a.yaml",
     ],
 )

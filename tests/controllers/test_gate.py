@@ -1,4 +1,4 @@
-"""What the engine is told of a Workload that may compete."""
+"""What the engine is told of a Workload that may compete, and what its user is told of one that waits."""
 
 import pytest
 
@@ -9,6 +9,7 @@ from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.cycle import Engine
+from admitter.engine.explain import Reason, Refusal
 
 CREATED, PREEMPTED = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 
@@ -47,3 +48,13 @@ def test_where_a_workload_waits(requeue_by: RequeueBy, preempted: str | None, ho
     competitor = gate.competitor(view(preempted), None, "total")
     assert competitor.created - first == hours * 3600
     assert (competitor.uid, competitor.queue, competitor.priority) == ("u", "total", 7)
+
+
+def test_what_many_wait_for_is_spelled_once() -> None:
+    world = World()
+    gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
+    busy = Refusal(Reason.RESOURCE_NOT_COVERED, "total", ("cpu",))
+    refusals = {"a": busy, "b": busy, "c": Refusal(Reason.BEHIND_HEAD, "total")}
+    waiting = dict(gate.all_wait(refusals))
+    assert waiting == {uid: gate.waits(refusal) for uid, refusal in refusals.items()}
+    assert waiting["a"] is waiting["b"]

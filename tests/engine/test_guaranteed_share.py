@@ -7,7 +7,18 @@ import pytest
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import BorrowWithin, Preemption, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption.guaranteed import entitlement
-from tests.engine.builders import admitted, cohort, engine, evicted, flavor, pods, queue, use, workload
+from tests.engine.builders import (
+    NO_PREEMPTION,
+    admitted,
+    cohort,
+    engine,
+    evicted,
+    flavor,
+    pods,
+    queue,
+    use,
+    workload,
+)
 
 KEY = ("gpu", "memory")
 ELASTIC = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
@@ -168,3 +179,47 @@ def test_where_it_is_shared_by_weight_it_means_nothing() -> None:
     running(made, "b", *[10] * 4)
     asks(made, "a", 10)
     assert evicted(made.cycle()) == {}
+
+
+def three(name: str, preemption: Preemption = NO_PREEMPTION, **own: str) -> Queue:
+    """A queue that counts three resources together, and has as much of them of its own as is said."""
+    limits = {resource: {"gpu": own.get(resource, "0")} for resource in ("cpu", "gpu", "memory")}
+    return queue(name, limits, cohort="all", preemption=preemption)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["known", "just-come"])
+@pytest.mark.parametrize(("first", "second"), [("r1", "r2"), ("r2", "r1")])
+def test_whoever_an_eviction_lets_in_competes_in_his_order(first: str, second: str, *, after: bool) -> None:
+    """Two victims make room for `w`, and one of them for `b` too, which is more important than `c`.
+
+    `a`, which is awake, would compete for `q` already, if only one of the victims had been looked at.
+    """
+    share = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE)
+    made = engine(
+        flavor("gpu"),
+        three("q", share, gpu="2", memory="2"),
+        three(first, memory="2"),
+        three(second, gpu="4"),
+        three("s", cpu="4"),
+    )
+    for uid, priority, asked, held in (
+        ("x1", 0, pods(memory="4"), use(first, "gpu", memory="4")),
+        ("x2", 0, pods(gpu="6"), use(second, "gpu", gpu="6")),
+        ("z1", 9, pods(cpu="2"), use("s", "gpu", cpu="2")),
+        ("z2", 9, pods(cpu="2"), use("s", "gpu", cpu="2")),
+    ):
+        made.reserve(uid, held, workload(uid, asked, queue=held.queue, priority=priority))
+    little = workload("a", pods(cpu="2"), created=1)
+    if not after:
+        made.submit(little)
+    made.submit(workload("b", pods(gpu="3"), priority=5, created=2))
+    made.submit(workload("c", pods(gpu="4"), queue="s", priority=2, created=3))
+    made.cycle(1)
+    made.release("z1")
+    if after:
+        made.submit(little)
+    made.submit(workload("w", pods(gpu="1", memory="1"), priority=3, created=4))
+    plan = made.cycle(2)
+    assert admitted(plan) == ["a"]
+    assert evicted(plan) == {"x1": "w", "x2": "w"}
+    assert list(plan.planned) == ["w", "b"], "and not c"
