@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from admitter.cli.complaints import CommandError
-from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, look, namespace_of, write
+from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, ask, look, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.errors import DeniedError
-from admitter.controllers.views import WorkloadView
 from admitter.documents import ManifestError
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.playing import side_by_side
@@ -62,7 +61,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         write(answer_json(answer, estimate, picture), output)
 
 
-def _tell(  # most are options of the command
+def _tell(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str,
@@ -71,16 +70,9 @@ def _tell(  # most are options of the command
     error: DeniedError,
 ) -> None:
     """Say what somebody may know who may not read the whole cluster."""
-    import asyncio  # noqa: PLC0415  # with the rest slow to load, and not needed for a file
+    from admitter.insight.told import find, told  # noqa: PLC0415  # slow to load, and seldom needed
 
-    from admitter.cluster.transport import Transport  # noqa: PLC0415  # as above
-    from admitter.insight.told import find, told  # noqa: PLC0415  # as above
-
-    async def found() -> WorkloadView | None:
-        async with await Transport.connect(kubeconfig, context) as transport:
-            return await find(transport, namespace, name)
-
-    view = asyncio.run(found())
+    view = ask(kubeconfig, context, lambda transport: find(transport, namespace, name))
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
     answer = told(view)

@@ -3,10 +3,10 @@
 import gc
 import sys
 import time
-from collections.abc import Container
+from collections.abc import Awaitable, Callable, Container
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import orjson
 import typer
@@ -15,6 +15,11 @@ from rich.console import Console
 
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.insight.snapshot import Snapshot, load
+
+if TYPE_CHECKING:
+    from admitter.cluster.transport import Transport
+
+T = TypeVar("T")
 
 
 class Output(StrEnum):
@@ -95,22 +100,32 @@ def look(
     gc.disable()  # all that is read stays until the command ends
     if state is not None:
         return load(state)
-    return _taken(kubeconfig, context, settings_of(config), kinds)
+    from admitter.insight.taking import take  # noqa: PLC0415  # slow to load, and not needed for a file
+
+    settings = settings_of(config)
+    return ask(kubeconfig, context, lambda transport: take(transport, settings, time.time, kinds))
 
 
-def _taken(
-    kubeconfig: Path | None, context: str | None, settings: Settings, kinds: Container[str] | None
-) -> Snapshot:
-    import asyncio  # noqa: PLC0415  # with the rest slow to load, and not needed for a file
+def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Transport], Awaitable[T]]") -> T:
+    """Ask a cluster something.
+
+    Args:
+        kubeconfig: of the cluster.
+        context: in it.
+        question: asks it.
+
+    Raises:
+        ClusterError: it can't be reached, or the question raises it.
+    """
+    import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed for a file
 
     from admitter.cluster.transport import Transport  # noqa: PLC0415  # as above
-    from admitter.insight.taking import take  # noqa: PLC0415  # as above
 
-    async def read() -> Snapshot:
+    async def asked() -> T:
         async with await Transport.connect(kubeconfig, context) as transport:
-            return await take(transport, settings, time.time, kinds)
+            return await question(transport)
 
-    return asyncio.run(read())
+    return asyncio.run(asked())
 
 
 def namespace_of(kubeconfig: Path | None, context: str | None, state: Path | None) -> str:

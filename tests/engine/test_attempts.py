@@ -109,3 +109,21 @@ def test_nobody_is_glanced_at_again_before_anything_is_decided(glances: Counter[
     assert glances == {"q": 1}, "something may fit"
     assert admitted(made.cycle()) == ["next"]
     assert glances == {"q": 3}, "as it begins to compete, and then who is behind it"
+
+
+def test_nobody_is_woken_who_is_awake(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}, cohort="c", preemption=TAKES_BACK))
+    for number, name in enumerate(("runs", "next")):
+        made.submit(workload(name, pods(cpu="4"), created=number))
+    assert admitted(made.cycle()) == ["runs"]
+    woken: list[str] = []
+    retry = Class.retry
+
+    def noted(members: Class) -> None:
+        woken.append(members.queue)
+        retry(members)
+
+    monkeypatch.setattr(Class, "retry", noted)
+    made.release("runs")  # it fits, and is within what its queue may take back
+    assert woken == ["q"]
+    assert admitted(made.cycle()) == ["next"]
