@@ -49,11 +49,19 @@ async def _install(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="session")
-def controller(installed: Cluster, shared: Path, owner: int) -> Controller:
-    """The controller, which all tests of the run share."""
+def shared_controller(installed: Cluster, shared: Path, owner: int) -> Controller:
+    """The controller of the run."""
     folder = shared / "controller"
     with FileLock(shared / "controller.lock"):
         return Controller(folder) if folder.exists() else Controller.start(folder, installed, owner)
+
+
+@pytest.fixture
+def controller(shared_controller: Controller) -> Iterator[Controller]:
+    """The controller, which all tests of the run share; whatever they do, only their killing ends it."""
+    crashes = shared_controller.crashes
+    yield shared_controller
+    assert shared_controller.crashes == crashes, "the controller has ended by itself"
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import psutil
 
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
+from tests.cluster.waiting import eventually
 
 _keepers: list["subprocess.Popen[bytes]"] = []
 """Processes that outlive whoever started them: they end when the test run does."""
@@ -27,7 +28,8 @@ class Controller:
     """The controller that the tests of this run share.
 
     Attributes:
-        folder: of its log, its kubeconfig and the file with its process's number.
+        folder: of its log, its kubeconfig, and files with the numbers of its process, of those that ended
+            and of those that tests have killed.
     """
 
     folder: Path
@@ -37,10 +39,23 @@ class Controller:
         """All that it has logged."""
         return (self.folder / "log").read_text()
 
+    @property
+    def crashes(self) -> set[str]:
+        """Numbers of its processes that ended although no test killed them."""
+        return numbers(self.folder / "ended") - numbers(self.folder / "killed")
+
     def kill(self) -> None:
         """End it at once; it is started again. Another test may have done that just now."""
+        number = (self.folder / "pid").read_text()
+        note(self.folder / "killed", number)
         with suppress(ProcessLookupError):
-            os.kill(int((self.folder / "pid").read_text()), signal.SIGKILL)
+            os.kill(int(number), signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Kill it, and wait until another one knows what there is."""
+        ready = self.log.count('"event":"ready"')
+        self.kill()
+        eventually(lambda: self.log.count('"event":"ready"') > ready, what="the controller to be back")
 
     @classmethod
     def start(cls, folder: Path, cluster: Cluster, owner: int) -> "Controller":
@@ -51,6 +66,17 @@ class Controller:
         with (folder / "log").open("ab") as log:
             _keepers.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True))
         return cls(folder)
+
+
+def note(file: Path, number: str) -> None:
+    """Add a line; tests of several processes do."""
+    with file.open("a") as lines:
+        lines.write(f"{number}\n")
+
+
+def numbers(file: Path) -> set[str]:
+    """All that was noted."""
+    return set(file.read_text().split()) if file.exists() else set()
 
 
 def keep_running(folder: Path, owner: int) -> None:
@@ -70,6 +96,7 @@ def keep_running(folder: Path, owner: int) -> None:
                 if not owning.is_running() or owning.status() == psutil.STATUS_ZOMBIE:
                     process.kill()
                     return
+        note(folder / "ended", str(process.pid))
 
 
 if __name__ == "__main__":

@@ -88,11 +88,7 @@ def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_res
         lambda: '"used": "1"' in json.dumps(team.read("cq", team.cluster_queue).get("status")),
         what="the queue to show the pod's use",
     )
-    restarts = team.controller.log.count('"event":"ready"')
-    team.controller.kill()
-    eventually(
-        lambda: team.controller.log.count('"event":"ready"') > restarts, what="the controller to be back"
-    )
+    team.controller.restart()
     team.apply(job(team.namespace, "after"))
     eventually(lambda: team.reason("after") == "InsufficientQuota", what="another Job to wait for the pod")
     assert team.state("next") == "Pending"

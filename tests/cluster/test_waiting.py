@@ -244,5 +244,5 @@ def test_what_waits_settles(team: Team) -> None:
     eventually(lambda: team.state("later") == "Finished", what="another Job to come and go")
     assert team.workload("job")["metadata"]["resourceVersion"] == version
     assert json.dumps(team.namespace) not in "".join(
-        line for line in team.controller.log.splitlines() if '"level": "error"' in line
+        line for line in team.controller.log.splitlines() if '"level":"error"' in line
     )
