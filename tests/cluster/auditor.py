@@ -156,6 +156,8 @@ class Watch:
             assert process.stdout is not None
             with process, process.stdout:
                 for line in process.stdout:
+                    if not line.endswith("\n"):
+                        break  # kubectl was ended as it wrote it
                     event = json.loads(line)
                     if event["type"] == "ERROR":
                         self._errors.append(event["object"])

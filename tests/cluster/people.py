@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.cluster import Cluster, KubectlError
 from tests.cluster.objects import Json
+from tests.cluster.waiting import eventually
 
 JOBS = {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["*"]}
 """A rule that lets make Jobs, and no more."""
@@ -47,6 +48,9 @@ class Person:
         }
         items = {"apiVersion": "v1", "kind": "List", "items": [role, binding]}
         self.cluster.run_kubectl("create", "--filename=-", content=json.dumps(items))
+        for rule in rules:
+            for named in rule.get("resourceNames", ("",)):
+                self._known(rule["verbs"][0], rule["resources"][0], rule["apiGroups"][0], named)
         return self
 
     def submits_to(self, *queues: str) -> "Person":
@@ -59,6 +63,7 @@ class Person:
         scope = f"--namespace={self.namespace}"
         command = ["create", "rolebinding", f"edit-{self.name}", "--clusterrole=edit", f"--user={self.name}"]
         self.cluster.run_kubectl(*command, scope)
+        self._known("create", "jobs", "batch")
         return self
 
     def kubectl(self, *arguments: str, content: str = "") -> str:
@@ -78,6 +83,19 @@ class Person:
         patch = ["patch", kind, name, "--type=merge", f"--patch={json.dumps(change)}", "--output=json"]
         made: Json = json.loads(self.kubectl(*patch))
         return made
+
+    def _known(self, verb: str, resource: str, group: str, named: str = "") -> None:
+        """Wait until the API server knows that he may do this; it learns of roles from a watch."""
+        kind, _, part = resource.partition("/")
+        asked = [verb, f"{kind}.{group}/{named}".rstrip("./"), *([f"--subresource={part}"] if part else [])]
+
+        def may() -> bool:
+            try:
+                return self.kubectl("auth", "can-i", *asked).strip() == "yes"
+            except KubectlError:
+                return False
+
+        eventually(may, what=f"{self.name} to be known as somebody who may {verb} {resource}")
 
     def _asking(self) -> Sequence[str]:
         return [f"--as={self.name}", *(f"--as-group={group}" for group in self.groups)]

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
 from admitter.sandbox.cluster import KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
+from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import Json, elastic_quota, job
 from tests.cluster.team import Team
 from tests.cluster.test_install import admitter
@@ -45,9 +45,6 @@ def allowed(team: Team, manifest: Json) -> bool:
     return tried(
         lambda: administrator.kubectl("create", "--filename=-", "--dry-run=server", content=text(manifest))
     )
-
-
-UNCLEANED = '{"metadata": {"finalizers": null}}'
 
 
 def tried(action: Callable[[], object]) -> bool:
@@ -205,15 +202,6 @@ def test_nobody_needs_admitter_for_what_is_not_its_business(bare: ControlPlane) 
     assert administrator.job("queued")["spec"]["suspend"] is True
     administrator.kubectl("delete", "job", "queued")
     eventually(lambda: not bare.read("jobs", "--namespace=default")["items"], what="deleted Jobs")
-    delete_definitions(bare)
+    kinds = [each["metadata"]["name"] for each in bare.read("crds")["items"]]
+    delete_definitions(bare, *(kind for kind in kinds if kind.endswith(".admitter.dev")))
     runs("without-definitions")
-
-
-def delete_definitions(cluster: ControlPlane) -> None:
-    """Without the API server's cleaning, of which it forgets at times; there are no objects of theirs."""
-    names = [each["metadata"]["name"] for each in cluster.read("crds")["items"]]
-    ours = [name for name in names if name.endswith(".admitter.dev")]
-    cluster.run_kubectl("delete", "crd", "--wait=false", *ours)
-    for name in ours:
-        tried(partial(cluster.run_kubectl, "patch", "crd", name, "--type=merge", f"-p={UNCLEANED}"))
-    eventually(lambda: not any(tried(partial(cluster.read, "crd", name)) for name in ours), what="gone kinds")

@@ -49,8 +49,9 @@ def test_defaults_of_a_limit_range_count(team: Team, attacker: Attacker) -> None
     limits = [{"type": "Container", "defaultRequest": {"cpu": "1500m"}}]
     metadata = {"name": "limits", "namespace": team.namespace}
     team.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": metadata, "spec": {"limits": limits}})
-    attacker.create(asking(team, "first", {}), asking(team, "second", {}))
+    attacker.create(asking(team, "first", {}))
     team.runs("first")
+    attacker.create(asking(team, "second", {}))
     waits(team, attacker, "second", "InsufficientQuota")
     with attacker.refused("forbidden"):
         attacker.kubectl("delete", "limitrange", "limits")

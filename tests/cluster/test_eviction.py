@@ -188,7 +188,6 @@ def test_a_workload_deleted_by_hand_stops_its_job_and_it_queues_again(team: Team
 def test_finished_and_failed_jobs_free_their_quota(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     team.apply(job(team.namespace, "fails", seconds=None, backoffLimit=0, activeDeadlineSeconds=2))
-    team.runs("fails")
     team.apply(job(team.namespace, "next"))
     eventually(lambda: team.states() == {"Finished": 2}, what="both to end")
     assert team.condition("fails", "Finished")["reason"] == "JobFailed"

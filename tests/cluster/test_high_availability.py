@@ -29,8 +29,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 Start = Callable[[Path, Path], Replica]
 
-TAKEN_OVER_SECONDS = 8
+TAKEN_OVER_SECONDS = 15
 """After a crash it is five; a test runs beside others."""
+HANDED_OVER_SECONDS = 4
+"""It takes less than one, and after a crash at least the four that nobody decides."""
 
 
 def admitter(cluster: Cluster, *arguments: str) -> None:
@@ -113,7 +115,7 @@ def test_a_leader_that_is_stopped_hands_over(pair: tuple[Replica, Replica], team
     second.becomes("leader")
     decided = datetime.fromisoformat(second.logged("deciding")[0]["timestamp"])
     assert second.logged("leading")[0]["handed_over"]
-    assert (decided - asked).total_seconds() < 2, "within a second, and another one for a busy machine"
+    assert (decided - asked).total_seconds() < HANDED_OVER_SECONDS
     assert seconds_until_admitted(team, "after") < TAKEN_OVER_SECONDS
 
 

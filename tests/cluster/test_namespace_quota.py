@@ -163,7 +163,7 @@ def test_a_namespace_that_is_deleted_frees_all_that_it_had(tenant: Tenant, insta
         second.limits({"cpu": "4"})
         second.submit("all", "4")
         second.runs("all")
-        tenant.apply(job(tenant.namespace, "next", requests={"cpu": "4"}))
+        tenant.apply(job(tenant.namespace, "next", requests={"cpu": "4"}, seconds=None))
         eventually(lambda: tenant.reason("next") == "InsufficientQuota", what="that it waits")
     finally:
         installed.run_kubectl("delete", "namespace", other, "--wait=false")

@@ -1,4 +1,4 @@
-"""What operators see of a controller and do with it: metrics, log, configuration file, and its end."""
+"""What is seen of a controller and done with it: metrics, log, events, configuration file, and its end."""
 
 import json
 import re
@@ -99,6 +99,7 @@ def test_each_decision_is_one_line_and_counts_once_though_an_answer_was_lost(
     eventually(lambda: told(controller.folder, "low") == expected, what="all lines of the first")
     assert told(controller.folder, "high") == ["admitted", "started", "finished"]
     assert controller.proxy.count()["admission", "cut after"] == 1
+    eventually(lambda: "Preempted" in team.events("low"), what="an event that says so")
 
     (evicted,) = [each for each in lines(controller.folder) if each["event"] == "evicted"]
     workload = team.workload("high")["metadata"]["name"]
@@ -137,6 +138,29 @@ def test_each_decision_is_one_line_and_counts_once_though_an_answer_was_lost(
     assert total(found, "admitter_cycle_duration_seconds") > 0
 
 
+@pytest.mark.usefixtures("controller")
+def test_events_tell_why_a_job_waits_and_when_it_is_admitted(team: Team) -> None:
+    """Nobody kills this controller: what one was about to tell, the next one does not."""
+    team.offers({"cpu": {"spot": "1"}})
+    team.apply(job(team.namespace, "first", seconds=None))
+    eventually(lambda: team.state("first") == "Admitted", what="the first Job to be admitted")
+    team.apply(job(team.namespace, "second"))
+    eventually(lambda: "InsufficientQuota" in team.events("second"), what="the event that says why it waits")
+    spot = team.flavor("spot")
+    words = (
+        f"asks for 1 cpu from ClusterQueue {team.cluster_queue}: too much of the 1 cpu of {spot} is in use"
+    )
+    assert team.events("second")["InsufficientQuota"] == words
+    condition = team.condition("second", "QuotaReserved")
+    assert (condition["status"], condition["reason"], condition["message"]) == (
+        "False",
+        "InsufficientQuota",
+        words,
+    )
+    team.kubectl("delete", "job", "first")
+    eventually(lambda: "Admitted" in team.events("second"), what="the event of its admission")
+
+
 def test_what_a_controller_shows_is_what_the_documentation_says(team: Team, controller: Controlled) -> None:
     preempt(team)
     page = page_of(controller.folder)
@@ -156,11 +180,13 @@ def test_who_waits_without_a_queue_or_in_a_stopped_one_is_inadmissible(
     queue = team.offers({"cpu": {"on-demand": "2"}}, stopPolicy="Hold")
     team.apply(job(team.namespace, "held"), job(team.namespace, "lost", queue="nowhere"))
     eventually(lambda: team.reason("held") and team.reason("lost"), what="both to be told")
-    found = families(page_of(controller.folder))
+
+    def inadmissible(name: str) -> float:
+        found, wanted = families(page_of(controller.folder)), {"status": "inadmissible"}
+        return total(found, "admitter_pending_workloads", cluster_queue=name, **wanted)
+
     for name in (queue, ""):
-        assert total(found, "admitter_pending_workloads", cluster_queue=name, status="inadmissible") == 1, (
-            name
-        )
+        eventually(lambda name=name: inadmissible(name) == 1, what=f"one in {name!r}")  # type: ignore[misc]
 
 
 def test_a_controller_with_a_configuration_file(own: ControlPlane, tmp_path: Path) -> None:

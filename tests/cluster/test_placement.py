@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from admitter.sandbox.cluster import Cluster, KubectlError
+from tests.cluster.definitions import delete_definitions
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job, local_queue
 from tests.cluster.people import JOBS, Person
 from tests.cluster.team import Team
@@ -443,5 +444,5 @@ def test_jobs_of_kueue_are_left_to_it_as_long_as_it_is_there(installed: Cluster,
         placing.person.makes(placing.plain())
         placing.placed(placing.name)
     finally:
-        installed.run_kubectl("delete", "crd", KUEUE["metadata"]["name"])
+        delete_definitions(installed, KUEUE["metadata"]["name"])
     eventually(lambda: queue_of_another() == placing.name, what="a Job that Kueue does not hold any more")

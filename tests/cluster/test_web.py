@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -79,12 +78,9 @@ def test_everybody_sees_what_he_may_list(team: Team, web: Web) -> None:
     """The tenant by the rights that `edit` gives; the operator by a role that lists ClusterQueues."""
     team.offers({"cpu": {"spot": "2"}})
 
-    def known(name: str) -> bool:
-        return name in team.workloads()
-
-    for name in ("first", "second"):
-        team.apply(job(team.namespace, name, requests={"cpu": "2"}, seconds=None))
-        eventually(partial(known, name), what="a Workload")
+    team.apply(job(team.namespace, "first", requests={"cpu": "2"}, seconds=None))
+    eventually(lambda: team.state("first") == "Admitted", what="the first one to be admitted")
+    team.apply(job(team.namespace, "second", requests={"cpu": "2"}, seconds=None))
     tenant = token_of(team.cluster, team.namespace, "user")
 
     def rows() -> dict[str, Json]:
@@ -106,7 +102,8 @@ def test_everybody_sees_what_he_may_list(team: Team, web: Web) -> None:
     account = f"--serviceaccount={team.namespace}:operator"
     team.cluster.run_kubectl("create", "clusterrolebinding", binding, "--clusterrole=admitter-admin", account)
     team.made.append(f"clusterrolebinding/{binding}")
-    status, tree = web.ask("/api/tree", token_of(team.cluster, team.namespace, "operator"))
-    assert status == 200
-    line = next(each for each in tree["lines"] if each["name"] == team.cluster_queue)
+    operator = token_of(team.cluster, team.namespace, "operator")
+    eventually(lambda: web.ask("/api/tree", operator)[0] == 200, what="a role that is known")
+    lines = web.ask("/api/tree", operator)[1]["lines"]
+    line = next(each for each in lines if each["name"] == team.cluster_queue)
     assert (line["waiting"], line["admitted"]) == (1, 1)
