@@ -74,13 +74,17 @@ def test_each_reason_that_controllers_give_is_of_an_enumeration() -> None:
         f"{path.name}:{node.lineno}"
         for path in CONTROLLERS
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and called(node) in {"condition", "record", "_tell"}
-        for argument in node.args[1:3]
+        if isinstance(node, ast.Call) and called(node) in TELLING
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords))
         if isinstance(argument, ast.Constant)
         and isinstance(argument.value, str)
         and re.fullmatch(r"([A-Z][a-z]+)+", argument.value)
     ]
     assert by_hand == []
+
+
+TELLING = {"condition", "record", "_tell", "Waiting", "waiting", "evicted", "finished"}
+"""What is called with a reason."""
 
 
 def called(node: ast.Call) -> str:

@@ -390,7 +390,7 @@ class WorkloadView(Meta):
     @property
     def since(self) -> float:
         """When it was admitted, in seconds since the epoch."""
-        reserved = self.condition("QuotaReserved").get("lastTransitionTime")
+        reserved = self.condition(ConditionType.QUOTA_RESERVED).get("lastTransitionTime")
         return seconds(reserved) if reserved else self.created
 
     @property
@@ -408,9 +408,9 @@ class WorkloadView(Meta):
     @property
     def preempted(self) -> float | None:
         """When it was preempted, in seconds since the epoch; None once it is admitted again."""
-        return (
-            seconds(self.condition("Preempted")["lastTransitionTime"]) if self.is_true("Preempted") else None
-        )
+        if not self.is_true(ConditionType.PREEMPTED):
+            return None
+        return seconds(self.condition(ConditionType.PREEMPTED)["lastTransitionTime"])
 
     @property
     def preemption(self) -> Preemption | None:

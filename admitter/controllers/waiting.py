@@ -92,7 +92,7 @@ class WaitingReasons:
             return True
         if not self._world.owners.owns(key):
             return True  # who owns it says why
-        told = workload.condition("QuotaReserved")
+        told = workload.condition(ConditionType.QUOTA_RESERVED)
         if (told.get("reason"), told.get("message")) == (waiting.reason, waiting.message):
             return True
         try:

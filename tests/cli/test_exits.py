@@ -157,6 +157,8 @@ def test_uninstall_that_is_not_confirmed(monkeypatch: pytest.MonkeyPatch, answer
 
 
 def ended(words: list[str]) -> int:
-    """The exit status of a command."""
+    """The exit status of a command, which Python has not ended for it."""
     command = [sys.executable, "-m", "admitter", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=60).returncode
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert "Traceback" not in done.stderr
+    return done.returncode

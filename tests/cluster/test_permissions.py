@@ -285,8 +285,12 @@ def rights_of(cluster: Cluster, namespace: str, role: str) -> set[Right]:
 
 
 def test_the_controllers_account_is_bound_to_its_own_role_alone(installed: Cluster) -> None:
-    for kind in ("clusterrolebindings", "rolebindings"):
-        for binding in installed.read(kind, "--all-namespaces")["items"]:
-            for subject in binding.get("subjects") or ():
-                if (subject.get("namespace"), subject["name"]) == (NAMESPACE, SERVICE_ACCOUNT):
-                    assert binding["metadata"]["labels"]["app.kubernetes.io/part-of"] == "admitter"
+    bound = {
+        (binding["kind"], binding["metadata"].get("namespace"), binding["roleRef"]["name"])
+        for kind in ("clusterrolebindings", "rolebindings")
+        for binding in installed.read(kind, "--all-namespaces")["items"]
+        for subject in binding.get("subjects") or ()
+        if (subject.get("namespace"), subject["name"]) == (NAMESPACE, SERVICE_ACCOUNT)
+    }
+    role = SERVICE_ACCOUNT
+    assert bound == {("ClusterRoleBinding", None, role), ("RoleBinding", NAMESPACE, role)}

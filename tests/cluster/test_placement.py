@@ -441,6 +441,7 @@ def test_jobs_of_kueue_are_left_to_it_as_long_as_it_is_there(installed: Cluster,
     installed.run_kubectl("create", "-f-", content=json.dumps(KUEUE))
     try:
         eventually(lambda: queue_of_another() is None, what="a Job that is left to Kueue")
+        assert [queue_of_another() for _ in range(3)] == [None] * 3, "none of them by chance"
         placing.person.makes(placing.plain())
         placing.placed(placing.name)
     finally:

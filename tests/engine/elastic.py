@@ -1,6 +1,6 @@
 """Short ways to write elastic quotas as queues, and what runs in them; amounts as in manifests."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -84,13 +84,17 @@ def over(made: Engine, name: str) -> list[str]:
 
 def settle(made: Engine, now: float = 100, most: int = 60) -> list[Plan]:
     """Run cycles until nothing changes; who has to go goes at once and waits again."""
-    plans: list[Plan] = []
-    while True:
+    return list(settling(made, now, most))
+
+
+def settling(made: Engine, now: float = 100, most: int = 60) -> Iterator[Plan]:
+    """The same, cycle by cycle, each as it was decided."""
+    for _ in range(most + 1):
         for reservation in [r for name in made.tree.queues for r in made.ledger.reservations(name)]:
             if made.ledger.evicting(reservation.holder) and reservation.workload is not None:
                 made.release(reservation.holder)
                 made.submit(reservation.workload)
         if not made.changed and (made.due is None or made.due > now):
-            return plans
-        assert len(plans) < most, "it comes to no rest"
-        plans.append(made.cycle(now))
+            return
+        yield made.cycle(now)
+    raise AssertionError("it comes to no rest")

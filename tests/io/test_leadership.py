@@ -83,6 +83,7 @@ class Claim:
         self._leadership = leadership
         self._won: asyncio.Future[Term] = asyncio.get_running_loop().create_future()
         self.permit, self.lost = leadership.permit, leadership.lost
+        self.wanted_by_others: list[int] = []
 
     async def win(self) -> Term:
         self._leadership.start(self)
@@ -96,8 +97,8 @@ class Claim:
         assert shard == 0
         self._won.set_result(term)
 
-    def wanted(self, _shard: int) -> None:
-        raise AssertionError("there is nobody to want it")
+    def wanted(self, shard: int) -> None:
+        self.wanted_by_others.append(shard)
 
     def looked(self) -> None:
         """Nothing follows."""
@@ -116,6 +117,7 @@ async def claiming(server: Server, identity: str = "me") -> AsyncIterator[Claim]
             yield claim
     finally:
         await claim.resign(clean=False)
+    assert claim.wanted_by_others == [], "there is nobody to want it"
 
 
 async def test_the_lead_is_kept_while_the_event_loop_is_busy() -> None:

@@ -55,7 +55,9 @@ class Recording:
     def teardown(self) -> None:
         self.journal.close()
         with self.folder as folder:
-            for path in files(Path(folder)):
+            written = list(files(Path(folder)))
+            assert len(written) == 1 + self.journal.cycles // 3, "a new one at every third cycle"
+            for path in written:
                 assert replay(path).difference is None
 
 

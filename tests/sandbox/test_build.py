@@ -75,7 +75,7 @@ def test_each_program_is_built_once_and_shown(tmp_path: Path, console: Console) 
 
 
 def test_a_terminal_shows_one_line_that_moves(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system=None)
     builder(tmp_path, write_program(tmp_path / "go", GOOD), console).build(NAMES)
     assert "1 of 2 etcd 0:00" in said(console)
     assert "1 of 2 etcd\n" not in said(console)
