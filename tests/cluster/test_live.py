@@ -80,7 +80,5 @@ def test_top_shows_a_queue_as_soon_as_it_is_made(installed: Cluster, namespace: 
             shown.until(f"ClusterQueue {name}")
         finally:
             installed.run_kubectl("delete", "clusterqueue", name)
-        shown.press("\x1b")
-        shown.quiet()  # a terminal sends Alt with a key as Escape and the key
-        shown.press("q")
+        shown.press("\rq")
         assert shown.ended() == 0
