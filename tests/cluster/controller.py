@@ -19,6 +19,10 @@ from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.waiting import eventually
 
+SOON_SECONDS = 5
+"""It answers a change in less than one, on a machine with nothing else to do."""
+AWAY_SECONDS = 20
+"""Who comes after one that was killed starts, waits for four seconds, and may be killed too."""
 _keepers: list["subprocess.Popen[bytes]"] = []
 """Processes that outlive whoever started them: they end when the test run does."""
 
@@ -43,6 +47,19 @@ class Controller:
     def crashes(self) -> set[str]:
         """Numbers of its processes that ended although no test killed them."""
         return numbers(self.folder / "ended") - numbers(self.folder / "killed")
+
+    def soon(self, kills: int) -> float:
+        """Within how many seconds it answers.
+
+        Args:
+            kills: how many of its processes had been killed before it last did what was asked of it.
+        """
+        return SOON_SECONDS if kills == self.kills else SOON_SECONDS + AWAY_SECONDS
+
+    @property
+    def kills(self) -> int:
+        """How many of its processes tests have killed."""
+        return len(numbers(self.folder / "killed"))
 
     def kill(self) -> None:
         """End it at once; it is started again. Another test may have done that just now."""
