@@ -183,12 +183,13 @@ def test_who_waits_without_a_queue_or_in_a_stopped_one_is_inadmissible(
     team.apply(job(team.namespace, "held"), job(team.namespace, "lost", queue="nowhere"))
     eventually(lambda: team.reason("held") and team.reason("lost"), what="both to be told")
 
-    def inadmissible(name: str) -> float:
+    def inadmissible() -> list[float]:
         found, wanted = families(page_of(controller.folder)), {"status": "inadmissible"}
-        return total(found, "admitter_pending_workloads", cluster_queue=name, **wanted)
+        return [
+            total(found, "admitter_pending_workloads", cluster_queue=name, **wanted) for name in (queue, "")
+        ]
 
-    for name in (queue, ""):
-        eventually(lambda name=name: inadmissible(name) == 1, what=f"one in {name!r}")  # type: ignore[misc]
+    eventually(lambda: inadmissible() == [1, 1], what="one in the stopped queue, and one in none")
 
 
 def test_a_controller_with_a_configuration_file(own: ControlPlane, tmp_path: Path) -> None:
