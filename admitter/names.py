@@ -84,6 +84,9 @@ GPU_MEMORY = f"{GROUP}/gpu-memory"
 GPU_MEMORY_ALIASES = ("nos.nebuly.com/gpu-memory",)
 """Other names of the same resource."""
 
+PODS = "pods"
+"""A resource: how many pods there are. Each pod is one, and none requests it."""
+
 CAPACITY_LABEL = f"{GROUP}/capacity"
 """On a pod of an elastic quota: whether it is in quota or over it."""
 

@@ -15,6 +15,7 @@ from admitter.names import (
     EVICTION_TIME_ANNOTATION,
     FLAVORS_ANNOTATION,
     GPU_MEMORY,
+    PODS,
     WORKLOAD_LABEL,
 )
 
@@ -81,7 +82,7 @@ def _usage(
     """What some pods use, as an admission; resources whose flavor is unknown are left out."""
     flavors = _texts(annotations.get(FLAVORS_ANNOTATION, ""))
     counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
-    requests = pod_requests(spec) | _gpu_memory(counted.get(GPU_MEMORY, ""))
+    requests = pod_requests(spec) | {PODS: 1} | _gpu_memory(counted.get(GPU_MEMORY, ""))
     usage = tuple((resource, amount * count) for resource, amount in requests.items() if resource in flavors)
     assignment = Assignment(name, count, tuple(flavors.items()), usage)
     return Admission(labels.get(CLUSTER_QUEUE_LABEL, ""), (assignment,), counted.get("pool", ""))

@@ -20,7 +20,7 @@ from admitter.engine.model import (
     Toleration,
     Workload,
 )
-from admitter.names import GPU_MEMORY
+from admitter.names import GPU_MEMORY, PODS
 
 Json = dict[str, Any]
 
@@ -83,6 +83,8 @@ def _pod_set(text: bytes, gpus: GpuSettings) -> PodSet:
     if wrong is not None:
         raise InvalidQuantityError(wrong)
     requests = {own_name(name): to_amount(name, quantity) for name, quantity in asked.items()}
+    if requests.pop(PODS, 1) != 1:
+        raise InvalidQuantityError(f"{PODS} is {asked[PODS]}, but each pod counts as one: leave it out")
     required = ((raw.get("affinity") or {}).get("nodeAffinity") or {}).get(
         "requiredDuringSchedulingIgnoredDuringExecution"
     ) or {}

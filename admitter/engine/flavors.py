@@ -16,7 +16,7 @@ from admitter.engine.matching import conflict, label_keys, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota import Book
-from admitter.names import GPU_MEMORY
+from admitter.names import GPU_MEMORY, PODS
 
 
 @dataclass(slots=True)
@@ -149,6 +149,7 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
     slots = []
     for number, pod_set in enumerate(workload.pod_sets):
         asked = {resource: amount * pod_set.count for resource, amount in pod_set.requests}
+        asked[PODS] = pod_set.count
         for place, group in enumerate(queue.groups):
             fixed = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
             wanted: Mapping[str, Mapping[str, int]] = dict.fromkeys(group.flavors, fixed)
@@ -189,11 +190,12 @@ def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:
     """Refuse what a queue does not count at all; a request of zero is no request.
 
     Where memory of GPUs is counted, the GPUs that it belongs to are. A lenient queue counts what it lists and
-    lets the rest pass; but who requests nothing at all would pass uncounted whatever he uses.
+    lets the rest pass; but what requests nothing at all would pass uncounted whatever it uses. Not where pods
+    are counted: each is one.
     """
     covered = queue.covered()
     by_memory = GPU_MEMORY in covered
-    missing, asked = [], False
+    missing, asked = [], PODS in covered
     for pod_set in workload.pod_sets:
         for resource, amount in pod_set.requests:
             if amount and pod_set.count:

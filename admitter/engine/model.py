@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from admitter.names import GPU_MEMORY
+from admitter.names import GPU_MEMORY, PODS
 
 FlavorResource = tuple[str, str]
 """A flavor's name and a resource's name: the unit in which quota is counted."""
@@ -138,7 +138,7 @@ class PodSet:
     Attributes:
         name: unique within the workload.
         count: number of pods.
-        requests: amount by resource, of one pod.
+        requests: amount by resource, of one pod; that each pod is one of `pods` is not among them.
         node_selector: labels that nodes must have.
         terms: required node affinity; one of the terms must match. None: any node.
         tolerations: of its pods.
@@ -157,12 +157,16 @@ class PodSet:
 
     def request(self, resource: str, flavor: Flavor) -> int:
         """What one pod uses of a resource; of GPU memory, how much depends on the flavor."""
+        if resource == PODS:
+            return 1
         if resource == GPU_MEMORY:
             return self.gpus.whole * flavor.gpu_memory + self.gpus.sliced
         return dict(self.requests).get(resource, 0)
 
     def asks_for(self, resource: str) -> bool:
         """Whether it uses any of a resource."""
+        if resource == PODS:
+            return self.count > 0
         if resource == GPU_MEMORY:
             return bool(self.count and (self.gpus.whole or self.gpus.sliced))
         return bool(self.count and dict(self.requests).get(resource))

@@ -13,6 +13,7 @@ from typing import Final
 
 from admitter.engine.model import Usage, Workload
 from admitter.engine.quota import Book, Tree
+from admitter.names import PODS
 
 NamespaceShare = tuple[bool, int]
 """Whether it is endless (use of what the queue has nothing of), and how large it is else. Ordered."""
@@ -102,6 +103,8 @@ class Sharing:
         found: Counter[str] = Counter()
         for pod_set in workload.pod_sets:
             found.update({r: amount * pod_set.count for r, amount in pod_set.requests if r in self._units})
+            if PODS in self._units:
+                found[PODS] += pod_set.count
         return found
 
     def reweigh(self, namespace: str) -> None:

@@ -1,13 +1,8 @@
 """Maps of quantities by resource, as most systems write them."""
 
-from typing import Final
-
 from admitter.api.base import is_resource
 from admitter.engine.amounts import InvalidQuantityError, parse_quantity
 from admitter.importers.translation import Source, below
-
-UNCOUNTED: Final = {"pods": "Admitter counts what pods request, not how many pods there are"}
-"""Resources of other systems that mean nothing here, and why."""
 
 
 def quantities(source: Source, path: str, names: dict[str, str] | None = None) -> dict[str, str]:
@@ -22,7 +17,7 @@ def quantities(source: Source, path: str, names: dict[str, str] | None = None) -
     for theirs, quantity in source.mapping(path).items():
         name = (names or {}).get(theirs, theirs)
         text = "".join(str(quantity).split())
-        why = UNCOUNTED.get(name) or _wrong(name, quantity, text)
+        why = _wrong(name, quantity, text)
         if why:
             source.refused(below(path, theirs), why)
         else:

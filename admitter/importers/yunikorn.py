@@ -11,7 +11,6 @@ from admitter.documents import ManifestError, parsed
 from admitter.importers.dispatch import Handler, copied, dispatch
 from admitter.importers.jobs import JobImporter
 from admitter.importers.naming import Names
-from admitter.importers.quantities import UNCOUNTED
 from admitter.importers.queue_tree import manifests
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Json, Source, Translation, below
@@ -265,15 +264,14 @@ class _Importer:
         else:
             quota = {resource: annotations[key] for key, resource in old.items()}
             said = list(old)
-        pods = quota.pop("pods", None)
         renamed = {ours: orjson.dumps(quota).decode()} if quota else {}
-        why = _unusable(renamed) or (pods and f"pods is left out: {UNCOUNTED['pods']}")
+        why = _unusable(renamed)
         for key in said:
             if why:
                 source.refused(below("metadata.annotations", key), why)
             else:
                 self._rename(source, key, ours, asked=self._rules_ask_namespace)
-        if _unusable(renamed):
+        if why:
             return {}
         self._requested |= set(quota)
         return renamed

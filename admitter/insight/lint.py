@@ -11,7 +11,7 @@ from admitter.controllers.defects import Defect
 from admitter.controllers.views import ObjectView
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Flavor, FlavorResource
-from admitter.engine.policy import Queue, Reclaim
+from admitter.engine.policy import Queue, Quota, Reclaim
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.quotas.namespaces import NAME_LABEL
 from admitter.quotas.nodes import Node, has_labels, is_open, totals
@@ -166,7 +166,7 @@ def more_than_nodes(given: Configuration) -> Iterator[Finding]:
     """The `min` of all queues and Cohorts together are more than the nodes of the flavor have."""
     minimums: Counter[FlavorResource] = Counter()
     for queue in given.tree.queues.values():
-        minimums.update({key: quota.minimum for key, quota in queue.quotas.items() if not queue.pool})
+        minimums.update({key: quota.minimum for key, quota in _own(queue) if not queue.pool})
     for cohort in given.tree.cohorts.values():
         minimums.update({key: quota.minimum for key, quota in cohort.quotas.items()})
     there = totals(_nodes(given), given.flavors.values(), given.gpus)
@@ -179,6 +179,14 @@ def more_than_nodes(given: Configuration) -> Iterator[Finding]:
                 f"but its nodes have {to_quantity(resource, has)}"
             )
             yield Finding("MoreThanNodes", Severity.WARNING, f"ResourceFlavor {flavor}", words)
+
+
+def _own(queue: Queue) -> Iterator[tuple[FlavorResource, Quota]]:
+    """What a queue is given, in order; what only a limit says that there is promises nothing."""
+    for (flavor, resource), quota in sorted(queue.quotas.items()):
+        limit = queue.limits.get(resource)
+        if limit is None or quota != Quota(limit, limit, 0):
+            yield (flavor, resource), quota
 
 
 def elastic_more_than_nodes(given: Configuration) -> Iterator[Finding]:
@@ -274,7 +282,7 @@ def weight_of_zero(given: Configuration) -> Iterator[Finding]:
 def useless_lending(given: Configuration) -> Iterator[Finding]:
     """A `lendingLimit` where nobody can borrow."""
     for _, queue in given.queues():
-        for key, quota in sorted(queue.quotas.items()):
+        for key, quota in _own(queue):
             if quota.lending_limit is not None and not given.relatives(queue, key):
                 words = (
                     f"lendingLimit of {key[1]} in {key[0]} means nothing: nobody else in its cohort counts it"

@@ -16,7 +16,7 @@ from admitter.engine.amounts import to_quantity
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Cohort, Group, Queue, Quota
 from admitter.engine.quota import Book, Tree
-from admitter.names import ANY_NODE
+from admitter.names import ANY_NODE, PODS
 
 Named = tuple[tuple[str, str], ...]
 """Where flavors are named: a field, and the flavor that it names."""
@@ -119,25 +119,36 @@ class Hierarchy:
     def leaf(self, written: Queue) -> Leaf:
         """What a queue has in effect.
 
-        What it limits and no Cohort lists is counted beside what the Cohort lists. Nodes say how much there
-        is of it, or else the limit does.
+        What it limits and no Cohort lists is counted beside what the Cohort lists. Where it lists resources
+        itself, that is so with a limit on pods alone: what requests another resource is not admitted there.
         """
         source = self._source(written.cohort)
-        if written.groups or source is None:
-            return Leaf(written if written.groups else _limited(written, (ANY_NODE,), (), written.limits))
+        if written.groups:
+            uncounted = written.limits.keys() & {PODS} - {*written.covered()}
+            return Leaf(self._counting(written, written.groups, {r: written.limits[r] for r in uncounted}))
+        if source is None:
+            return Leaf(_limited(written, (ANY_NODE,), (), written.limits))
         if source.overlap:
             words = f"Cohort {source.rules.name}, whose resources it has: {source.overlap}"
             return Leaf(replace(written, admits=False), problem=words)
         listed = {resource for group in source.groups for resource in group.resources}
         more = {name: most for name, most in written.limits.items() if name not in listed}
-        first, *others = source.groups
+        return Leaf(self._counting(written, source.groups, more), source.named)
+
+    def _counting(self, written: Queue, groups: tuple[Group, ...], more: Mapping[str, int]) -> Queue:
+        """A queue with some groups that counts what it limits besides.
+
+        Args:
+            written: the queue.
+            groups: what is listed, by itself or for it.
+            more: the limits on other resources. Nodes say how much there is of these, or else the limits do.
+        """
+        first, *others = groups
         if not more:
-            made = replace(written, groups=source.groups)
-        elif self._branch(self.above(written.cohort)[-1]).from_nodes:
-            made = replace(written, groups=(_with(first, more), *others))
-        else:
-            made = _limited(written, first.flavors, source.groups, more)
-        return Leaf(made, source.named)
+            return replace(written, groups=groups)
+        if any(self._branch(root).from_nodes for root in self.above(written.cohort)[-1:]):
+            return replace(written, groups=(_with(first, more), *others))
+        return _limited(written, first.flavors, groups, more)
 
     def excess(self, title: str, quotas: Mapping[FlavorResource, Quota], cohort: str) -> str | None:
         """Which number is more than the `max` of a Cohort above.
@@ -217,4 +228,4 @@ def _limited(
     first, *others = groups or (Group((), flavors),)
     quotas = {(flavor, name): Quota(most, most, 0) for name, most in limits.items() for flavor in flavors}
     counted = (_with(first, limits), *others) if limits else groups
-    return replace(written, groups=counted, quotas=quotas)
+    return replace(written, groups=counted, quotas={**written.quotas, **quotas})

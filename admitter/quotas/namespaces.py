@@ -34,8 +34,8 @@ MOST_RESOURCES: Final = 64
 """So many limits a ClusterQueue can have."""
 
 _LONGEST_RESOURCE: Final = 253
-_OF_PODS: Final = re.compile(r"cpu|memory|ephemeral-storage|hugepages-.+")
-"""The resources without a domain that a pod can request."""
+_OF_PODS: Final = re.compile(r"cpu|memory|ephemeral-storage|hugepages-.+|pods")
+"""The resources without a domain that a pod uses."""
 _COHORT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -161,13 +161,10 @@ def _check_names(annotation: str, resources: list[str]) -> None:
     if len(resources) > MOST_RESOURCES:
         raise _invalid(annotation, f"limits {len(resources)} resources, more than {MOST_RESOURCES}")
     for number, name in enumerate(resources):
-        if name == "pods":
-            words = "'pods' can't be limited: Admitter counts what pods request, not how many there are"
-            raise _invalid(annotation, words)
         qualified = is_resource(name) and len(name) <= _LONGEST_RESOURCE and "/" in name
         if not qualified and not (is_resource(name) and _OF_PODS.fullmatch(name)):
-            words = "cpu, memory, ephemeral-storage, hugepages-... or a name with a domain"
-            raise _invalid(annotation, f"{_short(name)!r} is no resource that a pod can request: {words}")
+            words = "cpu, memory, ephemeral-storage, hugepages-..., pods or a name with a domain"
+            raise _invalid(annotation, f"{_short(name)!r} is no resource that a pod can use: {words}")
         if name in resources[:number]:
             raise _invalid(annotation, f"{name} is there twice")
     if wrong := named_twice(resources):

@@ -215,6 +215,12 @@ def test_guaranteed_is_min_and_max_is_max_in_one_flavor_that_is_any_node() -> No
     assert specs(into, "ResourceFlavor") == {"default": {}}
 
 
+def test_a_number_of_pods_is_quota_like_any_other() -> None:
+    into = imported("yunikorn", one_queue("resources: {guaranteed: {pods: 2}, max: {pods: 9}}"))
+    assert quotas(specs(into, "ClusterQueue")["a"])["pods"] == {"min": "2", "max": "9"}
+    assert account(into)[f"{LEAF}.resources.max"] is TRANSLATED
+
+
 def test_a_queue_with_quota_lists_what_any_queue_names_and_one_without_inherits() -> None:
     into = imported(
         "yunikorn",
@@ -251,12 +257,11 @@ def test_what_an_inner_queue_is_guaranteed_beyond_those_below_is_its_own(childre
         ("{max: {vcore: -3}}", "max.vcore", "negative"),
         ("{max: {vcore: many}}", "max.vcore", "not a quantity"),
         ("{max: {memory: [1]}}", "max.memory", "must be a quantity"),
-        ("{max: {pods: 3}}", "max.pods", "not how many"),
         ("{max: {'no resource': 3}}", "max.no resource", "no name of a resource"),
         ("{max: 3}", "max", "must be a map"),
         ("{guaranteed: {vcore: 5}, max: {vcore: 4}}", "guaranteed.vcore", "more than the most"),
     ],
-    ids=["negative", "no number", "a list", "pods", "no resource", "no map", "more than max"],
+    ids=["negative", "no number", "a list", "no resource", "no map", "more than max"],
 )
 def test_quota_that_makes_no_sense_is_refused_by_name(resources: str, field: str, word: str) -> None:
     into = imported("yunikorn", one_queue(f"resources: {resources}"))
@@ -450,10 +455,8 @@ def test_annotations_that_no_rule_asks_for_come_only_close(
 @pytest.mark.parametrize(
     ("quota", "left", "says"),
     [
-        ('{"cpu": "4", "pods": "10"}', {"cpu": "4"}, "pods is left out: Admitter counts what pods request"),
-        ('{"pods": "10"}', None, "pods is left out"),
         ('{"cpu": "much"}', None, "cpu: 'much' is not a quantity"),
-        ('{"vcore": "4"}', None, "'vcore' is no resource that a pod can request"),
+        ('{"vcore": "4"}', None, "'vcore' is no resource that a pod can use"),
     ],
 )
 def test_a_quota_of_a_namespace_is_what_admitter_can_count(quota: str, left: object, says: str) -> None:

@@ -218,6 +218,13 @@ def test_lending_that_nobody_can_borrow(state: State) -> None:
     assert found(state) == {("UselessLending", "ClusterQueue alone")}
 
 
+def test_a_limit_on_what_the_queue_does_not_list_is_no_promise_and_no_loan(state: State) -> None:
+    node(state, "default", cpu="8", pods="10")
+    state.queue("limited", {"cpu": {"default": {"min": "1"}}}, limits={"pods": 100})
+    state.put("localqueues", "limited", "a", spec={"clusterQueue": "limited"})
+    assert found(state) == set()
+
+
 def test_lending_that_can_not_be_taken_back_and_a_min_that_is_no_cap(state: State) -> None:
     reclaim = {"preemption": {"reclaimWithinCohort": "Any"}}
     state.queue("lends", {"cpu": {"default": {"min": "4"}}}, "all")

@@ -102,6 +102,32 @@ def test_a_limit_on_something_else_says_how_much_there_is() -> None:
     assert found.queue.quotas == {("a", "pods"): Quota(7, 7, 0), ("b", "pods"): Quota(7, 7, 0)}
 
 
+OWN: Json = {"resources": resources(cpu={"a": {"min": 4}, "b": {}}, gpu={"c": {}})}
+
+
+def test_a_limit_on_pods_counts_beside_what_a_queue_lists_itself() -> None:
+    """Any other resource that it does not list, what it admits does not use."""
+    found = leaf(tree(), limits={"pods": 7, "memory": 3}, **OWN).queue
+    assert found.groups == (Group(("cpu", "pods"), ("a", "b")), Group(("gpu",), ("c",)))
+    assert {key: quota for key, quota in found.quotas.items() if key[1] == "pods"} == {
+        ("a", "pods"): Quota(7, 7, 0),
+        ("b", "pods"): Quota(7, 7, 0),
+    }
+    assert found.quotas["a", "cpu"] == Quota(4000)
+
+
+def test_pods_that_a_queue_lists_are_only_limited() -> None:
+    own: Json = {"resources": resources(pods={"a": {"min": 4}})}
+    found = leaf(tree(), limits={"pods": 7}, **own).queue
+    assert (found.groups, found.quotas) == ((Group(("pods",), ("a",)),), {("a", "pods"): Quota(4)})
+
+
+def test_pods_of_a_queue_below_nodes_are_what_nodes_can_take() -> None:
+    found = leaf(tree(top={"capacityFrom": "Nodes"}), cohort="top", limits={"pods": 7}, **OWN).queue
+    assert found.groups[0] == Group(("cpu", "pods"), ("a", "b"))
+    assert all(resource != "pods" for _, resource in found.quotas)
+
+
 def test_where_nodes_say_how_much_there_is_a_limit_on_something_else_is_only_a_limit() -> None:
     found = leaf(
         tree(top={"capacityFrom": "Nodes"}, team={"parent": "top"} | TWO), cohort="team", limits={"pods": 7}

@@ -87,6 +87,7 @@ def asked(annotations: dict[str, str]) -> Json | None:
             {"ephemeral-storage": "1Ti", "hugepages-1Gi": "4Gi"},
             id="what pods can request without a domain",
         ),
+        pytest.param({QUOTA: '{"pods": 10}'}, "root", {"pods": "10"}, id="a number of pods"),
         pytest.param(
             {QUOTA: '{"nos.nebuly.com/gpu-memory": 40}'},
             "root",
@@ -175,20 +176,15 @@ def test_the_specs_are_valid_and_say_their_defaults() -> None:
             id="more digits than the API server takes",
         ),
         pytest.param(
-            {QUOTA: '{"pods": "10"}'},
-            f"{QUOTA}: 'pods' can't be limited: Admitter counts what pods request, not how many there are",
-            id="a number of pods",
-        ),
-        pytest.param(
             {QUOTA: '{"vcore": "1"}'},
-            f"{QUOTA}: 'vcore' is no resource that a pod can request: cpu, memory, ephemeral-storage, "
-            "hugepages-... or a name with a domain",
+            f"{QUOTA}: 'vcore' is no resource that a pod can use: cpu, memory, ephemeral-storage, "
+            "hugepages-..., pods or a name with a domain",
             id="a name that no resource has",
         ),
         pytest.param(
             {QUOTA: '{"nvidia.com/": "1"}'},
-            f"{QUOTA}: 'nvidia.com/' is no resource that a pod can request: cpu, memory, ephemeral-storage, "
-            "hugepages-... or a name with a domain",
+            f"{QUOTA}: 'nvidia.com/' is no resource that a pod can use: cpu, memory, ephemeral-storage, "
+            "hugepages-..., pods or a name with a domain",
             id="half a name",
         ),
         pytest.param({QUOTA: '{"cpu": 1, "cpu": 2}'}, f"{QUOTA}: cpu is there twice", id="twice"),

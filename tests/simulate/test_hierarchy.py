@@ -148,9 +148,10 @@ def test_a_queue_below_a_root_without_resources_runs_on_any_node(tmp_path: Path)
     manifests = [cohort("root", capacityFrom="Nodes"), *queue("team", "root"), node("one", 4)]
     result = simulate(tmp_path, *manifests, asks("team", "fits", 4), asks("team", "more", 1, 1))
     (row, waiting) = result["workloads"]
-    assert row["podSets"][0]["flavors"] == {"cpu": "any_node"}
+    assert row["podSets"][0]["flavors"] == {"cpu": "any_node", "pods": "any_node"}
     assert waiting["message"] == (
-        "asks for 1 cpu from ClusterQueue team: too much of the 4 cpu (of which none are its own) is in use"
+        "asks for 1 cpu and 1 pods from ClusterQueue team: too much of the 4 cpu (of which none are its own) "
+        "is in use"
     )
 
 
