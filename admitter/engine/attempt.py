@@ -16,8 +16,8 @@ Passed = tuple[int, int, str]
 Combination = frozenset[Passed]
 """Choices that were made together."""
 
-Suits = Callable[[PodSet, Group, str], FlavorRefusal | None]
-"""Why pods could not run on a flavor of a group, by taints and labels; None if they could."""
+Suits = Callable[[PodSet, str], FlavorRefusal | None]
+"""Why pods could not run on a flavor, by taints and labels; None if they could."""
 
 MOST_DEAD_ENDS: Final = 200
 """After so many combinations that came to nothing no others are tried: their number could be huge."""
@@ -229,9 +229,9 @@ class Attempt:
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
         """How a flavor could be had, or why not."""
-        refused = self._suits(slot.pod_set, slot.group, name)
+        refused = self._suits(slot.pod_set, name)
         if refused is None and others:
-            refused = conflict(self._flavors[name], others.values())
+            refused = conflict(slot.pod_set, self._flavors[name], others.values())
         if refused is not None:
             return refused
         fits, borrows = True, False

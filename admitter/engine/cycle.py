@@ -76,7 +76,6 @@ class Engine:
     def remove_flavor(self, name: str) -> None:
         """Remove a flavor. Queues that name it must be removed before."""
         self._state.flavors.pop(name, None)
-        self._state.assigner.forget()
 
     def set_queue(self, queue: Queue) -> None:
         """Define a queue, or change it; all of its flavors must be defined."""
@@ -408,7 +407,6 @@ class Engine:
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
-        self._state.assigner.forget()
         self._wake(roots, queues)  # first of all: what they were refused for may be there no more
         self._reexamine(roots, queues)
 

@@ -127,7 +127,7 @@ class Explainer:
         for group in queue.groups:
             wanted = [resource for resource in group.resources if pod_set.asks_for(resource)]
             for name in group.flavors if wanted else ():
-                refused = self._state.assigner.mismatch(pod_set, group, name)
+                refused = self._state.assigner.mismatch(pod_set, name)
                 if refused is None:
                     suiting += [(name, resource) for resource in wanted]
                 else:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
-from admitter.engine.matching import conflict, label_keys, mismatch
+from admitter.engine.matching import conflict, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
-from admitter.engine.policy import Group, Queue
+from admitter.engine.policy import Queue
 from admitter.engine.quota import Book
 from admitter.names import GPU_MEMORY, PODS
 
@@ -51,12 +51,7 @@ class Assigner:
         """
         self._book = book
         self._flavors = flavors
-        self._keys: dict[Group, frozenset[str]] = {}
         self._ground = Ground(book, flavors, self.mismatch)
-
-    def forget(self) -> None:
-        """Forget what was worked out about flavors: one, or a queue, has changed."""
-        self._keys.clear()
 
     def interests(self, workload: Workload, queue: Queue) -> dict[FlavorResource, int]:
         """All that a decision on a workload may depend on, and how much a pod set needs of it at least."""
@@ -65,7 +60,7 @@ class Assigner:
             for pod_set in workload.pod_sets:
                 wanted = [resource for resource in group.resources if pod_set.asks_for(resource)]
                 for name in group.flavors if wanted else ():
-                    if self.mismatch(pod_set, group, name) is None:
+                    if self.mismatch(pod_set, name) is None:
                         for resource in wanted:
                             key = queue.key(name, resource)
                             needed = pod_set.request(resource, self._flavors[name]) * pod_set.count
@@ -127,21 +122,18 @@ class Assigner:
             usage = dict(assignment.usage)
             for resource, name in assignment.flavors:
                 group, pod_set = groups.get((name, resource)), pod_sets.get(assignment.name)
-                if group is None or pod_set is None or self.mismatch(pod_set, group, name) is not None:
+                if group is None or pod_set is None or self.mismatch(pod_set, name) is not None:
                     return False
                 if usage[resource] != pod_set.request(resource, self._flavors[name]) * assignment.count:
                     return False
-                if conflict(self._flavors[name], taken.values()) is not None:
+                if conflict(pod_set, self._flavors[name], taken.values()) is not None:
                     return False
                 taken[name] = self._flavors[name]
         return True
 
-    def mismatch(self, pod_set: PodSet, group: Group, name: str) -> FlavorRefusal | None:
-        """Why a pod set's pods could not run on a flavor of a group; None if they could."""
-        keys = self._keys.get(group)
-        if keys is None:
-            keys = self._keys[group] = label_keys(group, self._flavors)
-        return mismatch(pod_set, self._flavors[name], keys)
+    def mismatch(self, pod_set: PodSet, name: str) -> FlavorRefusal | None:
+        """Why a pod set's pods could not run on a flavor; None if they could."""
+        return mismatch(pod_set, self._flavors[name])
 
 
 def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> list[Slot]:

@@ -77,7 +77,7 @@ def affinity(*terms: tuple[Requirement, ...]) -> tuple[tuple[Requirement, ...], 
         pytest.param(
             [pods(1, cpu="1", selector={"instance": "on-demand", "zone": "a"})],
             {"main": {"cpu": "on-demand"}},
-            id="only the keys of the group's flavors matter",
+            id="a key that no flavor names does not matter",
         ),
         pytest.param(
             [pods(1, cpu="1", selector={"instance": "other"}, tolerations=TOLERATES_SPOT)],
@@ -216,3 +216,106 @@ def test_an_empty_node_selector_term_matches_no_node() -> None:
     made = engine(flavor("a", kind="a"), queue("q", {"cpu": {"a": "4"}}))
     made.submit(workload("w", pods(cpu="1", affinity=(nothing,))))
     assert made.cycle().refusals["w"].reason is Reason.NO_MATCHING_FLAVOR
+
+
+# small says nothing of a model: its nodes may be of any.
+SMALL, SPECIAL = flavor("small", size="small"), flavor("special", size="big", model="x", year="2020")
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ({}, "small"),
+        ({"model": "y"}, "small"),
+        ({"size": "small", "model": "y"}, "small"),
+        ({"size": "big", "model": "x"}, "special"),
+        ({"size": "big", "model": "y"}, None),
+        ({"size": "big", "zone": "a"}, "special"),
+    ],
+    ids=str,
+)
+def test_a_flavor_is_compared_with_the_labels_that_it_names_itself(
+    selector: dict[str, str], expected: str | None
+) -> None:
+    made = engine(SMALL, SPECIAL, queue("q", {"cpu": {"small": "4", "special": "4"}}))
+    made.submit(workload("w", pods(cpu="1", selector=selector)))
+    plan = made.cycle()
+    assert [flavors_of(plan, uid)["main"]["cpu"] for uid in admitted(plan)] == (
+        [expected] if expected else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("requirement", "expected"),
+    [
+        (Requirement("model", "In", ("y",)), ["small"]),
+        (Requirement("model", "In", ("x", "y")), ["small", "special"]),
+        (Requirement("model", "NotIn", ("x",)), ["small"]),
+        (Requirement("model", "NotIn", ("y",)), ["small", "special"]),
+        (Requirement("model", "Exists"), ["small", "special"]),
+        (Requirement("model", "DoesNotExist"), ["small"]),
+        (Requirement("year", "Gt", ("2019",)), ["small", "special"]),
+        (Requirement("year", "Gt", ("2020",)), ["small"]),
+        (Requirement("year", "Lt", ("2020",)), ["small"]),
+        (Requirement("model", "In"), []),
+    ],
+    ids=lambda each: (
+        " ".join((each.key, each.operator, *each.values)) if isinstance(each, Requirement) else ""
+    ),
+)
+def test_affinity_says_nothing_of_labels_that_a_flavor_does_not_name(
+    requirement: Requirement, expected: list[str]
+) -> None:
+    for name in ("small", "special"):
+        limits = {"small": "0", "special": "0"} | {name: "4"}
+        made = engine(SMALL, SPECIAL, queue("q", {"cpu": limits}))
+        made.submit(workload("w", pods(cpu="1", affinity=affinity((requirement,)))))
+        assert bool(admitted(made.cycle())) is (name in expected), name
+
+
+EITHER = affinity(
+    (Requirement("disk", "In", ("fast",)), Requirement("model", "In", ("y",))),
+    (Requirement("disk", "In", ("slow",)), Requirement("model", "In", ("x",))),
+)
+
+
+@pytest.mark.parametrize(
+    ("disks", "expected"),
+    [(("fast", "slow"), {"cpu": "slow", "gpu": "x"}), (("fast",), None)],
+    ids=["another flavor has it", "no other flavor"],
+)
+def test_flavors_of_several_groups_satisfy_one_term_together(
+    disks: tuple[str, ...], expected: dict[str, str] | None
+) -> None:
+    """Each flavor by itself satisfies a term, but no node of both satisfies the same one."""
+    flavors = (flavor("fast", disk="fast"), flavor("slow", disk="slow"), flavor("x", model="x"))
+    made = engine(*flavors, queue("q", {"cpu": dict.fromkeys(disks, "4"), "gpu": {"x": "4"}}))
+    made.submit(workload("w", pods(cpu="1", gpu="1", affinity=EITHER)))
+    plan = made.cycle()
+    if expected is not None:
+        assert flavors_of(plan, "w") == {"main": expected}
+        return
+    refusal = plan.refusals["w"]
+    assert refusal.reason is Reason.NO_MATCHING_FLAVOR
+    assert [each.detail for each in refusal.flavors] == ["required node affinity beside fast"]
+
+
+def test_flavors_of_several_groups_do_not_contradict_each_other_by_keys_that_one_names() -> None:
+    made = engine(
+        flavor("spot", kind="spot"),
+        flavor("x", model="x"),
+        queue("q", {"cpu": {"spot": "4"}, "gpu": {"x": "4"}}),
+    )
+    made.submit(workload("w", pods(cpu="1", gpu="1", selector={"kind": "spot", "model": "x", "zone": "a"})))
+    assert flavors_of(made.cycle(), "w") == {"main": {"cpu": "spot", "gpu": "x"}}
+
+
+def test_a_label_that_a_flavor_gets_excludes_who_was_admitted_without_it() -> None:
+    made = engine(SMALL, queue("q", {"cpu": {"small": "4"}}))
+    made.submit(workload("first", pods(cpu="1", selector={"model": "y"})))
+    assert admitted(made.cycle()) == ["first"]
+    made.set_flavor(flavor("small", size="small", model="x"))
+    made.submit(workload("next", pods(cpu="1", selector={"model": "y"})))
+    assert made.cycle().refusals["next"].reason is Reason.NO_MATCHING_FLAVOR
+    made.set_flavor(SMALL)
+    assert admitted(made.cycle()) == ["next"]
