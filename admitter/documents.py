@@ -1,10 +1,11 @@
 """Manifests as users keep them: files, folders and standard input, of YAML or JSON."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+import orjson
 import yaml
 
 _DEEPEST: Final = 100
@@ -14,23 +15,51 @@ _MOST_BY_ALIAS: Final = 1_000_000
 """Values that aliases of a document may stand for together: a few lines could stand for more than fits."""
 
 
+_TEXT, _LIST, _MAP = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+_MERGED: Final = {f"tag:yaml.org,2002:{kind}" for kind in ("merge", "value")}
+
+
 class ManifestError(Exception):
     """A file that can't be read as manifests."""
 
 
-class _Loader(yaml.SafeLoader):
-    """As Kubernetes reads YAML: a timestamp is a text, and there is nothing that JSON has not."""
+class _Rules:
+    """As Kubernetes reads YAML: a timestamp is a text, and there is nothing that JSON has not.
+
+    Each parser tells of a node before it reads what is in it. So what is too deep is known before anything is
+    as deep in its calls: libyaml would end the process.
+    """
+
+    yaml_implicit_resolvers: ClassVar = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    yaml_constructors: ClassVar = {
+        tag: constructor
+        for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
+        if str(tag).rpartition(":")[2] not in {"binary", "omap", "pairs", "set", "timestamp"}
+    }
+    level = 0
+
+    def descend_resolver(self, _parent: object, _index: object) -> None:
+        """A node begins."""
+        self.level += 1
+        if self.level > _DEEPEST:
+            raise _too_deep()
+
+    def ascend_resolver(self) -> None:
+        """A node has ended."""
+        self.level -= 1
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.yaml_constructors = {
-    tag: constructor
-    for tag, constructor in yaml.SafeLoader.yaml_constructors.items()
-    if str(tag).rpartition(":")[2] not in {"binary", "omap", "pairs", "set", "timestamp"}
-}
+if yaml.__with_libyaml__:
+    from yaml import CSafeLoader as _Parser
+else:  # a tenth as fast
+    from yaml import SafeLoader as _Parser  # type: ignore[assignment]
+
+
+class _Loader(_Rules, _Parser):
+    """Reads the documents in a text."""
 
 
 def documents(paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
@@ -41,19 +70,22 @@ def documents(paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
     """
     for given in paths:
         if given == "-":
-            yield from parsed("standard input", sys.stdin.read())
+            yield from parsed("standard input", _read("standard input", sys.stdin.read))
             continue
         path = Path(given)
         files = sorted(p for p in path.rglob("*") if p.suffix in {".yaml", ".yml", ".json"})
         if path.is_dir() and not files:
             raise ManifestError(f"{path}: has no manifests in it (*.yaml, *.yml, *.json)")
         for file in files if path.is_dir() else [path]:
-            try:
-                text = file.read_text()
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else error
-                raise ManifestError(f"{file}: can't be read: {reason}") from error
-            yield from parsed(str(file), text)
+            yield from parsed(str(file), _read(str(file), file.read_text))
+
+
+def _read(place: str, read: Callable[[], str]) -> str:
+    try:
+        return read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ManifestError(f"{place}: can't be read: {reason}") from error
 
 
 def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
@@ -65,12 +97,12 @@ def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
     try:
         found = list(_loaded(text))
     except (yaml.YAMLError, ValueError, KeyError) as error:  # a value may be none of what its tag says
-        raise ManifestError(f"{place}: is no YAML: {error}") from error
+        raise ManifestError(f"{place}: is no YAML: {_located(error, place, text)}") from error
     except _TooMuchError as error:
         raise ManifestError(f"{place}: {error}") from error
     for number, document in enumerate(found, start=1):
         if document is not None:
-            for each in flat(without_nulls(document)):
+            for each in flat(document):
                 yield f"{place}: document {number}", each
 
 
@@ -79,23 +111,99 @@ class _TooMuchError(Exception):
 
 
 def _loaded(text: str) -> Iterator[object]:
-    """The documents in a text, of each of which it is known before that it has an end."""
-    loader = _Loader(text)
+    """The documents in a text, without fields that are null; what may be JSON is tried as such first."""
+    if text.lstrip()[:1] in {"{", "["}:
+        try:
+            document = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            if _levels(document) > _DEEPEST:
+                raise _too_deep()
+            yield without_nulls(document)
+            return
+    yield from _of_yaml(text)
+
+
+def _of_yaml(text: str) -> Iterator[object]:
+    """The documents in a text of YAML, of each of which it is known before that it has an end."""
+    loader, has_aliases = _Loader(text), "*" in text and "&" in text
     try:
         while loader.check_node():
             node = loader.get_node()
             assert node is not None, "it was checked"
-            known: dict[yaml.Node, tuple[int, int] | None] = {}
-            values, levels = _extent(node, known)
-            if levels > _DEEPEST:
-                raise _too_deep()
-            if values - len(known) > _MOST_BY_ALIAS:
-                raise _TooMuchError(f"its aliases stand for more than {_MOST_BY_ALIAS} values")
-            yield loader.construct_document(node)
-    except RecursionError as error:
-        raise _too_deep() from error
+            if has_aliases:
+                known: dict[yaml.Node, tuple[int, int] | None] = {}
+                values, levels = _extent(node, known)
+                if levels > _DEEPEST:
+                    raise _too_deep()
+                if values - len(known) > _MOST_BY_ALIAS:
+                    raise _TooMuchError(f"its aliases stand for more than {_MOST_BY_ALIAS} values")
+            yield _value(loader, node)
     finally:
         loader.dispose()
+
+
+def _value(loader: _Loader, node: yaml.Node) -> Any:  # noqa: ANN401  # whatever YAML gives
+    """What a node stands for. Nearly all are texts, lists and maps: the loader is asked for the rest."""
+    tag = node.tag
+    if tag == _TEXT and isinstance(node, yaml.ScalarNode):
+        return node.value
+    if tag == _MAP and isinstance(node, yaml.MappingNode):
+        return _map(loader, node)
+    if tag == _LIST and isinstance(node, yaml.SequenceNode):
+        return [_value(loader, each) for each in node.value]
+    try:
+        return without_nulls(loader.construct_document(node))
+    except (ValueError, KeyError) as error:
+        kind = tag.rpartition(":")[2]
+        raise ValueError(f"line {node.start_mark.line + 1}: is no {kind}: {error}") from error
+
+
+def _map(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
+    """A map without fields that are null."""
+    if any(key.tag in _MERGED for key, _ in node.value):
+        loader.flatten_mapping(node)
+    made: dict[Hashable, Any] = {}
+    for key_node, value_node in node.value:
+        key, value = _value(loader, key_node), _value(loader, value_node)
+        if key.__class__ is not str and not isinstance(key, Hashable):
+            raise yaml.constructor.ConstructorError(
+                "while constructing a mapping", node.start_mark, "found unhashable key", key_node.start_mark
+            )
+        if value is not None:
+            made[key] = value
+        else:
+            made.pop(key, None)
+    return made
+
+
+def _located(error: Exception, place: str, text: str) -> str:
+    """What is wrong with a text and where, with what stands there: libyaml knows only the line."""
+    if isinstance(error, yaml.reader.ReaderError):
+        in_characters = issubclass(_Loader, yaml.reader.Reader)
+        before = text[: error.position] if in_characters else text.encode()[: error.position]
+        number = len(before.splitlines())
+        return f"line {number}: {str(error).partition(chr(10))[0]}"
+    if isinstance(error, yaml.MarkedYAMLError):
+        for part in ("context_mark", "problem_mark"):
+            mark = getattr(error, part)
+            if mark is not None:
+                found = yaml.Mark(place, mark.index, mark.line, mark.column, text, mark.index)
+                setattr(error, part, found)
+    return str(error)
+
+
+def _levels(document: object) -> int:
+    """How many levels a document of JSON has, as far as that matters."""
+    found, row = 0, [document]
+    while row and found <= _DEEPEST:
+        found += 1
+        parts = (
+            each.values() if isinstance(each, dict) else each for each in row if isinstance(each, dict | list)
+        )
+        row = [each for part in parts for each in part]
+    return found
 
 
 def _too_deep() -> _TooMuchError:

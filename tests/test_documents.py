@@ -1,8 +1,30 @@
 """Manifests as users keep them: what is no manifest is said, whatever it is."""
 
-import pytest
+import json
+import sys
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
 
-from admitter.documents import ManifestError, parsed
+import pytest
+import yaml
+
+from admitter import documents
+from admitter.documents import ManifestError, parsed, without_nulls
+
+ROOT = Path(__file__).parents[1]
+
+
+class InPython(documents._Rules, yaml.SafeLoader):
+    """What reads where there is no libyaml."""
+
+
+@pytest.fixture(params=["libyaml", "python"])
+def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both parsers, one after the other."""
+    if request.param == "python":
+        monkeypatch.setattr(documents, "_Loader", InPython)
+    return str(request.param)
 
 
 def read(text: str) -> list[object]:
@@ -42,6 +64,11 @@ def merging_bomb(levels: int) -> str:
         ("a: 1" + "0" * 5000, "here: is no YAML"),
         ("a: !!set {x}", "here: is no YAML"),
         ("a: !!timestamp x", "here: is no YAML"),
+        ("- " * 200_000, "here: is nested more than 100 levels deep"),
+        ("{a: " * 200_000, "here: is nested more than 100 levels deep"),
+        ("? " * 200_000, "here: is nested more than 100 levels deep"),
+        ('{"a":' * 101 + "1" + "}" * 101, "here: is nested more than 100 levels deep"),
+        ("a: {? [1] : 2}", "here: is no YAML"),
     ],
     ids=[
         "alias of itself",
@@ -56,14 +83,100 @@ def merging_bomb(levels: int) -> str:
         "a number without end",
         "a set",
         "a time",
+        "lists without end",
+        "maps without end",
+        "keys without end",
+        "very deep JSON",
+        "a list as a key",
     ],
 )
+@pytest.mark.usefixtures("loader")
 def test_what_can_not_be_read_is_said_with_its_place(text: str, says: str) -> None:
     with pytest.raises(ManifestError) as caught:
         read(text)
     assert str(caught.value).startswith(says)
 
 
+@pytest.mark.usefixtures("loader")
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("kind: Job\nspec: a: b\n", ['in "here", line 2, column 8', "    spec: a: b\n           ^"]),
+        ("a: 1\n---\nb: {c: d\n", ['in "here", line 3, column 4', "    b: {c: d"]),
+        ('{"kind": "Job",\n "spec": {"a": 1,, }}', ['in "here", line 2', '"spec": {"a": 1,, }}']),
+        ("é: é\nb: \x1b", ["line 2: unacceptable character #x001b"]),
+        ("a: 1\nb: !!int é", ["line 2: is no int: "]),
+        ("a: 1\nb: !!bool é", ["line 2: is no bool: "]),
+        ("a: 1\nb: !file é", ['in "here", line 2, column 4', "    b: !file é\n       ^"]),
+    ],
+    ids=["of two maps", "open", "of JSON", "a control character", "no number", "no truth value", "a tag"],
+)
+def test_what_is_wrong_is_said_with_the_line_and_what_stands_there(text: str, parts: list[str]) -> None:
+    with pytest.raises(ManifestError) as caught:
+        read(text)
+    assert [part for part in ["here: is no YAML: ", *parts] if part not in str(caught.value)] == []
+
+
+def plainly(text: str) -> list[Any]:
+    """As PyYAML reads YAML by itself, but for times."""
+
+    class Plain(yaml.SafeLoader):
+        yaml_implicit_resolvers = InPython.yaml_implicit_resolvers
+
+    return [without_nulls(each) for each in yaml.load_all(text, Plain) if each is not None]
+
+
+ODD = """
+texts: [a, "b", 'c', "1", '', yes, no, on, "\\u00e9", =x, 1e3, 0o17, 1_0]
+---
+values: {int: 1, hex: 0x1F, old: 017, time: 1:30, float: 1.5, much: 1e+3, none: ~, empty: , yes: true}
+endless: .inf
+? 1
+: 2
+1.5: x
+null: y
+twice: 1
+twice: 2
+gone: 1
+gone: null
+---
+base: &base {a: 1, b: [x, null], c: null}
+more: {<<: *base, a: 2}
+same: *base
+block: |
+  a *b &c
+folded: >-
+  a
+  b
+---
+plain
+---
+[a, {b: [{c: d}]}]
+"""
+
+
+def test_every_manifest_is_read_as_it_would_be_without_libyaml(loader: str) -> None:
+    files = sorted(ROOT.glob("manifests/examples/*.yaml"))
+    assert len(files) > 5
+    for text in (ODD, *(file.read_text() for file in files)):
+        assert repr(list(documents._loaded(text))) == repr(plainly(text)), loader
+
+
+def test_json_is_read_as_its_yaml_is() -> None:
+    given = [plainly(path.read_text())[0] for path in sorted(ROOT.glob("crds/*.yaml"))]
+    for document in (*given, {"kind": "List", "items": given}, [1, 2.5, "é", True, {"a": None, "b": [None]}]):
+        text = json.dumps(document)
+        assert list(documents._loaded(text)) == plainly(text)
+    assert read("{a: b}\n---\n[c]") == [{"a": "b"}, ["c"]], "which only begins like JSON"
+
+
+def test_standard_input_that_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"a: \xff"), encoding="utf-8"))
+    with pytest.raises(ManifestError, match=r"standard input: can't be read: .*utf-8"):
+        list(documents.documents(["-"]))
+
+
+@pytest.mark.usefixtures("loader")
 def test_aliases_stand_for_what_they_name() -> None:
     assert read("{a: &a {x: 1}, b: *a, c: {<<: *a, y: 2}}") == [
         {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
@@ -71,5 +184,6 @@ def test_aliases_stand_for_what_they_name() -> None:
     assert len(read("---\na: 1\n---\n---\nb: 2013-01-01\n")) == 2
 
 
+@pytest.mark.usefixtures("loader")
 def test_a_hundred_levels_are_not_too_deep() -> None:
     assert read("[" * 100 + "]" * 100)
