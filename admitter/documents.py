@@ -1,7 +1,8 @@
 """Manifests as users keep them: files, folders and standard input, of YAML or JSON."""
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -154,22 +155,43 @@ def _value(loader: _Loader, node: yaml.Node) -> Any:  # noqa: ANN401  # whatever
     if tag == _LIST and isinstance(node, yaml.SequenceNode):
         return [_value(loader, each) for each in node.value]
     try:
-        return without_nulls(loader.construct_document(node))
-    except (ValueError, KeyError) as error:
+        return _of_json(loader.construct_document(node))
+    except (ValueError, KeyError, OverflowError) as error:
         kind = tag.rpartition(":")[2]
         raise ValueError(f"line {node.start_mark.line + 1}: is no {kind}: {error}") from error
 
 
-def _map(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
-    """A map without fields that are null."""
+def _of_json(value: Any) -> Any:  # noqa: ANN401  # whatever YAML gives
+    """A value as JSON has it, to which Kubernetes turns YAML first.
+
+    Raises:
+        ValueError: JSON has no such number.
+        OverflowError: likewise.
+    """
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value)
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError("JSON has no such number")
+        return int(value) if value.is_integer() and abs(value) < 2**63 else value
+    return value
+
+
+def _map(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
+    """A map without fields that are null; keys that are numbers or truth values are texts, as in JSON."""
     if any(key.tag in _MERGED for key, _ in node.value):
         loader.flatten_mapping(node)
-    made: dict[Hashable, Any] = {}
+    made: dict[str, Any] = {}
     for key_node, value_node in node.value:
         key, value = _value(loader, key_node), _value(loader, value_node)
-        if key.__class__ is not str and not isinstance(key, Hashable):
+        if isinstance(key, bool | int | float):
+            key = orjson.dumps(key).decode()
+        elif not isinstance(key, str):
             raise yaml.constructor.ConstructorError(
-                "while constructing a mapping", node.start_mark, "found unhashable key", key_node.start_mark
+                "while constructing a mapping",
+                node.start_mark,
+                "found a key that is no text",
+                key_node.start_mark,
             )
         if value is not None:
             made[key] = value

@@ -69,6 +69,9 @@ def merging_bomb(levels: int) -> str:
         ("? " * 200_000, "here: is nested more than 100 levels deep"),
         ('{"a":' * 101 + "1" + "}" * 101, "here: is nested more than 100 levels deep"),
         ("a: {? [1] : 2}", "here: is no YAML"),
+        ("a: {null: 2}", "here: is no YAML"),
+        ("a: 1\nb: .inf", "here: is no YAML: line 2: is no float: JSON has no such number"),
+        ("a: 1\nb: 1" + "0" * 400, "here: is no YAML: line 2: is no int: "),
     ],
     ids=[
         "alias of itself",
@@ -88,6 +91,9 @@ def merging_bomb(levels: int) -> str:
         "keys without end",
         "very deep JSON",
         "a list as a key",
+        "nothing as a key",
+        "no end",
+        "no number of JSON",
     ],
 )
 @pytest.mark.usefixtures("loader")
@@ -123,18 +129,23 @@ def plainly(text: str) -> list[Any]:
     class Plain(yaml.SafeLoader):
         yaml_implicit_resolvers = InPython.yaml_implicit_resolvers
 
-    return [without_nulls(each) for each in yaml.load_all(text, Plain) if each is not None]
+    return [as_json(without_nulls(each)) for each in yaml.load_all(text, Plain) if each is not None]
+
+
+def as_json(value: Any) -> Any:
+    """A value of YAML as JSON has it."""
+    return json.loads(
+        json.dumps(value), parse_float=lambda text: int(float(text)) if text.endswith(".0") else float(text)
+    )
 
 
 ODD = """
 texts: [a, "b", 'c', "1", '', yes, no, on, "\\u00e9", =x, 1e3, 0o17, 1_0]
 ---
 values: {int: 1, hex: 0x1F, old: 017, time: 1:30, float: 1.5, much: 1e+3, none: ~, empty: , yes: true}
-endless: .inf
 ? 1
 : 2
 1.5: x
-null: y
 twice: 1
 twice: 2
 gone: 1

@@ -1,5 +1,6 @@
 """What the kinds have in common: strict models, quantities, selectors, and problems in readable form."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -339,8 +340,10 @@ def checked(kind: type[R], raw: Mapping[str, Any]) -> tuple[R | None, list[Probl
         kind: the model of its kind.
         raw: the manifest, of which `metadata` and `spec` count.
     """
+    # As JSON: so the text of an enumeration is one of its words, and no text is a number or a truth value.
+    text = json.dumps({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
     try:
-        made = kind.model_validate({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
+        made = kind.model_validate_json(text, strict=True)
     except ValidationError as error:
         return None, problems_of(error)
     return made, []
@@ -350,8 +353,21 @@ def problems_of(error: ValidationError) -> list[Problem]:
     """Each field that a model refuses, and why."""
     found: dict[str, list[str]] = {}
     for each in error.errors(include_url=False):
-        found.setdefault(path_of(each["loc"]), []).append(each["msg"])
+        text = f"{each['msg']}{_given(each['input'])}" if each["type"] in _OF_TYPE else each["msg"]
+        found.setdefault(path_of(each["loc"]), []).append(text)
     return [Problem(path, _message(texts)) for path, texts in found.items()]
+
+
+_OF_TYPE: Final = {"int_type", "bool_type", "string_type"}
+"""Errors of fields that are easily written with quotes too many, or too few."""
+
+
+def _given(value: object) -> str:
+    """What stands there instead of a value of another type, if it is short."""
+    if isinstance(value, dict | list):
+        return ""
+    shown = json.dumps(value, ensure_ascii=True)
+    return f", not {shown}" if len(shown) <= 40 else ""
 
 
 def path_of(location: Place) -> str:
@@ -369,7 +385,7 @@ def path_of(location: Place) -> str:
 
 def _message(texts: list[str]) -> str:
     """One sentence on a field; of a quantity, a text or an integer, each branch has complained."""
-    if len(texts) > 1 and texts[0] == "Input should be a valid string":
+    if len(texts) > 1 and texts[0].startswith("Input should be a valid string"):
         return "must be a whole number, or a text in quotes"
     if texts == ["Field required"]:
         return "is missing"

@@ -1,15 +1,17 @@
-"""The fields of other people's kinds that a simulation reads, so that a wrong one is named.
+"""The fields that a simulation reads and that no model of ours checks, so that a wrong one is named.
 
-An API server checks these before anybody sees them; files have not been through one.
+An API server checks these before anything reads them; files have not been through one. As there, a text is no
+number and no truth value: a Job with `parallelism: "3"` would be refused.
 """
 
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from admitter.api.base import problems_of
-from admitter.api.workload import Admission
+from admitter.api.workload import Admission, Preemption
 from admitter.engine.amounts import parse_quantity
 
 Json = dict[str, Any]
@@ -21,19 +23,44 @@ def _quantity(value: str | float) -> str | float:
     return value
 
 
+def _time(value: str) -> str:
+    try:
+        datetime.fromisoformat(value).timestamp()
+    except (ValueError, OverflowError, OSError) as error:
+        raise ValueError(f"{value!r} is no time") from error
+    return value
+
+
 _Quantity = Annotated[str | int | float, AfterValidator(_quantity)]
+_Time = Annotated[str, AfterValidator(_time)]
+_Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 class _Shape(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
 
 
+class _ManagedField(_Shape):
+    subresource: str = ""
+    time: _Time | None = None
+
+
+class _Owner(_Shape):
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
 class _Metadata(_Shape):
     name: str = Field(min_length=1)
-    namespace: str | None = None
+    namespace: str = ""
     labels: Texts = {}
     annotations: dict[str, str | int | float] = {}
-    creation_timestamp: str | None = None
+    creation_timestamp: _Time | None = None
+    generation: int = 0
+    managed_fields: list[_ManagedField] = []
+    owner_references: list[_Owner] = []
 
 
 class _TemplateMetadata(_Shape):
@@ -99,9 +126,27 @@ class _Template(_Shape):
 
 
 class _JobSpec(_Shape):
-    parallelism: int = Field(default=1, ge=0)
-    completions: int = Field(default=1, ge=0)
+    parallelism: _Count = 1
+    completions: _Count = 1
+    active_deadline_seconds: int = 1
     template: _Template
+
+
+class _Condition(_Shape):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: _Time | None = None
+    observed_generation: int = 0
+
+
+class _JobStatus(_Shape):
+    active: _Count = 0
+    terminating: _Count = 0
+    succeeded: _Count = 0
+    start_time: _Time | None = None
+    conditions: list[_Condition] = []
 
 
 class _Limit(_Shape):
@@ -130,6 +175,7 @@ class _Named(_Shape):
 
 class _Job(_Named):
     spec: _JobSpec
+    status: _JobStatus = _JobStatus()
 
 
 class _LimitRange(_Named):
@@ -141,7 +187,7 @@ class _ResourceQuota(_Named):
 
 
 class _PriorityClass(_Named):
-    value: int
+    value: int = Field(ge=-(2**31), le=2**31 - 1)
     global_default: bool = False
 
 
@@ -160,15 +206,10 @@ class _NodeSpec(_Shape):
     taints: list[_Taint] = []
 
 
-class _NodeCondition(_Shape):
-    type: str
-    status: str
-
-
 class _NodeStatus(_Shape):
     allocatable: dict[str, _Quantity] = {}
     capacity: dict[str, _Quantity] = {}
-    conditions: list[_NodeCondition] = []
+    conditions: list[_Condition] = []
 
 
 class _Node(_Named):
@@ -176,12 +217,26 @@ class _Node(_Named):
     status: _NodeStatus = _NodeStatus()
 
 
-class _AdmissionStatus(_Shape):
+class _Status(_Shape):
+    """What is read of a definition's status."""
+
+    conditions: list[_Condition] = []
+    managed_since: dict[str, _Time] = {}
+    since: _Time | None = None
+
+
+class _Definition(_Named):
+    status: _Status = _Status()
+
+
+class _WorkloadStatus(_Shape):
     admission: Admission | None = None
+    preemption: Preemption | None = None
+    conditions: list[_Condition] = []
 
 
 class _Workload(_Named):
-    status: _AdmissionStatus = _AdmissionStatus()
+    status: _WorkloadStatus = _WorkloadStatus()
 
 
 _SHAPES: Final[dict[str, type[_Named]]] = {
@@ -198,7 +253,7 @@ _SHAPES: Final[dict[str, type[_Named]]] = {
 def shape_problem(manifest: Json) -> str | None:
     """What is wrong with the fields of an object that a simulation reads; None if nothing is."""
     try:
-        _SHAPES.get(manifest["kind"], _Named).model_validate(manifest)
+        _SHAPES.get(manifest["kind"], _Definition).model_validate(manifest, strict=True)
     except ValidationError as error:
         return "; ".join(str(problem) for problem in problems_of(error))
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from admitter.cluster.errors import NotFoundError
 from admitter.cluster.transport import Transport
@@ -89,11 +89,10 @@ async def from_cluster(transport: Transport, collections: Iterable[Collection]) 
 
 
 def document(place: str, raw: Json) -> Document:
-    """An object that was found somewhere; keys are texts from here on."""
-    texts = _with_text_keys(raw)
-    name = title(texts, place)
-    kind = texts.get("kind")
-    return Document(f"{kind} of {place}" if kind and name == place else name, texts)
+    """An object that was found somewhere."""
+    name = title(raw, place)
+    kind = raw.get("kind")
+    return Document(f"{kind} of {place}" if kind and name == place else name, raw)
 
 
 async def _read(transport: Transport, path: str, labels: str) -> list[Document]:
@@ -105,9 +104,3 @@ async def _read(transport: Transport, path: str, labels: str) -> list[Document]:
         if not page.get("metadata", {}).get("continue"):
             return found
         query["continue"] = page["metadata"]["continue"]
-
-
-def _with_text_keys(value: Any) -> Any:  # noqa: ANN401  # whatever YAML gives
-    if isinstance(value, dict):
-        return {str(key): _with_text_keys(each) for key, each in value.items()}
-    return [_with_text_keys(each) for each in value] if isinstance(value, list) else value

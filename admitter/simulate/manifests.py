@@ -97,31 +97,43 @@ def _problem(manifest: object) -> str | None:
     """Why an object can't be used; empty if it means nothing here, None if it is good."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
-    if (manifest.get("apiVersion"), manifest["kind"]) not in READ:
+    version, kind = manifest.get("apiVersion"), manifest["kind"]
+    if not isinstance(version, str) and kind in {kind for _, kind in READ}:
+        return "apiVersion: is missing" if version is None else "apiVersion: Input should be a valid string"
+    if (version, kind) not in READ:
         return ""
     metadata = manifest.get("metadata")
-    if not isinstance(metadata, dict) or not metadata.get("name"):
+    if not isinstance(metadata, dict) or metadata.get("name", "") == "":
         return "metadata.name: is missing"
-    if manifest["kind"] in NAMESPACED:
-        metadata.setdefault("namespace", "default")
-    else:
+    if kind not in NAMESPACED:
         metadata.pop("namespace", None)
+    elif metadata.get("namespace", "") == "":
+        metadata["namespace"] = "default"
+    return _wrong(manifest) or _time_problem(metadata)
+
+
+def _wrong(manifest: Json) -> str | None:
+    """Which fields of an object of a known kind are wrong, and why; annotations are texts if none is."""
     model = OWN.get(manifest["kind"])
     found = problems(model, manifest) if model is not None else []
-    if found:
-        return "; ".join(str(problem) for problem in found)
-    return shape_problem(manifest) or _time_problem(metadata)
+    wrong = "; ".join(str(problem) for problem in found) or shape_problem(manifest)
+    if wrong is not None:
+        return wrong
+    for place in (manifest["metadata"], _template_metadata(manifest)):
+        if "annotations" in place:  # numbers are taken too, and mean what is written
+            place["annotations"] = {name: str(text) for name, text in place["annotations"].items()}
+    return None
+
+
+def _template_metadata(manifest: Json) -> Json:
+    """The metadata of a Job's pods; empty of anything else."""
+    template = manifest["spec"]["template"] if manifest["kind"] == "Job" else {}
+    return template.get("metadata") or {}
 
 
 def _time_problem(metadata: Json) -> str | None:
-    created = metadata.get("creationTimestamp")
-    try:
-        if created:
-            seconds(created)
-    except (ValueError, TypeError):
-        return f"metadata.creationTimestamp: {created!r} is no time"
     for name in (SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION):
-        text = (metadata.get("annotations") or {}).get(name)
+        text = metadata.get("annotations", {}).get(name)
         try:
             if text is not None:
                 parse_duration(text)

@@ -81,7 +81,7 @@ def test_valid_manifests(kind: type[Resource], spec: Json) -> None:
         ({"max": {"cpu": "lots"}}, "spec.max.cpu: 'lots' is not a quantity"),
         ({"max": {"cpu": 0.5}}, "spec.max.cpu: must be a whole number, or a text in quotes"),
         ({"flavors": ["a", "b", "a"]}, "spec.flavors: a is listed twice"),
-        ({"manageAllJobs": "perhaps"}, "spec.manageAllJobs: Input should be a valid boolean"),
+        ({"manageAllJobs": "perhaps"}, 'spec.manageAllJobs: Input should be a valid boolean, not "perhaps"'),
         ({"limits": {}}, "spec.limits: Extra inputs are not permitted"),
         ({"min": {GPU_MEMORY: 40}, "max": {ALIAS: 80}}, f"spec: {SAME}"),
         (

@@ -48,10 +48,10 @@ def test_what_is_said_counts_and_the_rest_has_its_default(file: Path) -> None:
             "gpuResources: [{name: amd.com/gpu, gb: 3}]",
             "gpuResources[0].gb: is not known here; known are name, memoryGB",
         ),
-        ("bind: 8080", "bind: Input should be a valid string"),
+        ("bind: 8080", "bind: Input should be a valid string, not 8080"),
         ("bind: ':8080'", "bind: ':8080' is not ADDRESS:PORT"),
         ("requeueBy: never", "requeueBy: Input should be 'creation' or 'eviction'"),
-        ("gpuMemoryGB: '40'", "gpuMemoryGB: Input should be a valid integer"),
+        ("gpuMemoryGB: '40'", 'gpuMemoryGB: Input should be a valid integer, not "40"'),
         ("gpuMemoryGB: 0", "gpuMemoryGB: Input should be greater than or equal to 1"),
         (
             "gpuResources: [{name: nvidia.com/gpu}]",
