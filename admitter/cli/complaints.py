@@ -1,7 +1,9 @@
 """How commands say what went wrong."""
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
+
+from admitter.visible import visible
 
 
 class CommandError(Exception):
@@ -9,7 +11,6 @@ class CommandError(Exception):
 
 
 def complain(error: Exception) -> None:
-    """Say it in one line on standard error."""
-    Console(stderr=True).print(
-        f"[bold red]error:[/bold red] {escape(str(error))}", highlight=False, soft_wrap=True
-    )
+    """Say it on standard error: in one line, unless it shows lines of a file."""
+    words = Text.assemble(("error:", "bold red"), " ", visible(error, lines=True))
+    Console(stderr=True).print(words, soft_wrap=True)

@@ -17,6 +17,7 @@ from admitter.insight.snapshot import facts
 from admitter.insight.text import lines
 from admitter.insight.why import Explainer, UnknownError
 from admitter.simulate.picture import Picture
+from admitter.visible import visible
 
 
 def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
@@ -56,7 +57,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         estimate = estimator.of([answer.workload]).get(answer.workload.uid)
     if output is Output.TABLE:
         for line in lines(answer, estimate, picture):
-            typer.echo(line)
+            typer.echo(visible(line))
     else:
         write(answer_json(answer, estimate, picture), output)
 
@@ -79,6 +80,7 @@ def _tell(
     if output is not Output.TABLE:
         write({**answer, "restricted": str(error)}, output)
         return
-    typer.echo(f"{answer['namespace']}/{answer['name']}: {answer['state']}")
-    typer.echo(f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}")
-    typer.echo(f"This is only what its status says. {error}", err=True)
+    message = answer["message"] or "nothing is known yet: no controller has looked at it"
+    typer.echo(visible(f"{answer['namespace']}/{answer['name']}: {answer['state']}"))
+    typer.echo(f"  {visible(message)}")
+    typer.echo(f"This is only what its status says. {visible(error)}", err=True)

@@ -26,6 +26,7 @@ from admitter.insight.report import estimate_json, row_json
 from admitter.insight.snapshot import facts
 from admitter.insight.text import short, spell
 from admitter.simulate.picture import Picture
+from admitter.visible import visible
 
 _HEADINGS: Final = (
     *("NAMESPACE", "NAME", "QUEUE", "CLUSTERQUEUE"),
@@ -105,5 +106,6 @@ def _table(found: list[Row], now: float, starts: Mapping[str, str] | None = None
         view = row.workload
         cells = [view.namespace, row.job, view.queue, row.queue, str(view.spec.get("priority", 0)), row.state]
         cells += [str(row.position or ""), row.reason, spell(now - view.created)]
-        table.add_row(*cells, *([starts.get(view.uid, "")] if starts is not None else []))
+        cells += [starts.get(view.uid, "")] if starts is not None else []
+        table.add_row(*map(visible, cells))
     return table

@@ -12,6 +12,7 @@ from admitter.cli.looking import AllNamespaces, Namespace, Output, console, name
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.insight.history import Entry, read
+from admitter.visible import visible
 
 
 def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
@@ -64,5 +65,5 @@ def _table(found: list[Entry]) -> Table:
         table.add_column(heading, no_wrap=True)
     table.add_column("WHY", overflow="fold")
     for each in found:
-        table.add_row(each.time, each.namespace, each.name, each.what, each.why)
+        table.add_row(*map(visible, (each.time, each.namespace, each.name, each.what, each.why)))
     return table

@@ -13,8 +13,8 @@ import orjson
 import typer
 import yaml
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from admitter.cli.complaints import complain
 from admitter.cli.options import Context, Kubeconfig
@@ -24,6 +24,7 @@ from admitter.documents import ManifestError
 from admitter.importers.reading import Document, from_cluster, from_paths
 from admitter.importers.systems import SYSTEMS, SystemName
 from admitter.importers.translation import Finding, Json, Outcome, Translation
+from admitter.visible import visible
 
 _COLORS: Final = {Outcome.TRANSLATED: "green", Outcome.APPROXIMATED: "yellow", Outcome.REFUSED: "red"}
 _NUMBERED: Final = re.compile(r"[0-9]{2,}-[a-z]+\.yaml")
@@ -157,7 +158,8 @@ def _tell(into: Translation, report: Report) -> None:
         result = {"worst": into.worst, "manifests": len(into.manifests), "findings": findings}
         sys.stderr.buffer.write(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
     elif report is Report.TABLE:
-        console = Console(stderr=True, width=None if sys.stderr.isatty() else 160, highlight=False)
+        width = None if sys.stderr.isatty() else 160
+        console = Console(stderr=True, width=width, highlight=False, markup=False, emoji=False)
         if into.findings:
             console.print(_table(into.findings))
         console.print(_summary(into))
@@ -185,9 +187,8 @@ def _table(findings: Iterable[Finding]) -> Table:
         if same:
             rows.append((Outcome.TRANSLATED, ", ".join(heads), whole))
         for number, (outcome, field, words) in enumerate(rows):
-            color = _COLORS[outcome]
-            shown = "" if number else escape(name)
-            table.add_row(shown, f"[{color}]{outcome}[/{color}]", escape(field), escape(words))
+            shown = "" if number else visible(name)
+            table.add_row(shown, Text(outcome, style=_COLORS[outcome]), visible(field), visible(words))
         table.add_row()
     return table
 

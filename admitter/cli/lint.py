@@ -14,6 +14,7 @@ from admitter.insight.snapshot import facts
 from admitter.simulate.manifests import read
 from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
+from admitter.visible import visible
 
 _COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
@@ -85,5 +86,5 @@ def _print(findings: list[Finding]) -> None:
     table.add_column("WHAT", overflow="fold")
     for finding in findings:
         severity = Text(finding.severity, style=_COLORS[finding.severity])
-        table.add_row(severity, finding.rule, finding.object, finding.message)
+        table.add_row(severity, finding.rule, visible(finding.object), visible(finding.message))
     console().print(table)

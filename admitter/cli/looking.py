@@ -148,7 +148,8 @@ def _chosen(kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
 
 def console() -> Console:
     """Where tables go: as wide as the terminal, or wide enough for a file."""
-    return Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+    width = None if sys.stdout.isatty() else 200
+    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 def write(answer: Any, output: Output) -> None:  # noqa: ANN401  # whatever JSON has

@@ -15,6 +15,7 @@ from admitter.documents import ManifestError
 from admitter.journal.calls import JournalError
 from admitter.journal.files import files
 from admitter.journal.replay import Difference, Replayed, replay
+from admitter.visible import visible
 
 DIFFERS: Final = 3
 """Exit status if something is decided otherwise now."""
@@ -77,7 +78,7 @@ def _show(done: list[Replayed]) -> None:
         figures = (each.calls, each.cycles, each.admissions, each.evictions, each.refusals)
         difference = each.difference
         verdict = f"otherwise in line {difference.line}" if difference is not None else "the same"
-        table.add_row(each.path.name, each.version, *map(str, figures), verdict)
+        table.add_row(each.path.name, visible(each.version), *map(str, figures), verdict)
     shown = console()
     shown.print(table)
     for each in done:
@@ -85,7 +86,7 @@ def _show(done: list[Replayed]) -> None:
             time = datetime.fromtimestamp(each.difference.time, UTC)
             shown.print(f"\n{each.path}:{each.difference.line}, the cycle at {time:%Y-%m-%dT%H:%M:%SZ}:")
             for line in _told(each.difference):
-                shown.print(f"  {line}")
+                shown.print(f"  {visible(line)}")
 
 
 def _told(difference: Difference) -> Iterator[str]:

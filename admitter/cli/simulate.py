@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from admitter.api.durations import InvalidDurationError, parse_duration
+from admitter.cli.looking import console
 from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings
 from admitter.cli.progress import Progress
 from admitter.convert.settings import Settings
@@ -22,6 +23,7 @@ from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.plot import PlotError, draw
 from admitter.simulate.report import event_json, queue_table, result_json, workload_table
 from admitter.simulate.simulator import Simulator
+from admitter.visible import visible
 
 
 class Output(StrEnum):
@@ -115,7 +117,7 @@ def _tell(event: Event) -> None:
 
 def _complain(errors: list[Invalid]) -> None:
     for invalid in errors:
-        typer.echo(f"{invalid.object}: {invalid.message}", err=True)
+        typer.echo(visible(f"{invalid.object}: {invalid.message}"), err=True)
     if errors:
         raise typer.Exit(1)
 
@@ -133,7 +135,7 @@ def _print(simulator: Simulator, events: list[Event], output: Output) -> None:
     if output is Output.JSON:
         sys.stdout.buffer.write(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
     elif output is Output.TABLE:
-        console = Console(width=None if sys.stdout.isatty() else 200)
-        console.print(workload_table(result))
-        console.print()
-        console.print(queue_table(result))
+        shown = console()
+        shown.print(workload_table(result))
+        shown.print()
+        shown.print(queue_table(result))

@@ -13,6 +13,7 @@ from admitter.insight.courses import Excess
 from admitter.insight.text import spell, within
 from admitter.insight.what_if import Difference, Outcome, Shift
 from admitter.names import ANY_NODE
+from admitter.visible import visible
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def _table(
         table.add_column(heading, no_wrap=True)
     table.add_column(headings[-1], overflow="fold")
     for row in rows[:SHOWN]:
-        table.add_row(*cells(row))
+        table.add_row(*map(visible, cells(row)))
     more = f"  and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
     return Group(f"{title}: {len(rows)}", table, *([more] if more else []))
 

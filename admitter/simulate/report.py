@@ -10,6 +10,7 @@ from admitter.engine.model import FlavorResource
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
 from admitter.simulate.simulator import Simulator
+from admitter.visible import visible
 
 Json = dict[str, Any]
 
@@ -133,10 +134,9 @@ def workload_table(result: Json) -> Table:
         over = row["capacity"] == "over-quota"
         state = row["state"] + (", over quota" if over else ", borrowing" if row["borrowing"] else "")
         place = str(row["position"] or "")
-        name = row["job"] or row["name"]
-        table.add_row(
-            row["namespace"], name, row["clusterQueue"], state, ", ".join(flavors), place, row["message"]
-        )
+        name, queue = row["job"] or row["name"], row["clusterQueue"] or ""
+        cells = (row["namespace"], name, queue, state, ", ".join(flavors), place, row["message"])
+        table.add_row(*map(visible, cells))
     return table
 
 
@@ -150,6 +150,7 @@ def queue_table(result: Json) -> Table:
         for flavor, resources in row["usage"].items() or [("", {"": {"used": "", "borrowed": ""}})]:
             for resource, use in resources.items():
                 name, cohort, pending, admitted = first
-                table.add_row(name, cohort, flavor, resource, use["used"], use["borrowed"], pending, admitted)
+                cells = (name, cohort, flavor, resource, use["used"], use["borrowed"], pending, admitted)
+                table.add_row(*map(visible, cells))
                 first = ("", "", "", "")
     return table

@@ -7,6 +7,8 @@ from typing import Final, Generic, TypeVar
 from rich.cells import cell_len
 from rich.text import Text
 
+from admitter.visible import visible
+
 T = TypeVar("T")
 
 GAP: Final = 1
@@ -75,7 +77,7 @@ def line(placed: Placed[T], item: T, *, current: bool = False) -> Text:
     """One line of a table; the current one is reversed instead of coloured."""
     cells = []
     for column, width in placed:
-        words = column.cell(item, width)
+        words = visible(column.cell(item, width))
         plain = "reverse" if current else ""
         style = column.style if column.drawn or (not current and words != "0") else plain
         cells.append((_set(column, width, words), style))

@@ -13,6 +13,7 @@ from admitter.top.table import Table
 from admitter.top.tree import Order, Place, arranged
 from admitter.top.view import ListView
 from admitter.top.words import amount, bar, place, spelled_use
+from admitter.visible import visible
 
 _EMPTY: Final = (
     "There are no ClusterQueues, Cohorts or elastic quotas in this cluster.\n\n"
@@ -170,8 +171,8 @@ def _detail(line: Line, key: FlavorResource | None) -> Text:
     """All of a place: what is wrong with it, and what it uses; first of the resource that is shown."""
     uses = sorted(line.uses, key=lambda use: (use.flavor, use.resource) != key)
     counts = f"{line.waiting} waiting, {line.admitted} admitted, {line.recent} of them in the last minute"
-    made = Text(f"{line.title}: {counts}. ", style="")
+    made = Text(f"{visible(line.title)}: {counts}. ", style="")
     if line.problem:
-        made.append(f"{line.problem}. ", style="red")
-    made.append("; ".join(spelled_use(use) for use in uses))
+        made.append(f"{visible(line.problem)}. ", style="red")
+    made.append(visible("; ".join(spelled_use(use) for use in uses)))
     return made

@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from admitter.top.columns import shortened
 from admitter.top.table import Table
+from admitter.visible import visible
 
 if TYPE_CHECKING:
     from admitter.top.app import Top
@@ -29,7 +30,7 @@ class Words(Static):
 
     def say(self, words: Text | str) -> None:
         """Show a text."""
-        made = Text(words) if isinstance(words, str) else words
+        made = Text(visible(words, lines=True)) if isinstance(words, str) else words
         if made != self.words:
             self.words = made
             self.update(made)
@@ -178,6 +179,7 @@ class ListView(View):
 
 def beside(left: str, right: str, width: int, style: str) -> Text:
     """A line with something at both of its ends; the left one is shortened if there is no room for both."""
+    left, right = visible(left), visible(right)
     cut = shortened(left, max(1, width - cell_len(right) - 2))
     blank = " " * (width - cell_len(cut) - cell_len(right))
     return Text.assemble((cut, style), blank, right)
