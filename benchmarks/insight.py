@@ -21,7 +21,7 @@ import yaml
 
 from admitter.convert.settings import Settings
 from admitter.insight.estimates import Estimator
-from admitter.insight.playing import processes, side_by_side
+from admitter.insight.playing import Playing, processes, side_by_side
 from admitter.insight.snapshot import Snapshot, dump, facts, load
 from admitter.insight.what_if import compare
 from admitter.insight.why import Explainer
@@ -201,7 +201,7 @@ def _estimate(known: Facts, namespace: str, name: str) -> None:
     picture = Picture(known)
     view = picture.find(namespace, name)
     assert view is not None
-    Estimator(known, picture, play=side_by_side).of([view])
+    Estimator(known, picture, playing=Playing(side_by_side)).of([view])
 
 
 def _command(*arguments: str) -> None:
