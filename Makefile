@@ -35,7 +35,7 @@ bench-namespaces: $(VENV)/.ready ## 5,000 namespaces that bring their quota; sav
 bench-jobs: $(VENV)/.ready    ## Jobs through the whole of it, SCALE=0.2 of 15,000; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.jobs --scale $(or $(SCALE),0.2) $(if $(FAITHFUL),--faithful)
 
-bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads; saved in benchmarks/results
+bench-insight: $(VENV)/.ready ## answers of explain and what-if on 10,000 Workloads, and in trees whose future is dear; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.insight
 
 bench-journal: $(VENV)/.ready ## Jobs with a journal, SCALE=1 of 15,000, and its replay; saved in benchmarks/results

@@ -4,6 +4,9 @@ Queues in cohorts of six; a tenth of the Workloads run, the others wait. Once no
 that nobody ends in what is played; once as many as run have finished before, so that all of the future is
 played, until the last has started. Commands are run as their user does, in a process that begins with reading
 the file; parts of them also without what it takes to start Python. Futures are played on all processors.
+
+And trees whose futures are dear to play (`benchmarks.fair_tree`), where most of the answer is to be there
+before any future is played, and the rest in the time that an estimate has.
 """
 
 import argparse
@@ -20,13 +23,19 @@ from typing import Any, Final, TypeVar
 import yaml
 
 from admitter.convert.settings import Settings
-from admitter.insight.estimates import Estimator
-from admitter.insight.playing import processes, side_by_side
+from admitter.insight.deadline import ESTIMATE_SECONDS, Allowance
+from admitter.insight.estimates import Estimate, Estimator
+from admitter.insight.listing import Row, rows
+from admitter.insight.outlook import first
+from admitter.insight.playing import Playing, processes, side_by_side
 from admitter.insight.snapshot import Snapshot, dump, facts, load
+from admitter.insight.text import start
+from admitter.insight.timed import until
 from admitter.insight.what_if import compare
 from admitter.insight.why import Explainer
 from admitter.simulate.manifests import Change
 from admitter.simulate.picture import Facts, Picture
+from benchmarks.fair_tree import Shape, fair_tree
 from benchmarks.server import machine
 
 T = TypeVar("T")
@@ -36,6 +45,7 @@ BEGAN: Final = NOW - timedelta(minutes=10)
 """When all did that run or have run: of those that have finished only how long they took is read."""
 STAMP: Final = "%Y-%m-%dT%H:%M:%SZ"
 RESULT: Final = Path(__file__).parent / "results" / "insight.json"
+PLACES: Final = {"of the first in line": 0, "of the last in line": -1}
 QUEUES: Final = 30
 ROUNDS: Final = 3
 
@@ -154,6 +164,7 @@ def measured(workloads: int, *, runtimes: bool) -> Json:
             "workloads": workloads,
             "runtimes_are_known": runtimes,
             "snapshot_bytes": state.stat().st_size,
+            "futures_in_time": _started(known, Picture(known), *last)[0].told,
             "seconds": {
                 "read a snapshot": least(lambda: facts(load(state))),
                 "make a picture": least(lambda: Picture(known)),
@@ -197,11 +208,77 @@ def _longest(known: Facts, changes: list[Change]) -> float:
     return round(max(taken), 3)
 
 
+def measured_tree(shape: Shape) -> Json:
+    """The figures for a tree whose futures are dear, for the first and the last in its longest line."""
+    with tempfile.TemporaryDirectory() as name:
+        state = Path(name) / "state.json"
+        state.write_bytes(dump(fair_tree(shape)))
+        known: Facts = facts(load(state))
+        unfinished = list(rows(Picture(known), None))
+        waiting = [row for row in unfinished if row.position is not None]
+        longest = max(waiting, key=lambda row: (row.position or 0, row.queue)).queue
+        line = [row for row in waiting if row.queue == longest]
+        return {
+            "queues": shape.queues,
+            "cohorts": shape.cohorts,
+            "waiting": len(waiting),
+            "running": len(unfinished) - len(waiting),
+            "fair_sharing": shape.fair,
+            "estimate_for": ESTIMATE_SECONDS,
+            "answers": {words: _asked(known, state, line[place]) for words, place in PLACES.items()},
+        }
+
+
+def _asked(known: Facts, state: Path, row: Row) -> Json:
+    """What it takes to explain one Workload of a tree, and to estimate its start."""
+    namespace, name = row.workload.namespace, row.job
+    picture = Picture(known)
+    explainer = Explainer(picture)
+    estimate, estimated = _started(known, picture, namespace, name)
+    return {
+        "position": row.position,
+        "seconds": {
+            "the reason, from what was read": least(
+                lambda: first(Explainer(Picture(known)), namespace, name)
+            ),
+            "whose end would let it in": least(lambda: explainer.explain(namespace, name)),
+            "the estimate": estimated,
+            "the command explain, until it says the reason": least(
+                lambda: _first_line("explain", name, "-n", namespace, "--state", str(state))
+            ),
+            "the command explain": least(
+                lambda: _command("explain", name, "-n", namespace, "--state", str(state))
+            ),
+        },
+        "futures_in_time": estimate.told,
+        "in words": start(estimate),
+    }
+
+
+def _started(known: Facts, picture: Picture, namespace: str, name: str) -> tuple[Estimate, float]:
+    """What a command finds of a start in its time, and how many seconds that takes."""
+    view = picture.find(namespace, name)
+    assert view is not None
+    began = time.perf_counter()
+    playing = until(Allowance(ESTIMATE_SECONDS).begin())
+    estimate = Estimator(known, picture, playing=playing).of([view])[view.uid]
+    return estimate, round(time.perf_counter() - began, 3)
+
+
+def _first_line(*arguments: str) -> None:
+    """Wait for the first two lines of what a command says."""
+    with subprocess.Popen([sys.executable, "-m", "admitter", *arguments], stdout=subprocess.PIPE) as command:
+        assert command.stdout is not None
+        for _ in range(2):
+            assert command.stdout.readline()
+        command.kill()
+
+
 def _estimate(known: Facts, namespace: str, name: str) -> None:
     picture = Picture(known)
     view = picture.find(namespace, name)
     assert view is not None
-    Estimator(known, picture, play=side_by_side).of([view])
+    Estimator(known, picture, playing=Playing(side_by_side)).of([view])
 
 
 def _command(*arguments: str) -> None:
@@ -220,6 +297,7 @@ def main() -> None:
             for number in parser.parse_args().workloads
             for runtimes in (False, True)
         ],
+        "trees": [measured_tree(Shape(fair=fair)) for fair in (True, False)],
     }
     text = json.dumps(result, indent=2) + "\n"
     RESULT.write_text(text)

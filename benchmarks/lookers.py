@@ -21,6 +21,7 @@ from textual.pilot import Pilot
 
 from admitter.convert.settings import DEFAULTS
 from admitter.insight import live
+from admitter.insight.deadline import NO_LIMIT
 from admitter.insight.live import Mirror
 from admitter.top.app import Top
 from admitter.top.scene import Live, Scene
@@ -91,7 +92,7 @@ async def at_the_terminal(turnover: Turnover, rounds: int, done: Done, visits: i
             widgets looked, of which a view has a dozen.
     """
     feed = _Feed(turnover)
-    app = Top(feed)
+    app = Top(feed, NO_LIMIT)
     with hurried():
         async with app.run_test(size=(80, 24)) as pilot:
             await feed.shown()
@@ -132,7 +133,7 @@ class Served:
 @asynccontextmanager
 async def serving(turnover: Turnover) -> AsyncIterator[Served]:
     """The page of a cluster, on a port of its own."""
-    stage = Stage(mirrored(turnover))
+    stage = Stage(mirrored(turnover), NO_LIMIT)
     sessions = Sessions(lambda: turnover.now)
     page = Page(stage, Access(turnover.api, lambda: turnover.now), sessions)
     app = page.app()
@@ -189,7 +190,8 @@ async def at_the_server(
             await _ask(session, "/api/namespace", name=turnover.lasting)
             if number % SELDOM == 0:
                 rows = (await _ask(session, "/api/namespace", name=GUESTS))["rows"]
-                await _ask(session, "/api/workload", namespace=GUESTS, name=rows[-1]["name"])
+                for path in ("/api/workload", "/api/outlook"):
+                    await _ask(session, path, namespace=GUESTS, name=rows[-1]["name"])
             await _pass_by(page, number)
             await done(number, page)
 

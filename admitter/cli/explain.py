@@ -1,22 +1,27 @@
 """`admitter explain`: why a Job waits, what would let it in, and when it starts."""
 
+from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from admitter.cli.complaints import CommandError
+from admitter.cli.estimating import DEFAULT, EstimateFor, allowed, unless_soon
 from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, ask, look, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.errors import DeniedError
 from admitter.documents import ManifestError
-from admitter.insight.estimates import Estimate, Estimator
-from admitter.insight.playing import side_by_side
+from admitter.insight.deadline import Allowance
+from admitter.insight.outlook import first, start_of, with_enders
 from admitter.insight.report import answer_json
 from admitter.insight.snapshot import facts
-from admitter.insight.text import lines
+from admitter.insight.text import opening, start, start_line, would_let_in
+from admitter.insight.timed import until
+from admitter.insight.told import find, told, told_lines, told_of
 from admitter.insight.why import Explainer, UnknownError
-from admitter.simulate.picture import Picture
+from admitter.simulate.picture import Facts, Picture
 from admitter.visible import visible
 
 
@@ -24,6 +29,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     name: Annotated[str, typer.Argument(help="A Job, or a Workload.", metavar="NAME")],
     namespace: Namespace = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
+    estimate_for: EstimateFor = DEFAULT,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -31,35 +37,60 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 ) -> None:
     """Say why a Job waits: the rule that is in its way, and all that follows.
 
-    First the one thing that it waits for; then each flavor that was tried, who is ahead of it, whose end
-    would let it in and why they are not evicted for it, what may be a mistake, and when it starts. Nothing
-    is written. Who may not read the whole cluster is told what the Workload's status says.
+    First the one thing that it waits for, and what may be a mistake; then each flavor that was tried, who is
+    ahead of it, whose end would let it in and why they are not evicted for it, and when it starts. The last
+    two may be dear to find: they are printed when the rest is, and take no longer than --estimate-for.
+    Nothing is written. Who may not read the whole cluster is told what the Workload's status says.
 
     Examples:
     - `admitter explain train-7 -n team-a`
     - `admitter explain train-7 -n team-a -o json`: the same for a program
+    - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that is dear to estimate
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
+    allowance = allowed(estimate_for)
     where = namespace or namespace_of(kubeconfig, context, state)
     try:
         known = facts(look(state, kubeconfig, context, config))
     except DeniedError as error:
         _tell(kubeconfig, context, where, name, output, error)
         return
-    picture = Picture(known)
     try:
-        answer = Explainer(picture).explain(where, name)
+        _answer(known, where, name, output, allowance)
     except UnknownError as error:
         raise ManifestError(str(error)) from error
-    estimate: Estimate | None = None
-    if answer.explanation is not None and answer.workload is not None:
-        estimator = Estimator(known, picture, play=side_by_side)
-        estimate = estimator.of([answer.workload]).get(answer.workload.uid)
-    if output is Output.TABLE:
-        for line in lines(answer, estimate, picture):
-            typer.echo(visible(line))
+
+
+def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: Allowance) -> None:
+    """Say what is known at once, then what may be dear to find."""
+
+    def preliminary() -> None:
+        stated = told_of(known, namespace, name)
+        if stated is not None:
+            _say([*told_lines(stated), "So says its status; more is being worked out.", ""])
+
+    people = output is Output.TABLE
+    with unless_soon(preliminary) if people else nullcontext():
+        picture = Picture(known)
+        explainer = Explainer(picture)
+        answer = first(explainer, namespace, name)
+    if people:
+        _say(opening(answer, picture))
+    deadline = allowance.begin()
+    answer = with_enders(explainer, answer, deadline)
+    if people:
+        _say(would_let_in(answer, picture.now))
+    estimate = start_of(known, picture, answer, until(deadline))
+    if people:
+        _say([start_line(start(estimate))] if estimate is not None else [])
     else:
         write(answer_json(answer, estimate, picture), output)
+
+
+def _say(lines: Iterable[str]) -> None:
+    """Print lines, each at once, into a file too."""
+    for line in lines:
+        typer.echo(visible(line))
 
 
 def _tell(
@@ -71,8 +102,6 @@ def _tell(
     error: DeniedError,
 ) -> None:
     """Say what somebody may know who may not read the whole cluster."""
-    from admitter.insight.told import find, told  # noqa: PLC0415  # slow to load, and seldom needed
-
     view = ask(kubeconfig, context, lambda transport: find(transport, namespace, name))
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
@@ -80,7 +109,5 @@ def _tell(
     if output is not Output.TABLE:
         write({**answer, "restricted": str(error)}, output)
         return
-    message = answer["message"] or "nothing is known yet: no controller has looked at it"
-    typer.echo(visible(f"{answer['namespace']}/{answer['name']}: {answer['state']}"))
-    typer.echo(f"  {visible(message)}")
+    _say(told_lines(answer))
     typer.echo(f"This is only what its status says. {visible(error)}", err=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 from rich.table import Table
 
+from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import (
     AllNamespaces,
     ConfigFile,
@@ -21,10 +22,10 @@ from admitter.cli.looking import Output as Form
 from admitter.cli.options import Context, Kubeconfig
 from admitter.insight.estimates import Estimator
 from admitter.insight.listing import Row, rows
-from admitter.insight.playing import side_by_side
 from admitter.insight.report import estimate_json, row_json
 from admitter.insight.snapshot import facts
 from admitter.insight.text import short, spell
+from admitter.insight.timed import until
 from admitter.simulate.picture import Picture
 from admitter.visible import visible
 
@@ -65,6 +66,7 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
         Output,
         typer.Option("--output", "-o", help="The form of the answer. All but table have expected starts."),
     ] = Output.TABLE,
+    estimate_for: EstimateFor = DEFAULT,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -78,6 +80,7 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter get workloads -n team-a`
     - `admitter get workloads -A -o wide`: with expected starts
     """
+    allowance = allowed(estimate_for)
     known = facts(look(state, kubeconfig, context, config))
     picture = Picture(known)
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
@@ -86,7 +89,7 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
         console().print(_table(found, picture.now))
         return
     waiting = [row.workload for row in found if row.position is not None]
-    starts = Estimator(known, Picture(known), play=side_by_side).of(waiting)
+    starts = Estimator(known, Picture(known), playing=until(allowance.begin())).of(waiting)
     if output is Output.WIDE:
         console().print(_table(found, picture.now, {uid: short(each) for uid, each in starts.items()}))
         return

@@ -10,10 +10,12 @@ from pathlib import Path
 import structlog
 
 from admitter.cli.complaints import CommandError
+from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, StateFile, context_of, settings_of
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.convert.settings import Settings
+from admitter.insight.deadline import Allowance
 from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
 from admitter.insight.snapshot import load
@@ -24,6 +26,7 @@ class NoTerminalError(CommandError):
 
 
 def top(
+    estimate_for: EstimateFor = DEFAULT,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -38,23 +41,26 @@ def top(
     - `admitter top`
     - `admitter top --state state.json`
     """
+    allowance = allowed(estimate_for)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise NoTerminalError("admitter top needs a terminal; admitter get workloads -A prints a list")
     if state is not None:
-        _still(state)
+        _still(state, allowance)
     else:
         one_heap()
-        asyncio.run(_live(kubeconfig, context, settings_of(config)))
+        asyncio.run(_live(kubeconfig, context, settings_of(config), allowance))
 
 
-def _still(state: Path) -> None:
+def _still(state: Path, allowance: Allowance) -> None:
     from admitter.top.app import Top  # noqa: PLC0415  # takes a third of a second that only this command needs
     from admitter.top.scene import Still  # noqa: PLC0415
 
-    Top(Still(load(state), f"{state.name}, a snapshot")).run(mouse=False)
+    Top(Still(load(state), f"{state.name}, a snapshot"), allowance).run(mouse=False)
 
 
-async def _live(kubeconfig: Path | None, context: str | None, settings: Settings) -> None:
+async def _live(
+    kubeconfig: Path | None, context: str | None, settings: Settings, allowance: Allowance
+) -> None:
     from admitter.top.app import Top  # noqa: PLC0415  # as above
     from admitter.top.scene import Live  # noqa: PLC0415
 
@@ -64,4 +70,4 @@ async def _live(kubeconfig: Path | None, context: str | None, settings: Settings
     async with await Transport.connect(kubeconfig, context, repeats=False) as transport:
         mirror = Mirror(transport, settings, random.Random(), time.time)  # noqa: S311  # nothing secret is drawn
         title = f"{context_of(kubeconfig, context)}  {transport.host}".strip()
-        await Top(Live(mirror, title)).run_async(mouse=False)
+        await Top(Live(mirror, title), allowance).run_async(mouse=False)

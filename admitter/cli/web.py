@@ -11,10 +11,12 @@ import typer
 from aiohttp import web
 
 from admitter.cli.configuration import split_address
+from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, settings_of
 from admitter.cli.options import Context, Kubeconfig
 from admitter.cluster.transport import Transport
 from admitter.convert.settings import Settings
+from admitter.insight.deadline import Allowance
 from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
 from admitter.web.access import Access
@@ -27,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 def web_command(
     bind: Annotated[str, typer.Option(help="Where to serve it.", metavar="ADDRESS:PORT")] = "127.0.0.1:8090",
+    estimate_for: EstimateFor = DEFAULT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     config: ConfigFile = None,
@@ -41,24 +44,30 @@ def web_command(
     - `admitter web`
     - `admitter web --bind 0.0.0.0:8090 --config admitter.yaml`: for others too
     """
+    allowance = allowed(estimate_for)
     try:
-        address, port = split_address(bind)
+        place = split_address(bind)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--bind") from error
     one_heap()
-    asyncio.run(_serve(address, port, kubeconfig, context, settings_of(config)))
+    asyncio.run(_serve(place, kubeconfig, context, settings_of(config), allowance))
 
 
 async def _serve(
-    address: str, port: int, kubeconfig: Path | None, context: str | None, settings: Settings
+    place: tuple[str, int],
+    kubeconfig: Path | None,
+    context: str | None,
+    settings: Settings,
+    allowance: Allowance,
 ) -> None:
     async with await Transport.connect(kubeconfig, context) as transport:
-        stage = Stage(Mirror(transport, settings, Random(), time.time))  # noqa: S311  # spreads load only
+        mirror = Mirror(transport, settings, Random(), time.time)  # noqa: S311  # spreads load only
+        stage = Stage(mirror, allowance)
         page = Page(stage, Access(transport, time.monotonic), Sessions(time.monotonic))
         runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:
-            await web.TCPSite(runner, address, port).start()
+            await web.TCPSite(runner, *place).start()
             log.info("serving", page="http://{}:{}/".format(*runner.addresses[0][:2]))
             await stage.run()
         finally:

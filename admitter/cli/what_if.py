@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.documents import ManifestError
@@ -59,6 +60,7 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         ),
     ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
+    estimate_for: EstimateFor = DEFAULT,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -68,7 +70,8 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Reads manifests of queues, Cohorts, flavors, elastic quotas, nodes, namespaces or further Jobs, and plays
     them on the cluster as it is, or on a snapshot of it, with the code that decides in the cluster. Nothing
-    is written. Starts are estimated by the runtimes that are known.
+    is written. Starts are estimated by the runtimes that are known, for as long as --estimate-for allows:
+    those that come later than there is time for are left out, and that is said.
 
     Exits with 3 if something of --fail-on would happen.
 
@@ -79,10 +82,11 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     """
     if not files and not without:
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
+    allowance = allowed(estimate_for)
     deleted = [_deletion(text) for text in without or []]
     known = facts(look(state, kubeconfig, context, config))
     changes = list(_changes(known, files or [], deleted))
-    difference = compare(known, changes, side_by_side, processes())
+    difference = compare(known, changes, side_by_side, processes(), allowance)
     if difference.errors:
         raise ManifestError("; ".join(difference.errors))
     if output is Output.TABLE:

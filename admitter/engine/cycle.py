@@ -280,15 +280,20 @@ class Engine:
         search = Overflow(self.tree, self.ledger, ("cohort", cohort))
         return [reservation.holder for reservation in search.victims(leaving)]
 
-    def explain(self, uid: str) -> Explanation | None:
-        """Why a workload waits, as of now; None if it does not wait in a queue that admits."""
+    def explain(self, uid: str, enough: Callable[[], bool] = lambda: False) -> Explanation | None:
+        """Why a workload waits, as of now; None if it does not wait in a queue that admits.
+
+        Args:
+            uid: of the workload.
+            enough: asked between attempts whether the search for those whose end would let it in is to end.
+        """
         hold = self.ledger.holds.get(uid)
         workload = hold.workload if hold is not None else self._state.waiting(uid)
         queue = self.tree.queues.get(workload.queue) if workload is not None else None
         if workload is None or queue is None or not queue.admits:
             return None
         explainer = Explainer(self._state)
-        return explainer.explain(workload) if hold is None else explainer.explain_hold(workload)
+        return explainer.explain(workload, enough) if hold is None else explainer.explain_hold(workload)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
         """Decide all that can be decided now.

@@ -1,5 +1,6 @@
 """Whose end would let a waiting workload in: a minimal set of those who run, or are on the way in."""
 
+from collections.abc import Callable
 from math import inf
 
 from admitter.engine.field import Verdict
@@ -10,21 +11,33 @@ from admitter.engine.policy import Queue
 from admitter.engine.state import State
 
 
+class _EnoughError(Exception):
+    """The search is to end."""
+
+
 class Enders:
     """Plans without some holders, and with them again: the state is in the end as it was."""
 
-    def __init__(self, state: State, workload: Workload, queue: Queue) -> None:
-        """Prepare for a workload that waits in a queue."""
+    def __init__(self, state: State, workload: Workload, queue: Queue, enough: Callable[[], bool]) -> None:
+        """Prepare.
+
+        Args:
+            state: what they are looked for in.
+            workload: one that waits.
+            queue: where it waits.
+            enough: asked before each attempt: whether the search is to end without an answer.
+        """
         self._tree = state.tree
         self._ledger = state.ledger
         self._judge = Judge(state)
         self._workload = workload
         self._queue = queue
+        self._enough = enough
         self._gone: list[Reservation] = []
         self._told: dict[str, list[str]] = {}
 
-    def found(self) -> list[str]:
-        """Their UIDs; empty if the end of all would not help, or nobody needs to end.
+    def found(self) -> list[str] | None:
+        """Their UIDs; empty if the end of all would not help, or none needs to end; None: search ended.
 
         All leave, the newest first, until the workload fits; then each returns without whose end it gets in.
         Who could be evicted for it once the others have ended need not end.
@@ -34,11 +47,14 @@ class Enders:
             while not self._judge.fits(self._workload, self._queue):
                 if not holders:
                     return []
+                self._look_up()
                 staying = self._leave(holders.pop(0))
                 holders = self._in_order([*holders, *staying]) if staying else holders
             while self._spare_some():
                 pass  # with one back another may not be needed any more: who is back may be evicted
             return [reservation.holder for reservation in self._gone]
+        except _EnoughError:
+            return None
         finally:
             for reservation in self._gone[::-1]:
                 self._return(reservation)
@@ -70,9 +86,15 @@ class Enders:
 
     def _gets_in(self) -> bool:
         """Whether the workload would be admitted now, or others be evicted for it."""
+        self._look_up()
         if self._judge.fits(self._workload, self._queue):
             return True
         return isinstance(self._judge.verdict(self._workload, self._queue), Verdict)
+
+    def _look_up(self) -> None:
+        """Between two attempts: go on, unless it is enough."""
+        if self._enough():
+            raise _EnoughError
 
     def _leave(self, reservation: Reservation) -> list[Reservation]:
         """Plan without somebody; returns those who had been told to go for him, and stay now."""

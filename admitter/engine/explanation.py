@@ -4,6 +4,7 @@ A refusal (`admitter.engine.explain`) is what is written down, and stays true wh
 is the picture of the moment: what is free, what is cut by which limit, who is ahead, who would have to end.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -68,6 +69,7 @@ class Explanation:
         evictable: UIDs of those whom its queue's policy would let it evict, if that were enough.
         enders: UIDs of a minimal set of those who run, or are on the way in, whose end would let it in,
             perhaps by evicting others; empty if none would. Of one for whom others were told to go: these.
+        sought: whether `evictable` and `enders` were looked for to the end; if not, both are empty.
     """
 
     workload: Workload
@@ -77,6 +79,7 @@ class Explanation:
     ahead: int
     evictable: tuple[str, ...]
     enders: tuple[str, ...]
+    sought: bool = True
 
 
 class Explainer:
@@ -86,19 +89,27 @@ class Explainer:
         self._state = state
         self._book = state.ledger.planned
 
-    def explain(self, workload: Workload) -> Explanation:
-        """Explain a workload that waits in a queue that exists."""
+    def explain(self, workload: Workload, enough: Callable[[], bool]) -> Explanation:
+        """Explain a workload that waits in a queue that exists.
+
+        Args:
+            workload: which one.
+            enough: asked between attempts whether the search for enders, which may be dear, is to end.
+        """
         queue = self._state.tree.queues[workload.queue]
         pending = self._state.pending[workload.queue]
         outcome = self._state.assigner.assign(workload, queue)
         refusal = pending.refusal(workload, queue) or (outcome if isinstance(outcome, Refusal) else None)
+        enders = None if enough() else Enders(self._state, workload, queue, enough).found()
+        evictable = self._evictable(workload, queue, enough) if enders is not None else None
         return Explanation(
             workload,
             refusal,
             *self._tried(workload, queue),
             pending.in_order().index(workload),
-            tuple(sorted(self._evictable(workload, queue))),
-            tuple(sorted(Enders(self._state, workload, queue).found())),
+            tuple(sorted(evictable or ())),
+            tuple(sorted(enders or ())) if evictable is not None else (),
+            evictable is not None,
         )
 
     def explain_hold(self, workload: Workload) -> Explanation:
@@ -155,14 +166,16 @@ class Explainer:
         cut = max(0, uncut - available)
         return Amounts(flavor, resource, asked, free, available - free, cut, tuple(kept))
 
-    def _evictable(self, workload: Workload, queue: Queue) -> set[str]:
-        """Whom the policy would let it evict, in whichever flavor."""
+    def _evictable(self, workload: Workload, queue: Queue, enough: Callable[[], bool]) -> set[str] | None:
+        """Which the policy would let it evict, in whichever flavor; None: not looked for to the end."""
         found: set[str] = set()
         passed: set[Combination] = set()
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
             if not isinstance(outcome, Proposal) or not outcome.preempting:
                 return found
+            if enough():
+                return None
             usage = tuple(outcome.usage.items())
             search = Search(self._state.scene, queue, workload, usage)
             search.victims()

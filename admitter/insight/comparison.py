@@ -29,7 +29,9 @@ def tables(difference: Difference) -> Iterator[RenderableType]:
     yield _table("Quota that is over", where, difference.excesses, _over, "none")
     shifts = sorted(difference.shifts, key=lambda shift: (-_by(shift), shift.key))
     starts = ("NAMESPACE", "NAME", "BEFORE", "AFTER", "CHANGE")
-    yield _table("Other starts", starts, shifts, _moved, "none")
+    until = difference.until
+    played = "" if until is None else f" within {spell(until)}, as far as there was time to look"
+    yield _table(f"Other starts{played}", starts, shifts, _moved, "none")
 
 
 def _table(
@@ -125,4 +127,5 @@ def difference_json(difference: Difference, now: float) -> Json:
             }
             for shift in difference.shifts
         ],
+        "startsUntil": moment(difference.until),
     }

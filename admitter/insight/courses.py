@@ -1,6 +1,6 @@
 """One way that things go: what happens at one moment, and when those start who wait after that."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from admitter.controllers.views import WorkloadView
 from admitter.engine.cycle import Engine
 from admitter.engine.explain import Reason
 from admitter.engine.quota import Node
+from admitter.insight.deadline import Deadline, OutOfTimeError, Proceed
 from admitter.insight.durations import Durations
 from admitter.insight.why import HOPELESS
 from admitter.simulate.items import Event, Item
@@ -85,7 +86,9 @@ class Course:
         effects: what has become of each Workload at once, by UID.
         words: what there is to say of each then, by UID; empty if nobody asked for it.
         starts: of those who wait then, when they start, in seconds from now, by UID; None: nobody knows, or
-            never.
+            never, or later than was played.
+        reached: how far it was played, in seconds from now, if the time was over before all had started;
+            None: to its end.
         excesses: what is over then.
         errors: objects that can't be used, and why.
     """
@@ -93,17 +96,23 @@ class Course:
     effects: Mapping[str, Effect]
     words: Mapping[str, Words]
     starts: Mapping[str, float | None]
+    reached: float | None
     excesses: tuple[Excess, ...]
     errors: tuple[str, ...]
 
 
-def course(known: Facts, whole: Facts, changes: Sequence[Change], *, words: bool) -> Course:
+def course(
+    known: Facts, whole: Facts, changes: Sequence[Change], begin: Callable[[], Deadline], *, words: bool
+) -> Course:
     """Play what is known from its moment on, until all have started who wait, or nothing changes any more.
+
+    What happens at once is played in any case; how far it goes on is a question of time.
 
     Args:
         known: what is played.
         whole: where is looked for how long Workloads run.
         changes: what changes at that moment.
+        begin: begins the time that there is for all that comes later.
         words: whether anybody asks for them.
     """
     now, picture = known.taken, Picture(known)
@@ -120,22 +129,30 @@ def course(known: Facts, whole: Facts, changes: Sequence[Change], *, words: bool
     said = {uid: _words(item, events, simulator) for uid, item in items.items()} if words else {}
     errors = tuple(f"{error.object}: {error.message}" for error in simulator.errors)
     excesses = tuple(over(simulator.engine))
-    return Course(effects, said, _starts(simulator, now), excesses, errors)
+    starts, reached = _starts(simulator, now, begin().proceed)
+    return Course(effects, said, starts, reached, excesses, errors)
 
 
-def _starts(simulator: Simulator, now: float) -> dict[str, float | None]:
-    """Go on, and see when those start who wait."""
+def _starts(
+    simulator: Simulator, now: float, proceed: Proceed
+) -> tuple[dict[str, float | None], float | None]:
+    """Go on, and see when those start that wait; and how far that was, if not far enough."""
     items = simulator.items.items()
     waiting = {uid: item.view.key for uid, item in items if item.state in {"Pending", "Preempted"}}
     left = set(waiting.values())
     starts: dict[Key, float] = {}
-    for event in simulator.run() if left else ():
-        if event.kind == "Admitted" and event.key in left:
-            starts[event.key] = event.time - now
-            left.discard(event.key)
-            if not left:
-                break
-    return {uid: starts.get(key) for uid, key in waiting.items()}
+    reached: float | None = None
+    try:
+        for event in simulator.run(watch=lambda _: proceed()) if left else ():
+            if event.kind == "Admitted" and event.key in left:
+                starts[event.key] = event.time - now
+                left.discard(event.key)
+                if not left:
+                    break
+            proceed()
+    except OutOfTimeError:
+        reached = simulator.now - now
+    return {uid: starts.get(key) for uid, key in waiting.items()}, reached
 
 
 def shown(item: Item) -> Key:

@@ -1,20 +1,24 @@
 """When waiting Workloads start: the engine run forward, many times, with runtimes drawn from what is known.
 
 Nobody knows who else will come. The median holds if nobody does who goes first; the range also has those
-futures in it in which Jobs keep coming as they did.
+futures in it in which Jobs keep coming as they did. Where a future is dear, there may be time for a few only:
+what is told of the others is how far they were played.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from admitter.controllers.views import WorkloadView
+from admitter.engine.quota import Node
 from admitter.insight.arrivals import Arrivals
+from admitter.insight.deadline import OutOfTimeError
 from admitter.insight.durations import Durations, Runtimes, Source
-from admitter.insight.playing import Player, in_turn
+from admitter.insight.observed import Observed
+from admitter.insight.playing import ALL_IN_TURN, Playing
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
@@ -26,6 +30,9 @@ CONFIDENCE: Final = 0.9
 
 SAME_SECONDS: Final = 1.0
 """Starts that differ by less are the same."""
+
+Draw = Callable[[Random], Sequence[Change]]
+"""Those that come in a future, in the order of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,11 @@ class Estimate:
         sources: where runtimes come from.
         unknown: of how many in its tree nothing is known of their runtime.
         coming: whether Jobs that keep coming make the range longer.
+        told: so many of the futures without newcomers were played far enough.
+        runs: so many there were to be.
+        late: whether there is no median only because there was no time to find one.
+        reached: how far those futures were played in which it had not started when the time was over, at
+            least; None: there are none.
     """
 
     earliest: float | None
@@ -47,6 +59,55 @@ class Estimate:
     sources: tuple[Source, ...]
     unknown: int
     coming: bool = False
+    told: int = RUNS
+    runs: int = RUNS
+    late: bool = False
+    reached: float | None = None
+
+
+NOT_IN_TIME: Final = Estimate(None, None, None, (), 0, told=0, late=True)
+"""There was no time to play any future."""
+
+
+class Branch(NamedTuple):
+    """A kind of future: of which tree, by its place, and whether only those come that are expected."""
+
+    tree: int
+    alone: bool
+
+
+class Run(NamedTuple):
+    """One future, as far as it was played.
+
+    Attributes:
+        branch: which kind of future it is.
+        starts: when each of those wanted starts, in seconds from now, by UID.
+        reached: how far it was played, in seconds from now, if the time was over before it had told of all;
+            None: it has told of all.
+    """
+
+    branch: Branch
+    starts: Mapping[str, float]
+    reached: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Workloads of one tree: what is in others makes no difference.
+
+    Attributes:
+        facts: all facts, but of Workloads and Jobs only those of this tree that have not finished.
+        runtimes: what is known of the runtimes of these, by UID.
+        wanted: of which of them the start is asked for, by UID.
+        alone: what comes if only those do that are expected.
+        crowded: what comes if Jobs keep coming as they did; None: none has kept coming.
+    """
+
+    facts: Facts
+    runtimes: Mapping[str, Runtimes | None]
+    wanted: frozenset[str]
+    alone: Draw
+    crowded: Draw | None
 
 
 class Estimator:
@@ -60,7 +121,7 @@ class Estimator:
         seed: int = 0,
         runs: int = RUNS,
         expected: Sequence[Change] | None = None,
-        play: Player = in_turn,
+        playing: Playing = ALL_IN_TURN,
     ) -> None:
         """Prepare.
 
@@ -71,123 +132,142 @@ class Estimator:
             runs: how often the future is tried.
             expected: who comes, in the order of time; None: nobody knows, and the range counts on those who
                 have kept coming.
-            play: how the runs are played.
+            playing: how the runs are played, and for how long.
         """
         self._known = known
         self._picture = picture
         self._runs = runs
         self._seed = seed
         self._expected = expected
-        self._play = play
+        self._playing = playing
         self._durations = Durations(picture)
 
     def of(self, wanted: Collection[WorkloadView]) -> dict[str, Estimate]:
         """Estimates by UID for some that wait; those of one tree together."""
-        trees = defaultdict(list)
+        by_root: defaultdict[Node, set[str]] = defaultdict(set)
         for workload in wanted:
-            trees[self._root(workload)].append(workload)
-        found: dict[str, Estimate] = {}
-        for root, members in trees.items():
+            root = self._root(workload)
             if root is not None:
-                found |= self._in_tree(root, {member.uid for member in members})
-        return found
+                by_root[root].add(workload.uid)
+        members: dict[Node | None, list[WorkloadView]] = {root: [] for root in by_root}
+        for view in self._picture.world.workloads:
+            members.get(self._root(view), []).append(view)
+        trees = [self._tree(members[root], uids) for root, uids in by_root.items()]
+        runs: defaultdict[Branch, list[Run]] = defaultdict(list)
+        for run in self._playing.player(list(self._futures(trees))):
+            runs[run.branch].append(run)
+        return {
+            uid: estimate
+            for place, tree in enumerate(trees)
+            for crowded in [runs[Branch(place, alone=False)] if tree.crowded is not None else None]
+            for uid, estimate in self._estimates(tree, runs[Branch(place, alone=True)], crowded)
+        }
 
-    def _root(self, workload: WorkloadView) -> object:
+    def _root(self, workload: WorkloadView) -> Node | None:
         held = workload.admission
         name = held.queue if held is not None else self._picture.queue_of(workload)
         tree = self._picture.engine.tree
         return tree.root(name) if name is not None and name in tree.queues else None
 
-    def _in_tree(self, root: object, wanted: set[str]) -> dict[str, Estimate]:
-        """Those of one tree: what is in others makes no difference."""
-        members = [view for view in self._picture.world.workloads if self._root(view) == root]
+    def _tree(self, members: Collection[WorkloadView], wanted: Collection[str]) -> Tree:
         there = {view.key: view for view in members if not view.finished}
         known = {view.uid: self._durations.of(view) for view in there.values()}
-        jobs = {job.key: job for job in self._picture.world.jobs if (job.namespace, job.workload) in there}
+        jobs = {job.key: job for key in there if (job := self._picture.world.job_of(key)) is not None}
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
         arrivals = Arrivals(members, self._durations, self._known.taken) if self._expected is None else None
-        alone = self._starts(facts, known, wanted, lambda _: self._expected or ())
-        crowded = self._starts(facts, known, wanted, arrivals.draw) if arrivals else None
-        sources = tuple(sorted({each.source for each in known.values() if each is not None}))
-        unknown = sum(each is None for each in known.values())
-        return {
-            uid: self._estimate(
-                sorted(alone[uid]), sorted(crowded[uid]) if crowded is not None else None, sources, unknown
-            )
-            for uid in wanted
-        }
+        return Tree(
+            facts,
+            known,
+            frozenset(wanted),
+            lambda _: self._expected or (),
+            arrivals.draw if arrivals else None,
+        )
 
-    def _starts(
-        self,
-        facts: Facts,
-        known: dict[str, Runtimes | None],
-        wanted: set[str],
-        coming: Callable[[Random], Sequence[Change]],
-    ) -> defaultdict[str, list[float]]:
-        """When each of those wanted starts, in seconds from now, in each future in which it does."""
+    def _futures(self, trees: Sequence[Tree]) -> Iterator[Callable[[], Run]]:
+        """All runs: the first of each tree, then the second, so that time is shared by all of them."""
+        for number in range(self._runs):
+            for place, tree in enumerate(trees):
+                yield partial(self._run, Branch(place, alone=True), tree, tree.alone, number)
+                if tree.crowded is not None:
+                    yield partial(self._run, Branch(place, alone=False), tree, tree.crowded, number)
 
-        def run(number: int) -> dict[str, float]:
-            # Runtimes are the same whether more come or not: what differs then is due to those.
-            random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
-            others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # no secret either
-            return self._run(facts, coming(others), known, wanted, random)
-
-        starts: defaultdict[str, list[float]] = defaultdict(list)
-        for future in self._play([partial(run, number) for number in range(self._runs)]):
-            for uid, after in future.items():
-                starts[uid].append(after)
-        return starts
-
-    def _run(
-        self,
-        facts: Facts,
-        coming: Sequence[Change],
-        known: dict[str, Runtimes | None],
-        wanted: set[str],
-        random: Random,
-    ) -> dict[str, float]:
-        """One future: when each of those wanted starts, in seconds from now."""
+    def _run(self, branch: Branch, tree: Tree, draw: Draw, number: int) -> Run:
+        """One future, until it has told of all that are wanted, or the time is over."""
+        # Runtimes are the same whether more come or not: what differs then is due to those.
+        random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
+        others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # no secret either
 
         def lasts(view: WorkloadView, ran: float) -> float | None:
-            runtimes = known.get(view.uid)
+            runtimes = tree.runtimes.get(view.uid)
             return runtimes.draw(random, ran) if runtimes is not None else None
 
-        now = facts.taken
-        simulator = Simulator(Timeline(now, list(coming), []), Picture(facts), lasts)
+        now, proceed = tree.facts.taken, self._playing.proceed
         starts: dict[str, float] = {}
-        for event in simulator.run():
-            if event.kind == "Admitted":
-                view = self._picture.world.workloads.get(event.key)
-                if view is not None and view.uid in wanted:
-                    starts.setdefault(view.uid, event.time - now)
-            if len(starts) == len(wanted):
-                break
-        return starts
+        reached = now
 
-    def _estimate(
-        self, alone: list[float], crowded: list[float] | None, sources: tuple[Source, ...], unknown: int
-    ) -> Estimate:
-        """The range: so many of the runs lie outside on each side.
+        def at_rest(moment: float) -> None:
+            nonlocal reached
+            reached = moment
+            proceed()
+
+        try:
+            proceed()
+            simulator = Simulator(Timeline(now, list(draw(others)), []), Picture(tree.facts), lasts)
+            for event in simulator.run(watch=at_rest):
+                reached = event.time
+                if event.kind == "Admitted":
+                    view = self._picture.world.workloads.get(event.key)
+                    if view is not None and view.uid in tree.wanted:
+                        starts.setdefault(view.uid, event.time - now)
+                if len(starts) == len(tree.wanted):
+                    break
+                proceed()
+        except OutOfTimeError:
+            return Run(branch, starts, reached - now)
+        return Run(branch, starts, None)
+
+    def _estimates(
+        self, tree: Tree, alone: Sequence[Run], crowded: Sequence[Run] | None
+    ) -> Iterator[tuple[str, Estimate]]:
+        """Of all that are wanted.
 
         Args:
-            alone: starts if nobody else comes, in order.
-            crowded: starts if Jobs keep coming; None if nothing tells that they do.
-            sources: as in an estimate.
-            unknown: as in an estimate.
+            tree: theirs.
+            alone: runs in which only those come that are expected.
+            crowded: runs in which Jobs keep coming; None if nothing tells that they do.
         """
+        sources = tuple(sorted({each.source for each in tree.runtimes.values() if each is not None}))
+        unknown = sum(each is None for each in tree.runtimes.values())
+        for uid in sorted(tree.wanted):
+            among = _observed(uid, crowded) if crowded is not None else None
+            yield uid, replace(self._estimate(_observed(uid, alone), among), sources=sources, unknown=unknown)
+
+    def _estimate(self, alone: Observed, crowded: Observed | None) -> Estimate:
+        """The range: so many of the runs lie outside on each side."""
         outside = round(self._runs * (1 - CONFIDENCE) / 2)
-
-        def at(starts: list[float], place: int) -> float | None:
-            return starts[place] if place < len(starts) else None
-
-        last = self._runs - 1 - outside
-        latest, later = at(alone, last), at(alone if crowded is None else crowded, last)
+        first, middle, last = (
+            (place + 0.5) / self._runs for place in (outside, self._runs // 2, self._runs - 1 - outside)
+        )
+        median, latest = alone.within(middle), alone.within(last)
+        later = latest if crowded is None else crowded.within(last)
         coming = latest is not None and (later is None or later > latest + SAME_SECONDS)
         return Estimate(
-            at(alone, outside),
-            at(alone, self._runs // 2),
+            alone.within(first),
+            median,
             later if coming else latest,
-            sources,
-            unknown,
+            (),
+            0,
             coming,
+            alone.told,
+            self._runs,
+            late=median is None and not alone.never,
+            reached=min((each for each in alone.reached if each), default=None),
         )
+
+
+def _observed(uid: str, runs: Sequence[Run]) -> Observed:
+    """What runs tell of one Workload."""
+    without = [run.reached for run in runs if uid not in run.starts]
+    reached = [each for each in without if each is not None]
+    starts = sorted(run.starts[uid] for run in runs if uid in run.starts)
+    return Observed(starts, len(without) - len(reached), reached)

@@ -1,16 +1,20 @@
 """Lists of the API server, page by page, so that nobody holds one whole as text; what a refusal means."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
-from admitter.cluster.transport import Json, Transport
+
+if TYPE_CHECKING:
+    from admitter.cluster.transport import Transport
+
+Json = dict[str, Any]
 
 PAGE: Final = 500
 
 
 async def listed(
-    transport: Transport, path: str, query: Mapping[str, str] | None = None
+    transport: "Transport", path: str, query: Mapping[str, str] | None = None
 ) -> AsyncIterator[Json]:
     """All objects of a collection, by a query such as selectors.
 

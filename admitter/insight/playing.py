@@ -4,10 +4,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from signal import SIG_IGN, SIGINT, signal
 from typing import Final, Generic, Protocol, TypeVar
+
+from admitter.insight.deadline import Proceed, without_end
 
 T = TypeVar("T")
 
@@ -16,7 +19,7 @@ MOST_PROCESSES: Final = 8
 
 
 class Player(Protocol):
-    """Plays futures, and says what came of each, in the same order."""
+    """Plays futures, and says what came of each, in the same order; nothing of one of which nothing came."""
 
     def __call__(self, futures: Sequence[Callable[[], T]], /) -> list[T]:
         """Play them."""
@@ -27,21 +30,21 @@ def in_turn(futures: Sequence[Callable[[], T]], /) -> list[T]:
     return [play() for play in futures]
 
 
-def interruptible(proceed: Callable[[], None]) -> Player:
-    """Plays one after the other.
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """How futures are played.
 
-    Args:
-        proceed: called before each; what it raises ends all of it.
+    Attributes:
+        player: plays them.
+        proceed: called at each step of each; what it raises, but for the want of time, ends all of it.
     """
 
-    def player(futures: Sequence[Callable[[], T]], /) -> list[T]:
-        found = []
-        for play in futures:
-            proceed()
-            found.append(play())
-        return found
+    player: Player = in_turn
+    proceed: Proceed = without_end
 
-    return player
+
+ALL_IN_TURN: Final = Playing()
+"""One after the other, for as long as it takes."""
 
 
 def side_by_side(futures: Sequence[Callable[[], T]], /) -> list[T]:
@@ -59,8 +62,13 @@ def side_by_side(futures: Sequence[Callable[[], T]], /) -> list[T]:
 
 def processes() -> int:
     """In how many processes `side_by_side` plays at most."""
-    processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+    processors = len(os.sched_getaffinity(0)) if can_copy() else 1
     return min(processors, MOST_PROCESSES)
+
+
+def can_copy() -> bool:
+    """Whether a copy of this process can be made safely."""
+    return sys.platform == "linux"
 
 
 def _spread(futures: Sequence[Callable[[], T]], processes: int) -> list[T]:

@@ -31,7 +31,7 @@ def answer_json(answer: Answer, estimate: Estimate | None, picture: Picture) -> 
         "never": is_hopeless(explanation.refusal) if explanation is not None else False,
         "flavors": _flavors(answer),
         "ahead": [_other(other) for other in answer.ahead],
-        "wouldLetIn": [_other(other) for other in answer.enders],
+        "wouldLetIn": [_other(other) for other in answer.enders] if answer.sought else None,
         "hints": list(answer.hints),
         "ends": _time(answer.ends),
         "start": estimate_json(estimate, picture.now) if estimate is not None else None,
@@ -104,10 +104,13 @@ def estimate_json(estimate: Estimate, now: float) -> Json:
         "earliest": moment(estimate.earliest),
         "median": moment(estimate.median),
         "latest": moment(estimate.latest),
-        "confidence": CONFIDENCE,
+        "confidence": CONFIDENCE if estimate.told == estimate.runs else None,
         "sources": list(estimate.sources),
         "unknown": estimate.unknown,
         "coming": estimate.coming,
+        "futures": {"told": estimate.told, "of": estimate.runs},
+        "inTime": not estimate.late,
+        "playedUntil": moment(estimate.reached),
     }
 
 

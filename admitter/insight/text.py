@@ -19,8 +19,8 @@ SHOWN: Final = 5
 _STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def lines(answer: Answer, estimate: Estimate | None, picture: Picture) -> Iterator[str]:
-    """An answer, a line at a time."""
+def opening(answer: Answer, picture: Picture) -> Iterator[str]:
+    """What is known at once, a line at a time: why it waits, what was tried, and what is ahead of it."""
     title = "/".join(answer.key)
     state = _state(answer)
     yield f"{title}: {state}" if state else title
@@ -30,9 +30,11 @@ def lines(answer: Answer, estimate: Estimate | None, picture: Picture) -> Iterat
         yield ""
         yield from _tried(answer.explanation)
         yield from _ahead(answer)
-        yield from _would_let_in(answer, picture.now)
-        if estimate is not None and not is_hopeless(answer.explanation.refusal):
-            yield f"Start: {start(estimate)}"
+
+
+def has_start(answer: Answer) -> bool:
+    """Whether there is a start to be estimated."""
+    return answer.explanation is not None and not is_hopeless(answer.explanation.refusal)
 
 
 def _state(answer: Answer) -> str:
@@ -129,9 +131,19 @@ def _ahead(answer: Answer) -> Iterator[str]:
         yield f"  and {len(answer.ahead) - SHOWN} more"
 
 
-def _would_let_in(answer: Answer, now: float) -> Iterator[str]:
+def would_let_in(answer: Answer, now: float) -> Iterator[str]:
+    """Whose end would let it in, a line at a time.
+
+    Args:
+        answer: with those, if there was time to look for them.
+        now: when it is, in seconds since the epoch.
+    """
     explanation = answer.explanation
-    assert explanation is not None
+    if explanation is None:
+        return
+    if not answer.sought:
+        yield "Whose end would let it in: not found in time"
+        return
     if not answer.enders:
         if is_hopeless(explanation.refusal):
             yield "Nothing that ends would let it in: what it asks, the quota or the flavors must change."
@@ -149,8 +161,15 @@ def _other(other: Other, now: float, *, preempting: bool) -> str:
     return f"{'/'.join(other.key)}, priority {other.priority}{ends}{spared}"
 
 
+def start_line(words: str) -> str:
+    """The last line: when it starts, in some words."""
+    return f"Start: {words}"
+
+
 def start(estimate: Estimate) -> str:
     """When it starts, as a range."""
+    if estimate.late:
+        return "no estimate in time" + _at_least(estimate)
     if estimate.median is None or estimate.earliest is None:
         who = f"{estimate.unknown} Workloads" if estimate.unknown > 1 else "a Workload"
         return f"can't be told: nothing is known of the runtime of {who} in its cohort"
@@ -158,20 +177,39 @@ def start(estimate: Estimate) -> str:
     if estimate.coming:
         alone, crowded = (" if no more Jobs come", " if they keep coming as they did")
     median = f"{within(estimate.median)}{alone}"
+    fewer = f", from {_futures(estimate)}" if estimate.told < estimate.runs else ""
     if estimate.latest is None:
-        return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}"
-    bounds = f"{within(estimate.earliest)} and {within(estimate.latest)}"
+        return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}"
+    sure = "" if fewer else f" with {CONFIDENCE:.0%} confidence"
+    bounds = f"; between {within(estimate.earliest)} and {within(estimate.latest)}{sure}{crowded}"
+    if estimate.told == 1 < estimate.runs and not estimate.coming:
+        bounds = ""  # one future has no range
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
-    return f"{median}; between {bounds} with {CONFIDENCE:.0%} confidence{crowded}{by}"
+    return f"{median}{bounds}{fewer}{by}"
+
+
+def _at_least(estimate: Estimate) -> str:
+    """What futures that were not played to its start tell of it all the same."""
+    known = [each for each in (estimate.earliest, estimate.reached) if each is not None]
+    return f"; probably not within {spell(min(known))}" if known and min(known) >= 1 else ""
+
+
+def _futures(estimate: Estimate) -> str:
+    """So many of the futures an estimate is made of."""
+    return f"{estimate.told} of {estimate.runs} futures"
 
 
 def short(estimate: Estimate) -> str:
     """When it starts, for a table."""
+    if estimate.late:
+        return "no estimate in time"
     if estimate.median is None:
         return "unknown"
+    fewer = f"from {_futures(estimate)}" if estimate.told < estimate.runs else ""
     if estimate.earliest is None or estimate.latest is None:
-        return f"{within(estimate.median)} or later"
-    return f"{within(estimate.median)} ({spell(estimate.earliest)} to {spell(estimate.latest)})"
+        return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
+    bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
+    return f"{within(estimate.median)} ({', '.join(filter(None, (bounds, fewer)))})"
 
 
 def within(seconds: float) -> str:

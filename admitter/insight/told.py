@@ -1,17 +1,23 @@
-"""What a Workload's own status says: for those who may read their namespace, and not the whole cluster."""
+"""What a Workload's own status says: for those who may read no more, and until more is worked out."""
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
-from admitter.cluster.transport import Json, Transport
 from admitter.controllers.views import WorkloadView, parse_workload
 from admitter.controllers.world import OWN
 from admitter.insight.pages import listed
+from admitter.simulate.picture import Facts
+
+if TYPE_CHECKING:
+    from admitter.cluster.transport import Transport
+
+Json = dict[str, Any]
 
 _CONDITIONS: Final = {"Finished": "Finished", "Evicted": "Evicted", "Admitted": "QuotaReserved"}
 """By state, the condition whose message says more."""
 
 
-async def find(transport: Transport, namespace: str, name: str) -> WorkloadView | None:
+async def find(transport: "Transport", namespace: str, name: str) -> WorkloadView | None:
     """The Workload of a name, or that of the Job of that name; None if there is none.
 
     Raises:
@@ -40,3 +46,18 @@ def told(view: WorkloadView) -> Json:
         "reason": view.status.get("reason") if waits else condition.get("reason"),
         "message": view.status.get("message") if waits else condition.get("message"),
     }
+
+
+def told_lines(answer: Json) -> Iterator[str]:
+    """The same for people, a line at a time."""
+    yield f"{answer['namespace']}/{answer['name']}: {answer['state']}"
+    yield f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}"
+
+
+def told_of(known: Facts, namespace: str, name: str) -> Json | None:
+    """What the status says of a Workload, by its own name or that of its Job; None if there is neither."""
+    workloads, job = known.views.get("workloads", {}), known.views.get("jobs", {}).get((namespace, name))
+    view = workloads.get((namespace, name)) or (workloads.get((namespace, job.workload)) if job else None)
+    if view is not None:
+        return told(view)
+    return {"namespace": namespace, "name": name, "state": "Pending", "message": None} if job else None

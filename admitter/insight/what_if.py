@@ -7,10 +7,12 @@ are run forward, with the runtimes that are known, to compare when Workloads sta
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 from admitter.controllers.messages import queue_title
 from admitter.insight.concerned import Part, concerned
 from admitter.insight.courses import Course, Effect, Excess, Key, Words, course
+from admitter.insight.deadline import NO_LIMIT, Allowance
 from admitter.insight.estimates import SAME_SECONDS
 from admitter.insight.playing import Player, in_turn
 from admitter.simulate.manifests import Change
@@ -64,17 +66,23 @@ class Difference:
         outcomes: at once, by name.
         excesses: quota that is over, by more than without the change.
         shifts: of when Workloads start, by name.
+        until: how far from now starts were compared, in seconds, if there was no time to play on; None: all.
         errors: objects that can't be used, and why.
     """
 
     outcomes: tuple[Outcome, ...]
     excesses: tuple[Excess, ...]
     shifts: tuple[Shift, ...]
+    until: float | None
     errors: tuple[str, ...]
 
 
 def compare(
-    known: Facts, changes: Sequence[Change], play: Player = in_turn, processes: int = 1
+    known: Facts,
+    changes: Sequence[Change],
+    play: Player = in_turn,
+    processes: int = 1,
+    allowed: Allowance = NO_LIMIT,
 ) -> Difference:
     """What changes at this moment would do.
 
@@ -83,11 +91,13 @@ def compare(
         changes: of its objects, all at once.
         play: how the courses are played, two of each part of the cluster.
         processes: in how many: with more, in more parts.
+        allowed: how long all of them together may look for starts, once they know what happens at once.
     """
     parts = concerned(known, changes, processes // 2)
+    begin = partial(allowed.begin, min(1.0, processes / (2 * len(parts))))
     courses = play(
         [
-            partial(course, part.known, known, part.changes if changed else (), words=changed)
+            partial(course, part.known, known, part.changes if changed else (), begin, words=changed)
             for part in parts
             for changed in (True, False)
         ]
@@ -102,16 +112,19 @@ def compare(
         tuple(sorted(outcomes, key=lambda each: (each.effect, each.key))),
         tuple(sorted(excess for each in found for excess in each.excesses)),
         tuple(sorted(shifts, key=lambda shift: shift.key)),
+        min((each.until for each in found if each.until is not None), default=None),
         tuple(dict.fromkeys(error for each in found for error in each.errors)),
     )
 
 
 def _difference(before: Course, after: Course, part: Part) -> Difference:
     """What a change does to one part of the cluster."""
+    until = min((each.reached for each in (before, after) if each.reached is not None), default=None)
     return Difference(
         tuple(_outcomes(before, after)),
         tuple(each for each in _excesses(before, after) if part.nodes is None or each.node in part.nodes),
-        tuple(_shifts(before, after)),
+        tuple(_shifts(before, after, inf if until is None else until)),
+        until,
         after.errors,
     )
 
@@ -136,14 +149,21 @@ def _excesses(before: Course, after: Course) -> Iterator[Excess]:
     yield from (each for each in after.excesses if each.beyond > known.get(each.place, 0))
 
 
-def _shifts(before: Course, after: Course) -> Iterator[Shift]:
-    """Those that wait in both courses, and start at another time; and those that come with the change."""
+def _shifts(before: Course, after: Course, until: float) -> Iterator[Shift]:
+    """Those that wait in both courses, and start at another time; and those that come with the change.
+
+    What comes later than either course was played can't be compared.
+    """
     for uid, start in after.starts.items():
         key, was = after.words[uid].key, before.starts.get(uid)
         if uid not in before.effects:
             yield Shift(key, was, start, new=True)
-        elif uid in before.starts and _differ(was, start):
+        elif uid in before.starts and _differ(was, start) and _first(was, start) <= until:
             yield Shift(key, was, start)
+
+
+def _first(before: float | None, after: float | None) -> float:
+    return min(inf if each is None else each for each in (before, after))
 
 
 def _differ(before: float | None, after: float | None) -> bool:

@@ -3,7 +3,7 @@
 The engine explains (`admitter.engine.explanation`), in the state that the controller has; here it gets names.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
@@ -60,6 +60,7 @@ class Answer:
         explanation: what the engine says of it; None if it does not compete.
         ahead: who waits before it, as they are to go.
         enders: a minimal set of those whose end would let it in.
+        sought: whether those were looked for to the end; if not, there are none here.
         hints: what may be a mistake, and what to do about it.
         ends: when it is expected to end, if it runs; in seconds since the epoch.
     """
@@ -71,6 +72,7 @@ class Answer:
     explanation: Explanation | None = None
     ahead: tuple[Other, ...] = ()
     enders: tuple[Other, ...] = ()
+    sought: bool = True
     hints: tuple[str, ...] = ()
     ends: float | None = None
 
@@ -87,8 +89,14 @@ class Explainer:
         self._durations = Durations(picture)
         self._by_uid = {workload.uid: workload for workload in self._world.workloads}
 
-    def explain(self, namespace: str, name: str) -> Answer:
+    def explain(self, namespace: str, name: str, enough: Callable[[], bool] = lambda: False) -> Answer:
         """Explain a Job or a Workload.
+
+        Args:
+            namespace: its own.
+            name: its own.
+            enough: asked between attempts whether the search for those whose end would let it in is to end:
+                it may be dear, and all else is known without it.
 
         Raises:
             UnknownError: there is none; with the nearest names.
@@ -104,15 +112,15 @@ class Explainer:
             return Answer(key, workload, self._picture.queue_of(workload))
         if workload.admission is not None:
             return Answer(key, workload, workload.admission.queue, ends=self._end(workload))
-        return self._waits(key, workload)
+        return self._waits(key, workload, enough)
 
-    def _waits(self, key: Key, workload: WorkloadView) -> Answer:
+    def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
         queue, held_back = self._picture.queue_of(workload), self._picture.waiting.get(workload.uid)
         if held_back is not None:
             return Answer(key, workload, queue, held_back, hints=tuple(self._mistakes(workload)))
         if workload.uid in self._admitted:
             return Answer(key, workload, queue)
-        explained = self._picture.engine.explain(workload.uid)
+        explained = self._picture.engine.explain(workload.uid, enough)
         if explained is None:
             words = "its queue admits nothing now"
             return Answer(key, workload, queue, Waiting("ClusterQueueInactive", words))
@@ -127,6 +135,7 @@ class Explainer:
             explained,
             tuple(self._other(uid) for uid in ahead),
             tuple(self._others(explained, competing)),
+            explained.sought,
         )
 
     def _unknown(self, namespace: str, name: str) -> str:

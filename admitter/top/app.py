@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from admitter.engine.quota import Node
+from admitter.insight.deadline import Allowance
 from admitter.insight.listing import Row
 from admitter.top.explanation import ExplanationView
 from admitter.top.help import HelpView
@@ -28,6 +29,7 @@ class Top(App[None]):
 
     Attributes:
         feed: where scenes come from.
+        allowance: how long an estimate of a start may take.
         scene: the newest; None: there is none yet.
         trouble: why there is none newer; empty if nothing is wrong.
     """
@@ -52,9 +54,10 @@ class Top(App[None]):
     VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
     """
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: Feed, allowance: Allowance) -> None:
         super().__init__(ansi_color=True)
         self.feed = feed
+        self.allowance = allowance
         self.scene: Scene | None = None
         self.trouble = ""
         self.animation_level = "none"

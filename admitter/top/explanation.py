@@ -9,11 +9,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.listing import Row
-from admitter.insight.playing import interruptible
-from admitter.insight.text import lines
-from admitter.insight.why import Answer, Explainer, UnknownError, is_hopeless
+from admitter.insight.outlook import first, start_of, with_enders
+from admitter.insight.playing import Playing
+from admitter.insight.text import has_start, opening, start, start_line, would_let_in
+from admitter.insight.told import told, told_lines
+from admitter.insight.why import Answer, Explainer, UnknownError
 from admitter.simulate.picture import Facts, Picture
 from admitter.top.background import in_background
 from admitter.top.view import View, Words
@@ -21,19 +22,11 @@ from admitter.top.view import View, Words
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """An answer, and the picture that it was found in."""
+    """A first answer, and where it was found."""
 
     answer: Answer
+    explainer: Explainer
     picture: Picture
-
-    def has_estimate(self) -> bool:
-        """Whether there is a start to be estimated."""
-        found = self.answer.explanation
-        return found is not None and not is_hopeless(found.refusal)
-
-    def words(self, estimate: Estimate | None) -> str:
-        """All of it."""
-        return "\n".join(lines(self.answer, estimate, self.picture))
 
 
 class ExplanationView(View):
@@ -89,25 +82,33 @@ class ExplanationView(View):
         getattr(self._scroll, method)(animate=False)
 
     async def _explain(self, known: Facts) -> None:
-        """Say first what takes a moment; then when it starts, which takes as long as the tree is large."""
-        self.text.say("Asking …")
-        view = self._row.workload
+        """Say first what takes a moment; then when it starts, which may be dear to find."""
+        view, allowance = self._row.workload, self.top.allowance
+        self.text.say("\n".join([*told_lines(told(view)), "Asking …"]))
 
         def ask(_: Callable[[], None]) -> _Asked:
             picture = Picture(known)
-            return _Asked(Explainer(picture).explain(view.namespace, view.name), picture)
+            explainer = Explainer(picture)
+            return _Asked(first(explainer, view.namespace, view.name), explainer, picture)
 
-        def estimate(proceed: Callable[[], None]) -> Estimate | None:
-            estimator = Estimator(known, asked.picture, play=interruptible(proceed))
-            return estimator.of([view]).get(view.uid)
+        def look_ahead(proceed: Callable[[], None]) -> list[str]:
+            deadline = allowance.begin()
+
+            def go_on() -> None:
+                proceed()
+                deadline.proceed()
+
+            answer = with_enders(asked.explainer, asked.answer, deadline)
+            estimate = start_of(known, asked.picture, answer, Playing(proceed=go_on))
+            starts = [start_line(start(estimate))] if estimate is not None else []
+            return [*would_let_in(answer, known.taken), *starts]
 
         try:
             asked = await in_background(ask)
         except UnknownError:
             self.text.say("It is gone: there is no such Job and no such Workload any more.")
             return
-        if not asked.has_estimate():
-            self.text.say(asked.words(None))
-            return
-        self.text.say(f"{asked.words(None)}\nStart: trying the future …")
-        self.text.say(asked.words(await in_background(estimate)))
+        begun = list(opening(asked.answer, asked.picture))
+        waits = [start_line("trying the future …")] if has_start(asked.answer) else []
+        self.text.say("\n".join([*begun, *waits]))
+        self.text.say("\n".join([*begun, *await in_background(look_ahead)]))

@@ -1,19 +1,23 @@
 """What the page shows, at one moment: made once for all who look at it."""
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from admitter.engine.amounts import CPU, to_quantity
-from admitter.insight.estimates import Estimator
+from admitter.insight.deadline import Deadline
+from admitter.insight.estimates import NOT_IN_TIME, Estimate, Estimator
 from admitter.insight.listing import Row, rows
+from admitter.insight.outlook import first, start_of, with_enders
 from admitter.insight.overview import Line, Use, overview
+from admitter.insight.playing import Playing
 from admitter.insight.report import estimate_json, row_json
-from admitter.insight.text import lines, short
-from admitter.insight.why import Explainer, Other
+from admitter.insight.text import has_start, opening, short, start, start_line, would_let_in
+from admitter.insight.told import told_lines, told_of
+from admitter.insight.why import Answer, Explainer, Other, UnknownError
 from admitter.simulate.picture import Facts, Picture
+from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS, Limits
 
 Json = dict[str, Any]
 
@@ -22,23 +26,26 @@ HIDDEN: Final = ("another namespace", "hidden")
 MOST_ROWS: Final = 200
 MOST_ESTIMATES: Final = 50
 """So many at the head of a line get an estimate: further back it would be worth little."""
+BY_ITSELF: Final = 0.9
+"""The part of its time after which an estimate ends by itself, so that what it has found is told in time."""
 
 
 class Scene:
     """A moment of the cluster. Its properties may take long, and belong in a thread."""
 
-    def __init__(self, known: Facts, picture: Picture, revision: int) -> None:
+    def __init__(self, known: Facts, picture: Picture, revision: int, limits: Limits) -> None:
         """Prepare.
 
         Args:
             known: what there is.
             picture: of the same.
             revision: of what was followed, so that the next one is told from it.
+            limits: of what takes long, in all scenes together.
         """
         self.known = known
         self.picture = picture
         self.revision = revision
-        self._lock = asyncio.Lock()
+        self._limits = limits
         self._starts: dict[str, dict[str, Json]] = {}
 
     @cached_property
@@ -108,58 +115,124 @@ class Scene:
 
     async def starts(self, queue: str) -> dict[str, Json]:
         """When the first in a line start, by namespace and name; worked out once."""
-        async with self._lock:
-            if queue not in self._starts:
-                self._starts[queue] = await asyncio.to_thread(self._estimate, queue)
-            return self._starts[queue]
+        if queue not in self._starts:
+            work, limits = partial(self._estimate, queue), self._limits
+            found = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS)
+            if found is None:
+                return self._spelled(queue, {})
+        return self._starts[queue]
 
-    def _estimate(self, queue: str) -> dict[str, Json]:
-        first = [row for row in self.rows if row.queue == queue and row.position is not None][:MOST_ESTIMATES]
-        estimates = Estimator(self.known, self.picture).of([row.workload for row in first])
-        now = self.known.taken
-        return {
-            f"{row.workload.namespace}/{row.job}": {
-                **estimate_json(estimates[row.workload.uid], now),
-                "words": short(estimates[row.workload.uid]),
-            }
-            for row in first
-            if row.workload.uid in estimates
+    def _estimate(self, queue: str, deadline: Deadline) -> bool:
+        """Work starts out, unless that was done while others had their turn; True: they are there."""
+        if queue not in self._starts:
+            playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
+            estimator = Estimator(self.known, self.picture, playing=playing)
+            found = estimator.of([row.workload for row in self._first_in(queue)])
+            self._starts[queue] = self._spelled(queue, found)
+        return True
+
+    def _first_in(self, queue: str) -> list[Row]:
+        waiting = [row for row in self.rows if row.queue == queue and row.position is not None]
+        return waiting[:MOST_ESTIMATES]
+
+    def _spelled(self, queue: str, found: Mapping[str, Estimate]) -> dict[str, Json]:
+        """Estimates as they are shown; where there is none it is said that there is none in time."""
+        told = {
+            f"{row.workload.namespace}/{row.job}": found.get(row.workload.uid, NOT_IN_TIME)
+            for row in self._first_in(queue)
         }
+        now = self.known.taken
+        return {name: {**estimate_json(each, now), "words": short(each)} for name, each in told.items()}
 
     async def explanation(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """Why one waits, as `admitter explain` says it; Workloads of hidden namespaces have no names there.
+        """Why one waits, as `admitter explain` says it first; those of hidden namespaces have no names there.
+
+        If that takes long it is what its status says, and the answer is not complete.
 
         Raises:
             UnknownError: there is no such Job or Workload.
         """
-        async with self._lock:
-            return await asyncio.to_thread(self._explain, namespace, name, may_see)
-
-    def _explain(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        explainer, picture = self._explainer
-        answer = explainer.explain(namespace, name)
-        workload = answer.workload
-        estimate = None
-        if answer.explanation is not None and workload is not None:
-            estimate = Estimator(self.known, self.picture).of([workload]).get(workload.uid)
-        shown = replace(
-            answer,
-            ahead=tuple(_masked(other, may_see) for other in answer.ahead),
-            enders=tuple(_masked(other, may_see) for other in answer.enders),
+        found = await self._limits.explaining.result(
+            lambda _: self._first(namespace, name), AT_ONCE, AT_ONCE.seconds
         )
+        if found is None:
+            return self._stated(namespace, name)
+        answer, picture = found
+        workload = answer.workload
         conditions = workload.status.get("conditions") or [] if workload is not None else []
         return {
             "taken": self.known.taken,
             "namespace": answer.key[0],
             "name": answer.key[1],
             "queue": answer.queue,
-            "lines": list(lines(shown, estimate, picture)),
+            "lines": list(opening(_masked(answer, may_see), picture)),
             "timeline": list(_timeline(conditions)),
+            "complete": True,
+            "waits": answer.explanation is not None,
         }
 
+    def _first(self, namespace: str, name: str) -> tuple[Answer, Picture]:
+        explainer, picture = self._explainer
+        return first(explainer, namespace, name), picture
 
-def _masked(other: Other, may_see: Callable[[str], bool]) -> Other:
-    return other if may_see(other.key[0]) else replace(other, key=HIDDEN)
+    def _stated(self, namespace: str, name: str) -> Json:
+        found = told_of(self.known, namespace, name)
+        if found is None:
+            raise UnknownError(f"there is no Job and no Workload {name} in namespace {namespace}")
+        return {
+            "taken": self.known.taken,
+            "namespace": namespace,
+            "name": found["name"],
+            "queue": None,
+            "lines": [*told_lines(found), "So says its status; more is being worked out."],
+            "timeline": [],
+            "complete": False,
+            "waits": False,
+        }
+
+    async def outlook(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
+        """Whose end would let one in that waits, and when it starts: lines that follow its explanation.
+
+        Raises:
+            UnknownError: there is no such Job or Workload.
+        """
+        limits = self._limits
+        answer = await limits.explaining.result(
+            partial(self._enders, namespace, name), limits.allowance, QUEUEING_SECONDS
+        )
+        if answer is None:
+            return self._ahead([], NOT_IN_TIME)
+        estimate: Estimate | None = None
+        if has_start(answer):
+            work = partial(self._start, answer)
+            found = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS)
+            estimate = found or NOT_IN_TIME
+        return self._ahead(would_let_in(_masked(answer, may_see), self.known.taken), estimate)
+
+    def _ahead(self, enders: Iterable[str], estimate: Estimate | None) -> Json:
+        told = [start_line(start(estimate))] if estimate is not None else []
+        return {
+            "taken": self.known.taken,
+            "lines": [*enders, *told],
+            "start": estimate_json(estimate, self.known.taken) if estimate is not None else None,
+        }
+
+    def _enders(self, namespace: str, name: str, deadline: Deadline) -> Answer:
+        answer, _ = self._first(namespace, name)
+        return with_enders(self._explainer[0], answer, deadline)
+
+    def _start(self, answer: Answer, deadline: Deadline) -> Estimate | None:
+        playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
+        return start_of(self.known, self.picture, answer, playing)
+
+
+def _masked(answer: Answer, may_see: Callable[[str], bool]) -> Answer:
+    """An answer without the names of Workloads in hidden namespaces."""
+
+    def shown(other: Other) -> Other:
+        return other if may_see(other.key[0]) else replace(other, key=HIDDEN)
+
+    return replace(answer, ahead=tuple(map(shown, answer.ahead)), enders=tuple(map(shown, answer.enders)))
 
 
 def _timeline(conditions: list[Json]) -> Iterator[Json]:

@@ -34,6 +34,8 @@ LONGEST_TOKEN: Final = 64 * 1024
 MOST_STREAMS: Final = 500
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Question = Callable[[Scene, str, str, Callable[[str], bool]], Awaitable[dict[str, Any]]]
+"""What is asked of a scene about a namespace and a name in it, by a user who may see some namespaces."""
 
 
 class Refusal(web.HTTPException):
@@ -76,6 +78,7 @@ class Page:
                 web.get("/api/starts", self._starts),
                 web.get("/api/namespace", self._namespace),
                 web.get("/api/workload", self._workload),
+                web.get("/api/outlook", self._outlook),
                 web.get("/api/changes", self._changes),
             ]
         )
@@ -153,13 +156,21 @@ class Page:
         return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
 
     async def _workload(self, request: web.Request) -> web.Response:
+        """What is known at once of why one waits."""
+        return await self._about_one(request, Scene.explanation)
+
+    async def _outlook(self, request: web.Request) -> web.Response:
+        """What may take a while to find: whose end would let it in, and when it starts."""
+        return await self._about_one(request, Scene.outlook)
+
+    async def _about_one(self, request: web.Request, question: Question) -> web.Response:
         user = await self._user(request)
         namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
         await self._may_see_namespace(user, namespace)
         scene = await self._scene()
         may_see = await self._visible(user, {row.workload.namespace for row in scene.rows})
         try:
-            return _json(await scene.explanation(namespace, name, may_see))
+            return _json(await question(scene, namespace, name, may_see))
         except UnknownError as error:
             raise Refusal(404, str(error)) from error
 

@@ -7,8 +7,10 @@ from typing import Any, Final
 import structlog
 
 from admitter.engine.amounts import CPU
+from admitter.insight.deadline import Allowance
 from admitter.insight.live import Mirror
 from admitter.web.scene import Scene
+from admitter.web.turns import Limits
 
 Json = dict[str, Any]
 
@@ -27,9 +29,17 @@ class Stage:
 
     Attributes:
         scene: the newest; None before everything has been read.
+        limits: of what takes long, in all scenes together.
     """
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror, allowance: Allowance) -> None:
+        """Prepare.
+
+        Args:
+            mirror: follows the cluster.
+            allowance: how long an estimate may take.
+        """
+        self.limits = Limits(allowance)
         self._mirror = mirror
         self.scene: Scene | None = None
         self._next = asyncio.Event()
@@ -41,7 +51,7 @@ class Stage:
         async with self._mirror.following():
             log.info("everything has been read")
             async for known, picture in self._mirror.pictures():
-                scene = Scene(known, picture, self._mirror.revision)
+                scene = Scene(known, picture, self._mirror.revision, self.limits)
                 await asyncio.to_thread(scene.work_out)
                 self.put(scene)
 

@@ -116,6 +116,39 @@ def test_who_was_told_to_go_for_one_that_ends_too() -> None:
     assert admitted(made.cycle()) == ["asks"]
 
 
+def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -> None:
+    """Three of `a` run, `asks` is on the way in for one of `b` that may go on: all have to end for `w`."""
+    made = engine(
+        DEFAULT,
+        queue("a", {"cpu": {"default": "4"}}, cohort="c", preemption=Preemption(reclaim=Reclaim.ANY)),
+        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=Patience(grace=30)),
+        queue("d", {"cpu": {"default": "0"}}, cohort="c"),
+    )
+    for number in range(3):
+        made.reserve(f"r{number}", use("a", "default", cpu="1"), since=number)
+    made.submit(workload("told", pods(cpu="1"), queue="b"))
+    made.cycle()
+    made.submit(workload("asks", pods(cpu="1"), queue="a"))
+    assert evicted(made.cycle()) == {"told": "asks"}
+    made.submit(workload("w", pods(cpu="4"), queue="d"))
+    made.cycle()
+    whole = explained(made, "w")
+    assert (whole.enders, whole.sought) == (("asks", "r0", "r1", "r2", "told"), True)
+    looks = 0
+    while True:
+        left = iter(range(looks))
+        found = made.explain("w", enough=lambda left=left: next(left, None) is None)  # type: ignore[misc]
+        assert found is not None
+        assert (found.refusal, found.amounts, found.ahead) == (whole.refusal, whole.amounts, whole.ahead)
+        assert explained(made, "w") == whole, f"ended after {looks} looks it has changed something"
+        if found.sought:
+            assert found == whole
+            break
+        assert (found.evictable, found.enders) == ((), ())
+        looks += 1
+    assert looks > 10, "it is asked between all attempts"
+
+
 @settings(deadline=None)  # on a busy machine an example may take longer than the default
 @given(
     running=st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5)), max_size=7),

@@ -11,6 +11,9 @@ from admitter.cli.main import app
 from admitter.insight.snapshot import dump
 from tests.insight.states import Json, State
 
+AT_LEISURE = ("--estimate-for", "1h")
+"""What is said does not depend on how busy the machine is."""
+
 
 class Desk:
     """Somebody who asks about one state of a cluster."""
@@ -28,15 +31,17 @@ class Desk:
 
     def explain(self, name: str, namespace: str = "a") -> Any:
         """All that is said of a Job."""
-        return json.loads(self.run("explain", name, "-n", namespace, "-o", "json"))
+        return json.loads(self.run("explain", name, "-n", namespace, *AT_LEISURE, "-o", "json"))
 
     def tell(self, name: str, namespace: str = "a") -> list[str]:
         """The same for people, a line each."""
-        return self.run("explain", name, "-n", namespace).splitlines()
+        return self.run("explain", name, "-n", namespace, *AT_LEISURE).splitlines()
 
     def what_if(self, *manifests: Json, options: tuple[str, ...] = (), exit_code: int = 0) -> Any:
         """What a change would do."""
         path = self._folder / "change.yaml"
         path.write_text(yaml.safe_dump_all(manifests))
         given = ["-f", str(path)] if manifests else []
-        return json.loads(self.run("what-if", *given, *options, "-o", "json", exit_code=exit_code))
+        return json.loads(
+            self.run("what-if", *given, *AT_LEISURE, *options, "-o", "json", exit_code=exit_code)
+        )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.insight.asking import Desk
+from tests.insight.asking import AT_LEISURE, Desk
 from tests.insight.states import State
 
 
@@ -43,13 +43,14 @@ def test_all_namespaces(desk: Desk) -> None:
 
 
 def test_starts_that_nobody_knows_are_said_to_be_unknown(desk: Desk) -> None:
-    heading, *rows = desk.run("get", "workloads", "-n", "a", "-o", "wide").splitlines()
+    heading, *rows = desk.run("get", "workloads", "-n", "a", "-o", "wide", *AT_LEISURE).splitlines()
     assert heading.split()[-1] == "START"
     assert [row.split()[-1] for row in rows[2:]] == ["unknown", "unknown"]
 
 
 def test_for_programs(desk: Desk) -> None:
-    answers = {each["name"]: each for each in json.loads(desk.run("get", "workloads", "-A", "-o", "json"))}
+    told = json.loads(desk.run("get", "workloads", "-A", "-o", "json", *AT_LEISURE))
+    answers = {each["name"]: each for each in told}
     assert (answers["later"]["position"], answers["later"]["queue"]) == (2, "ClusterQueue team-a")
     assert answers["elsewhere"]["start"]["median"] == "2026-01-01T00:00:00Z", "it fits, so it starts at once"
     assert answers["runs"]["start"] is None

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from admitter.insight import playing
-from admitter.insight.playing import in_turn, interruptible, side_by_side
+from admitter.insight.playing import in_turn, side_by_side
 
 
 def _process(number: int) -> tuple[int, int]:
@@ -80,16 +80,3 @@ def test_where_a_process_can_not_be_copied_all_is_played_in_turn(monkeypatch: py
     monkeypatch.setattr("sys.platform", "darwin")
     futures = [partial(_process, number) for number in range(3)]
     assert side_by_side(futures) == [(number, os.getpid()) for number in range(3)] == in_turn(futures)
-
-
-def test_whoever_plays_in_turn_may_be_stopped_between_futures() -> None:
-    left = [1, 1, 0]
-
-    def proceed() -> None:
-        if not left.pop(0):
-            raise TimeoutError
-
-    played: list[int] = []
-    with pytest.raises(TimeoutError):
-        interruptible(proceed)([partial(played.append, number) for number in range(5)])
-    assert played == [0, 1]

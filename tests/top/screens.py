@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 
+from admitter.insight.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot import facts
 from admitter.simulate.picture import Picture
 from admitter.top.app import Top
@@ -85,10 +86,12 @@ class Glass:
 
 
 @asynccontextmanager
-async def watching(first: State | Scene | None, size: tuple[int, int] = SIZE) -> AsyncIterator[Glass]:
-    """Look at a state; None: nothing has been read yet."""
+async def watching(
+    first: State | Scene | None, size: tuple[int, int] = SIZE, allowance: Allowance = NO_LIMIT
+) -> AsyncIterator[Glass]:
+    """Look at a state; None: nothing has been read yet. Estimates may take as long as is allowed."""
     script = Script(scene_of(first) if isinstance(first, State) else first)
-    app = Top(script)
+    app = Top(script, allowance)
     async with app.run_test(size=size) as pilot:
         glass = Glass(app, script, pilot)
         await glass.explained()

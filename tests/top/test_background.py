@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
 import pytest
 
+from admitter.insight.deadline import Allowance
 from admitter.insight.estimates import Estimator
-from admitter.insight.playing import interruptible
-from admitter.simulate.picture import Picture
+from admitter.insight.outlook import first
+from admitter.top import explanation
 from admitter.top.background import AbandonedError, in_background
-from tests.top.clusters import GPU, company
-from tests.top.screens import scene_of, watching
+from tests.top.clusters import company
+from tests.top.screens import watching
 
 
 async def test_its_result_and_its_failure_come_back() -> None:
@@ -44,14 +46,31 @@ async def test_work_that_nobody_waits_for_ends_when_it_looks() -> None:
     assert await asyncio.to_thread(ended.wait, 30)
 
 
-def test_an_estimate_looks_before_each_run() -> None:
-    known = scene_of(company()).known
-    picture = Picture(known)
-    (wanted,) = [view for view in picture.world.workloads if view.job and view.job[0] == "train-7"]
-    looked: list[str] = []
-    player = interruptible(lambda: looked.append(GPU))
-    Estimator(known, picture, runs=3, play=player).of([wanted])
-    assert len(looked) == 3
+async def test_an_estimate_that_is_not_there_in_time_is_said_to_be_missing() -> None:
+    async with watching(company(), allowance=Allowance(0.0)) as glass:
+        await glass.press("down", "enter", "slash", *"train-7", "enter", "enter")
+        text = "\n".join(await glass.explained())
+        assert "waits for" in text
+        assert "Whose end would let it in: not found in time" in text
+        assert "Start: no estimate in time" in text
+
+
+async def test_what_its_status_says_is_there_while_a_workload_is_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on = Event()
+
+    def slow(*arguments: Any) -> Any:
+        go_on.wait()
+        return first(*arguments)
+
+    monkeypatch.setattr(explanation, "first", slow)
+    async with watching(company()) as glass:
+        text = "\n".join(await glass.press("down", "enter", "slash", *"train-7", "enter", "enter"))
+        go_on.set()
+        assert "train-7: Pending" in text
+        assert "Asking …" in text
+        assert "Asking …" not in "\n".join(await glass.explained())
 
 
 async def test_who_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +79,7 @@ async def test_who_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.M
     def endless(estimator: Estimator, _: object) -> None:
         try:
             while True:
-                estimator._play([lambda: None])
+                estimator._playing.proceed()
         finally:
             ended.set()
 

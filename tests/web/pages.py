@@ -8,6 +8,7 @@ from typing import cast
 
 from aiohttp import web
 
+from admitter.insight.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot import facts
 from admitter.simulate.picture import Picture
 from admitter.web.access import Access, User
@@ -39,15 +40,15 @@ class Rights(Access):
 class Still(Stage):
     """Shows scenes that are put on it."""
 
-    def __init__(self) -> None:
-        super().__init__(_Nothing())  # type: ignore[arg-type]  # nothing is followed
+    def __init__(self, allowance: Allowance) -> None:
+        super().__init__(_Nothing(), allowance)  # type: ignore[arg-type]  # nothing is followed
         self._revision = 0
 
     def show(self, state: State) -> None:
         """The next scene."""
         self._revision += 1
         known = facts(state.snapshot())
-        scene = Scene(known, Picture(known), self._revision)
+        scene = Scene(known, Picture(known), self._revision, self.limits)
         scene.work_out()
         self.put(scene)
 
@@ -72,9 +73,9 @@ class Served:
 
 
 @asynccontextmanager
-async def served(state: State | None) -> AsyncIterator[Served]:
-    """A page that shows a state, on a port of its own."""
-    stage, rights, clock = Still(), Rights(), 0.0
+async def served(state: State | None, allowance: Allowance = NO_LIMIT) -> AsyncIterator[Served]:
+    """A page that shows a state, on a port of its own; estimates may take as long as is allowed."""
+    stage, rights, clock = Still(allowance), Rights(), 0.0
     if state is not None:
         stage.show(state)
     page = Page(stage, cast("Access", rights), Sessions(lambda: clock))

@@ -1,11 +1,17 @@
 """The page in a browser, as people use it: by mouse, by keyboard, with few queues and very many."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 
+from admitter.insight.deadline import NO_LIMIT, Allowance, Deadline
+from admitter.insight.outlook import first, start_of
+from admitter.web import scene
+from admitter.web.scene import Scene
 from tests.insight.states import State
 from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, Served, department, fleet, served
 
@@ -14,11 +20,11 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 
 @asynccontextmanager
 async def looking(
-    state: State, token: str = ADMIN, scheme: str = "light"
+    state: State, token: str = ADMIN, scheme: str = "light", allowance: Allowance = NO_LIMIT
 ) -> AsyncIterator[tuple[Served, Page]]:
     """A page that is served, and a browser in which somebody has logged in; what goes wrong there is told."""
     faults: list[str] = []
-    async with served(state) as page, async_playwright() as playwright:
+    async with served(state, allowance) as page, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         context = await browser.new_context(
             viewport={"width": 1100, "height": 760},
@@ -51,6 +57,7 @@ async def test_from_the_tree_to_the_reason_why_a_job_waits() -> None:
         why = tab.locator(".explanation")
         await expect(why).to_contain_text("waits for 7 × cpu in flavor default: 0 free in ClusterQueue a")
         await expect(why).to_contain_text("not evicted: preemption.withinClusterQueue is Never")
+        await expect(why).to_contain_text("Start: in ")
         await tab.get_by_role("link", name="All of team-a").click()
         await expect(tab.get_by_role("heading", level=1)).to_have_text("Namespace team-a")
         await tab.go_back()
@@ -195,3 +202,57 @@ async def test_who_goes_takes_no_focus_from_others() -> None:
         page.stage.show(later)
         await expect(tab.get_by_role("link", name="train-0")).to_have_count(0)
         await expect(link).to_be_focused()
+
+
+async def test_the_reason_is_there_while_the_rest_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_explain, may_estimate = threading.Event(), threading.Event()
+
+    def explained(*arguments: Any) -> Any:
+        may_explain.wait()
+        return first(*arguments)
+
+    def estimated(*arguments: Any) -> Any:
+        may_estimate.wait()
+        return start_of(*arguments)
+
+    monkeypatch.setattr(scene, "first", explained)
+    monkeypatch.setattr(scene, "start_of", estimated)
+    monkeypatch.setattr(scene, "AT_ONCE", Allowance(0.05))
+    try:
+        async with looking(department()) as (page, tab):
+            await tab.goto(f"{page.address}/#/workload/team-a/train-0")
+            why = tab.locator(".explanation")
+            await expect(why).to_contain_text("team-a/train-0: Pending")
+            await expect(why).to_contain_text("So says its status; more is being worked out.")
+            monkeypatch.setattr(scene, "AT_ONCE", Allowance(30.0))
+            may_explain.set()
+            await expect(why).to_contain_text("waits for 7 × cpu in flavor default: 0 free in ClusterQueue a")
+            await expect(why).to_contain_text("Start: trying the future …")
+            await expect(why).not_to_contain_text("So says its status")
+            may_estimate.set()
+            await expect(why).to_contain_text("Start: in ")
+            await expect(why).to_contain_text("It could start if these ended:")
+    finally:
+        may_explain.set()
+        may_estimate.set()
+
+
+async def test_a_start_that_is_not_found_in_time_is_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_end = threading.Event()
+    estimate = Scene._estimate
+
+    def late(shown: Scene, queue: str, deadline: Deadline) -> bool:
+        may_end.wait()
+        return estimate(shown, queue, deadline)
+
+    monkeypatch.setattr(Scene, "_estimate", late)
+    try:
+        async with looking(department(), allowance=Allowance(0.5)) as (page, tab):
+            await tab.goto(f"{page.address}/#/queue/a")
+            row = tab.get_by_role("row", name="train-1")
+            await expect(row).to_contain_text("…")
+            await expect(row).to_contain_text("no estimate in time")
+    finally:
+        may_end.set()

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import Page as Tab
 
+from admitter.insight.deadline import NO_LIMIT
 from admitter.insight.snapshot import facts
 from admitter.simulate.picture import Picture
 from admitter.web.scene import Scene
@@ -60,11 +61,11 @@ def lent(*queues: str, used: bool) -> State:
 
 
 def test_use_over_time_is_an_hour_of_each_queue_that_there_is() -> None:
-    stage = Still()
+    stage = Still(NO_LIMIT)
 
     def sample(number: int, state: State) -> None:
         known = replace(facts(state.snapshot()), taken=NOW + number * SAMPLE_SECONDS)
-        stage.put(Scene(known, Picture(known), number))
+        stage.put(Scene(known, Picture(known), number, stage.limits))
 
     sample(0, lent("a", "gone", used=True))
     sample(1, lent("a", used=False))

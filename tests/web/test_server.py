@@ -40,7 +40,15 @@ async def test_the_tree_is_for_who_may_list_cluster_queues(page: Served) -> None
 
 
 async def test_nobody_is_told_anything_without_a_token(page: Served) -> None:
-    for path in ("/api/me", "/api/tree", "/api/queue", "/api/starts", "/api/namespace", "/api/workload"):
+    for path in (
+        "/api/me",
+        "/api/tree",
+        "/api/queue",
+        "/api/starts",
+        "/api/namespace",
+        "/api/workload",
+        "/api/outlook",
+    ):
         for token in ("", "another"):
             assert await ask(page, path, token, 401) == {"error": "log in with a token"}
     async with aiohttp.ClientSession() as session, session.get(f"{page.address}/api/changes") as answer:

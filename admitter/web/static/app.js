@@ -140,8 +140,9 @@ function treePage() {
   };
 }
 
+// starts: by namespace and name; null while they are worked out; undefined where none are shown.
 function workloads(table, rows, starts) {
-  const start = (row) => (starts ? starts[`${row.namespace}/${row.name}`]?.words ?? "" : undefined);
+  const start = (row) => (starts === null ? (row.visible ? "…" : "") : starts?.[`${row.namespace}/${row.name}`]?.words ?? (starts ? "" : undefined));
   sync(table.body, rows.map((row) => ({ ...row, start: start(row) })),
     (row) => (row.visible ? `${row.namespace}/${row.name}` : `#${row.position}/${row.state}`),
     (row) => workloadRow(row, row.start));
@@ -158,7 +159,7 @@ function queuePage(name) {
   const moreHolding = make("p", { class: "quiet" });
   main.replaceChildren(head, use.table, make("h2", {}, "Waiting"), waiting.table, more,
     make("h2", {}, "Admitted"), holding.table, moreHolding, make("h2", {}, "Use over time"), course);
-  let starts = {};
+  let starts = null;
   return {
     live: true,
     async refresh() {
@@ -204,24 +205,39 @@ function namespacePage(name) {
 }
 
 function workloadPage(namespace, name) {
-  const text = make("pre", { class: "explanation" });
+  const text = make("pre", { class: "explanation" }, "Reading…");
   const timeline = make("ol", { class: "timeline" });
   const nothing = make("p", { class: "quiet", hidden: true }, "Nothing yet.");
   main.replaceChildren(title(`${namespace}/${name}`),
     make("p", {}, make("a", { href: `#/namespace/${encodeURIComponent(namespace)}` }, `All of ${namespace}`)),
     make("h2", {}, "Why"), text, make("h2", {}, "What has happened"), nothing, timeline);
+  let complete = false; // what is shown is more than its status
+  let outlook = null; // the lines that come last, as they were when they were worked out last
+  function show(lines) {
+    const words = lines.join("\n");
+    if (text.textContent !== words) text.textContent = words;
+  }
   return {
     live: true,
     async refresh() {
       const answer = await ask("/api/workload", { namespace, name });
+      if (!answer.complete) {
+        if (!complete) show(answer.lines);
+        setTimeout(refresh, 1000);
+        return;
+      }
+      complete = true;
       say(asOf(answer.taken));
-      const words = answer.lines.join("\n");
-      if (text.textContent !== words) text.textContent = words;
+      show([...answer.lines, ...(answer.waits ? outlook ?? ["Start: trying the future …"] : [])]);
       nothing.hidden = answer.timeline.length > 0;
       sync(timeline, answer.timeline, (each) => each.type, (each) =>
         make("li", {}, make("time", { datetime: each.lastTransitionTime }, new Date(each.lastTransitionTime).toLocaleString()),
           ` ${each.status === "True" ? "" : "no longer "}${each.type} `, make("span", { class: "kind" }, each.reason),
           make("div", { class: "quiet" }, each.message)));
+      if (answer.waits) {
+        outlook = (await ask("/api/outlook", { namespace, name })).lines;
+        show([...answer.lines, ...outlook]);
+      }
     },
   };
 }

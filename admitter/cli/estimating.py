@@ -1,0 +1,49 @@
+"""For how long commands make estimates, and what they say before they have anything better."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from typing import Annotated, Final
+
+import typer
+
+from admitter.api.durations import InvalidDurationError, parse_duration
+from admitter.insight.deadline import ESTIMATE_SECONDS, Allowance
+
+SOON: Final = 0.25
+"""Who asks why something waits is told so many seconds after the cluster was read, at the latest."""
+DEFAULT: Final = f"{ESTIMATE_SECONDS:g}s"
+
+EstimateFor = Annotated[
+    str,
+    typer.Option(
+        help="How long estimates may take, such as 500ms, 2s or 1m. Where futures are dear to play there are "
+        "fewer of them, and that is said. 0s: none.",
+        metavar="DURATION",
+    ),
+]
+
+
+def allowed(estimate_for: str) -> Allowance:
+    """What --estimate-for allows.
+
+    Raises:
+        BadParameter: it is no duration.
+    """
+    try:
+        return Allowance(parse_duration(estimate_for))
+    except InvalidDurationError as error:
+        raise typer.BadParameter(str(error), param_hint="--estimate-for") from error
+
+
+@contextmanager
+def unless_soon(say: Callable[[], None]) -> Iterator[None]:
+    """Say something in the middle of work that is not done soon; when it is done, all of it has been said."""
+    timer = Timer(SOON, say)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
