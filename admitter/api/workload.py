@@ -94,6 +94,7 @@ class PodSet(Model):
     min_count: int | None = Field(
         default=None,
         ge=1,
+        le=2**31 - 1,
         description="With how many pods it can do, if not all of them fit. Absent: with count alone.",
         json_schema_extra={"format": "int32"},
     )
@@ -146,7 +147,10 @@ class PodSetAssignment(Model):
 
     name: Name = Field(description="The pod set.")
     count: int = Field(
-        ge=0, description="How many pods were admitted.", json_schema_extra={"format": "int32"}
+        ge=0,
+        le=2**31 - 1,
+        description="How many pods were admitted.",
+        json_schema_extra={"format": "int32"},
     )
     flavors: dict[ResourceName, GeneratedName] = Field(
         default={}, max_length=64, description="The flavor that it got for each resource."

@@ -1,9 +1,11 @@
-"""Partial admission: with how many pods a workload could start that can do with fewer."""
+"""Partial admission: with how many pods a workload could start that can do with fewer.
 
-from collections import Counter
+Everything is arithmetic on counts: a workload of two thousand million pods costs what one of two costs.
+"""
+
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import lcm
+from fractions import Fraction
 from typing import TypeVar
 
 from admitter.engine.model import Workload
@@ -21,23 +23,12 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
         workload: all of it does not fit.
         attempt: what a reduced form gets; None if it does not fit.
     """
-    spare = [
-        pod_set.count - pod_set.min_count
-        if pod_set.min_count is not None and pod_set.min_count < pod_set.count
-        else 0
-        for pod_set in workload.pod_sets
-    ]
-    order = _order(spare)
+    spare = spare_pods(workload)
     best: T | None = None
-    low, high = 1, len(order)  # how many pods are left out, of all that can be
+    low, high = 1, sum(spare)  # how many pods are left out, of all that can be
     while low <= high:
         middle = (low + high) // 2
-        left_out = Counter(order[:middle])
-        pod_sets = tuple(
-            replace(pod_set, count=pod_set.count - left_out[number], min_count=None)
-            for number, pod_set in enumerate(workload.pod_sets)
-        )
-        found = attempt(replace(workload, pod_sets=pod_sets))
+        found = attempt(reduced(workload, left_out(spare, middle)))
         if found is None:
             low = middle + 1
         else:
@@ -45,12 +36,41 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
     return best
 
 
-def _order(spare: Sequence[int]) -> list[int]:
-    """The pod set of each pod that can be left out, first to be left out first: evenly spread over all."""
-    common = lcm(*(count for count in spare if count))
-    places = [
-        ((2 * pod + 1) * (common // count), number)
-        for number, count in enumerate(spare)
-        for pod in range(count)
+def spare_pods(workload: Workload) -> list[int]:
+    """How many pods of each pod set of a workload can be left out."""
+    return [
+        pod_set.count - pod_set.min_count
+        if pod_set.min_count is not None and pod_set.min_count < pod_set.count
+        else 0
+        for pod_set in workload.pod_sets
     ]
-    return [number for _, number in sorted(places)]
+
+
+def reduced(workload: Workload, less: Sequence[int]) -> Workload:
+    """A workload that asks for exactly so many pods less of each pod set."""
+    pod_sets = tuple(
+        replace(pod_set, count=pod_set.count - fewer, min_count=None)
+        for pod_set, fewer in zip(workload.pod_sets, less, strict=True)
+    )
+    return replace(workload, pod_sets=pod_sets)
+
+
+def left_out(spare: Sequence[int], total: int) -> list[int]:
+    """How many pods of each pod set go if so many go in all: evenly spread, the first pod set first.
+
+    The pods that a pod set can spare lie at equal distances on a line from 0 to 1, the first and the last
+    half a distance from its ends; they go in the order in which they lie. Up to a point x of the line lie
+    x times what a pod set can spare, give or take half a pod. So all but a few go by division, and those few
+    one by one.
+
+    Args:
+        spare: how many pods of each pod set can go.
+        total: how many go; not more than all of them can spare.
+    """
+    numbers = [number for number, count in enumerate(spare) if count]
+    reach, length = max(0, total - len(numbers)), sum(spare)
+    # Up to reach / length lie no more than `total`; pod number k of a pod set lies at (2 k + 1) / (2 count).
+    less = [(2 * count * reach + length) // (2 * length) if count else 0 for count in spare]
+    for _ in range(total - sum(less)):
+        less[min(numbers, key=lambda number: (Fraction(2 * less[number] + 1, spare[number]), number))] += 1
+    return less
