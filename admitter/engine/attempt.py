@@ -16,6 +16,9 @@ Passed = tuple[int, int, str]
 Combination = frozenset[Passed]
 """Choices that were made together."""
 
+Giving = Callable[[], Mapping[FlavorResource, int]]
+"""What those of the own queue use, as sums, who may be evicted for the workload; what is missing is 0."""
+
 Suits = Callable[[PodSet, str], FlavorRefusal | None]
 """Why pods could not run on a flavor, by taints and labels; None if they could."""
 
@@ -88,8 +91,7 @@ class Attempt:
         queue: Queue,
         slots: list[Slot],
         passed: Collection[Combination],
-        *,
-        preempts: bool,
+        giving: Giving | None,
     ) -> None:
         """Prepare.
 
@@ -98,7 +100,8 @@ class Attempt:
             queue: whose flavors.
             slots: what has to be filled.
             passed: choices that are not to be preempted for together.
-            preempts: whether choices count that fit only if something else is evicted.
+            giving: what the own queue could give, asked at most once; None: no choices count that fit only if
+                something else is evicted.
         """
         self.slots = slots
         self.picks: list[Choice] = []
@@ -110,7 +113,8 @@ class Attempt:
         self._flavors = ground.flavors
         self._suits = ground.suits
         self._passed = passed
-        self._preempts = preempts
+        self._giving = giving
+        self._given: Mapping[FlavorResource, int] | None = None
         self._left = MOST_DEAD_ENDS
 
     def fill(self) -> bool:
@@ -234,18 +238,31 @@ class Attempt:
             refused = conflict(slot.pod_set, self._flavors[name], others.values())
         if refused is not None:
             return refused
-        fits, borrows = True, False
+        fits = True
         for resource, amount in slot.wanted[name].items():
             lacks = self._lacks(name, resource, amount)
             if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
-            key = self._queue.key(name, resource)
-            borrows |= self._book.cell(self._queue.name, key).borrows(self.usage.get(key, 0) + amount)
         alone = frozenset({(slot.number, slot.place, name)})
-        if not fits and (not self._preempts or alone in self._passed):
+        if not fits and (self._giving is None or alone in self._passed):
             return self._busy(slot, name)
-        return Choice(name, fits, borrows)
+        return Choice(name, fits, self._borrows(slot, name, fits=fits))
+
+    def _borrows(self, slot: Slot, name: str, *, fits: bool) -> bool:
+        """Whether a flavor would be borrowed; if others must go for it, once all of its own queue have."""
+        for resource, amount in slot.wanted[name].items():
+            key = self._queue.key(name, resource)
+            more, cell = self.usage.get(key, 0) + amount, self._book.cell(self._queue.name, key)
+            if cell.borrows(more) and (fits or cell.borrows(more - self._could_go(key))):
+                return True
+        return False
+
+    def _could_go(self, key: FlavorResource) -> int:
+        """How much those of the own queue use who may be evicted for the workload."""
+        if self._given is None:
+            self._given = self._giving() if self._giving is not None else {}
+        return self._given.get(key, 0)
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""

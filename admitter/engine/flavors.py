@@ -6,9 +6,10 @@ top of what those before it got; if these left nothing for one, they have to mak
 Nothing is changed here: the outcome is a proposal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 
 from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
@@ -17,6 +18,8 @@ from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource,
 from admitter.engine.policy import Queue
 from admitter.engine.quota import Book
 from admitter.names import GPU_MEMORY, PODS
+
+Giving = Callable[[Queue, Workload], Mapping[FlavorResource, int]]
 
 
 @dataclass(slots=True)
@@ -42,15 +45,17 @@ class Proposal:
 class Assigner:
     """Assigns flavors in one state of use."""
 
-    def __init__(self, book: Book, flavors: Mapping[str, Flavor]) -> None:
+    def __init__(self, book: Book, flavors: Mapping[str, Flavor], giving: Giving) -> None:
         """Prepare.
 
         Args:
             book: what is in use.
             flavors: every flavor that a queue names, by name.
+            giving: what those of a workload's queue use, as sums, who may be evicted for it.
         """
         self._book = book
         self._flavors = flavors
+        self._giving = giving
         self._ground = Ground(book, flavors, self.mismatch)
 
     def interests(self, workload: Workload, queue: Queue) -> dict[FlavorResource, int]:
@@ -88,7 +93,8 @@ class Assigner:
             return refusal
         slots = _slots(workload, queue, self._flavors)
         preempts = preempts and queue.preemption.allowed
-        attempt = Attempt(self._ground, queue, slots, passed, preempts=preempts)
+        giving = partial(self._giving, queue, workload) if preempts else None
+        attempt = Attempt(self._ground, queue, slots, passed, giving)
         if not attempt.fill():
             assert attempt.refusal is not None, "what can't be filled says why"
             return attempt.refusal

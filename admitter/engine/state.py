@@ -87,12 +87,12 @@ class State:
         self.tree = Tree()
         self.ledger = Ledger(self.tree)
         self.flavors: dict[str, Flavor] = {}
-        self.assigner = Assigner(self.ledger.planned, self.flavors)
         self.pending: dict[str, Pending] = {}
         self.changed: set[str] = set()
         self.put_off: set[str] = set()
         self.capacity = Capacity(self.tree, self.ledger)
         self.scene = Scene(self.tree, self.ledger, self.capacity)
+        self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}

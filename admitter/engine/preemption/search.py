@@ -53,6 +53,24 @@ class Scene:
     capacity: Capacity
     now: float = 0.0
 
+    def giving(self, queue: Queue, preemptor: Workload) -> Counter[FlavorResource]:
+        """What those of a queue use, as sums, who may be evicted for one of its workloads.
+
+        Between namespaces that share a queue shares decide, in the end; here anybody of others may go.
+        """
+        policy, sums = queue.preemption.within, Counter[FlavorResource]()
+        if policy is WithinQueue.NEVER:
+            return sums
+        shared, runtime = queue.name in self.ledger.sharing, self.tree.patience(queue.name).runtime
+        for reservation in self.ledger.candidates(queue.name):
+            victim = reservation.workload
+            if victim is None or reservation.since + runtime > self.now:
+                continue
+            other = shared and victim.namespace != preemptor.namespace
+            if other or within_queue.allows(policy, preemptor, victim):
+                sums.update(dict(reservation.usage))
+        return sums
+
 
 @dataclass(slots=True)
 class _Attempt:

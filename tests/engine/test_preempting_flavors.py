@@ -1,0 +1,69 @@
+"""In which flavor somebody is evicted, if none of them is free (design §3, *Flavors*)."""
+
+from dataclasses import replace
+
+import pytest
+
+from admitter.engine.cycle import Engine
+from admitter.engine.policy import Patience, Preemption, Reclaim, WithinQueue
+from tests.engine.builders import engine, evicted, flavor, pods, queue, use, workload
+from tests.engine.preempting import LOWER
+
+BOTH = (flavor("on-demand"), flavor("spot"))
+
+
+def full(preemption: Preemption = LOWER, patience: float = 0) -> Engine:
+    """Alpha uses 6 of its 10 on demand and 5 of its 10 spot; beta borrows the other 5 spot."""
+    alpha = queue("alpha", {"cpu": {"on-demand": "10", "spot": "10"}}, cohort="c", preemption=preemption)
+    alpha = replace(alpha, patience=Patience(runtime=patience))
+    made = engine(*BOTH, alpha, queue("beta", {"cpu": {"on-demand": "0", "spot": "0"}}, cohort="c"))
+    for uid, name, kind, cpu in (
+        ("demand", "alpha", "on-demand", "6"),
+        ("spot", "alpha", "spot", "5"),
+        ("other", "beta", "spot", "5"),
+    ):
+        made.reserve(uid, use(name, kind, cpu=cpu), workload(uid, pods(cpu=cpu), queue=name))
+    return made
+
+
+def asks(made: Engine, priority: int = 1) -> dict[str, str]:
+    """Who is evicted for one of alpha that asks for 5."""
+    made.submit(workload("high", pods(cpu="5"), queue="alpha", priority=priority, created=9))
+    return evicted(made.cycle(9))
+
+
+def test_the_earlier_flavor_is_preempted_in_if_it_is_enough_that_one_of_the_own_goes() -> None:
+    """With its victim still in, it would borrow on demand: 11 of 10; once that is out, it does not."""
+    assert asks(full()) == {"demand": "high"}
+
+
+BOTH_RULES = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+
+
+@pytest.mark.parametrize(
+    ("preemption", "patience", "priority"),
+    [
+        pytest.param(Preemption(reclaim=Reclaim.ANY), 0, 1, id="none of the own may be evicted"),
+        pytest.param(BOTH_RULES, 0, 0, id="none of the own has a lower priority"),
+        pytest.param(BOTH_RULES, 60, 1, id="none of the own has run for long enough"),
+    ],
+)
+def test_what_is_taken_back_comes_before_an_earlier_flavor_that_would_be_borrowed(
+    preemption: Preemption, patience: float, priority: int
+) -> None:
+    assert asks(full(preemption, patience), priority) == {"other": "high"}
+
+
+def test_what_can_be_taken_back_in_a_later_flavor_does_not_come_before_an_earlier_one() -> None:
+    assert asks(full(BOTH_RULES)) == {"demand": "high"}
+
+
+def test_the_later_flavor_is_preempted_in_if_the_earlier_one_would_still_be_borrowed() -> None:
+    made = engine(
+        *BOTH,
+        queue("alpha", {"cpu": {"on-demand": "2", "spot": "10"}}, cohort="c", preemption=LOWER),
+        queue("beta", {"cpu": {"on-demand": "4", "spot": "0"}}, cohort="c"),
+    )
+    for kind, cpu in (("on-demand", "6"), ("spot", "10")):
+        made.reserve(kind, use("alpha", kind, cpu=cpu), workload(kind, pods(cpu=cpu), queue="alpha"))
+    assert asks(made) == {"spot": "high"}
