@@ -14,6 +14,7 @@ from admitter.engine.enders import Enders
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.flavors import Proposal
 from admitter.engine.model import FlavorResource, PodSet, Workload
+from admitter.engine.partial import fewest
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import Search
 from admitter.engine.quota import Node
@@ -167,20 +168,24 @@ class Explainer:
         return Amounts(flavor, resource, asked, free, available - free, cut, tuple(kept))
 
     def _evictable(self, workload: Workload, queue: Queue, enough: Callable[[], bool]) -> set[str] | None:
-        """Which the policy would let it evict, in whichever flavor; None: not looked for to the end."""
+        """Which the policy would let it evict, in whichever flavor, for all of its pods or the fewest.
+
+        None: not looked for to the end.
+        """
         found: set[str] = set()
-        passed: set[Combination] = set()
-        while True:
-            outcome = self._state.assigner.assign(workload, queue, passed)
-            if not isinstance(outcome, Proposal) or not outcome.preempting:
-                return found
-            if enough():
-                return None
-            usage = tuple(outcome.usage.items())
-            search = Search(self._state.scene, queue, workload, usage)
-            search.victims()
-            found |= search.considered()
-            passed.add(frozenset(outcome.preempting))
+        for form in (workload, fewest(workload)):
+            passed: set[Combination] = set()
+            while form is not None:
+                outcome = self._state.assigner.assign(form, queue, passed)
+                if not isinstance(outcome, Proposal) or not outcome.preempting:
+                    break
+                if enough():
+                    return None
+                search = Search(self._state.scene, queue, form, tuple(outcome.usage.items()))
+                search.victims()
+                found |= search.considered()
+                passed.add(frozenset(outcome.preempting))
+        return found
 
 
 def _free(cell: Cell) -> int:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from admitter.engine.attempt import Combination
-from admitter.engine.explain import Refusal
+from admitter.engine.explain import Reason, Refusal
 from admitter.engine.field import Verdict
 from admitter.engine.flavors import Proposal
 from admitter.engine.model import Workload
-from admitter.engine.partial import largest_that_fits
+from admitter.engine.partial import fewest, largest_that_fits
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import Search
 from admitter.engine.state import Outlook, State
@@ -25,13 +25,38 @@ class Judge:
         self.outlook = Outlook()
 
     def verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
-        """What a workload could get, in this order: as it is, by preemption, or with fewer pods."""
-        passed: set[Combination] = set()
+        """What a workload could get, by the first of these ways that there is.
+
+        1. All of it as it is.
+        2. All of it by preemption.
+        3. As many of its pods as fit beside what runs.
+        4. As many of its pods as preemption makes room for. This comes last: whoever was evicted returns with
+           fewer pods by the way before, and takes nothing back for more.
+        """
         self.outlook = Outlook()
+        outcome = self._whole(workload, queue)
+        if isinstance(outcome, Verdict):
+            return outcome
+        reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
+        if reduced is not None:
+            reduced.first = False  # the next one may get more
+            return Verdict(reduced)
+        if queue.preemption.allowed:
+            found = largest_that_fits(workload, lambda smaller: self._by_preemption(smaller, queue))
+            if found is not None:
+                return found
+        if outcome.reason is Reason.NEVER_FITS:
+            outcome = self._of_the_fewest(workload, queue) or outcome
+        tree = self._state.tree
+        return replace(outcome, shared=outcome.preempts and tree.fair(tree.root(queue.name)))
+
+    def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+        """What exactly so many pods get, if need be by preemption."""
+        passed: set[Combination] = set()
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
             if isinstance(outcome, Refusal):
-                break
+                return outcome
             if not outcome.preempting:
                 return Verdict(outcome)
             search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
@@ -40,12 +65,16 @@ class Judge:
                 return Verdict(outcome, victims, search.grounds)
             self.outlook.note(search)
             passed.add(self._hopeless(workload, queue, outcome))
-        reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
-        if reduced is not None:
-            reduced.first = False  # the next one may get more
-            return Verdict(reduced)
-        tree = self._state.tree
-        return replace(outcome, shared=outcome.preempts and tree.fair(tree.root(queue.name)))
+
+    def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
+        """Why not even the smallest form of a workload fits; None if there is no such form."""
+        smallest = fewest(workload)
+        outcome = self._whole(smallest, queue) if smallest is not None else None
+        return outcome if isinstance(outcome, Refusal) else None
+
+    def _by_preemption(self, workload: Workload, queue: Queue) -> Verdict | None:
+        outcome = self._whole(workload, queue)
+        return outcome if isinstance(outcome, Verdict) else None
 
     def fits(self, workload: Workload, queue: Queue) -> bool:
         """Whether it fits with nobody evicted, perhaps with fewer pods."""

@@ -17,18 +17,21 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
     """What the largest reduced form of a workload gets; None if there is none, or none fits.
 
     Pod sets with a `min_count` are reduced in proportion to what each can spare, pod by pod. Found by
-    bisection: with fewer pods nothing fits worse.
+    bisection: with fewer pods nothing fits worse, so if the smallest form does not fit, none does.
 
     Args:
         workload: all of it does not fit.
         attempt: what a reduced form gets; None if it does not fit.
     """
-    spare = spare_pods(workload)
-    best: T | None = None
-    low, high = 1, sum(spare)  # how many pods are left out, of all that can be
+    spare = _spare(workload)
+    smallest = fewest(workload)
+    best = attempt(smallest) if smallest is not None else None
+    if best is None:
+        return None
+    low, high = 1, sum(spare) - 1  # how many pods are left out, of all that can be
     while low <= high:
         middle = (low + high) // 2
-        found = attempt(reduced(workload, left_out(spare, middle)))
+        found = attempt(_reduced(workload, left_out(spare, middle)))
         if found is None:
             low = middle + 1
         else:
@@ -36,7 +39,13 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
     return best
 
 
-def spare_pods(workload: Workload) -> list[int]:
+def fewest(workload: Workload) -> Workload | None:
+    """The smallest form of a workload; None if it can't do with fewer pods."""
+    spare = _spare(workload)
+    return _reduced(workload, spare) if any(spare) else None
+
+
+def _spare(workload: Workload) -> list[int]:
     """How many pods of each pod set of a workload can be left out."""
     return [
         pod_set.count - pod_set.min_count
@@ -46,7 +55,7 @@ def spare_pods(workload: Workload) -> list[int]:
     ]
 
 
-def reduced(workload: Workload, less: Sequence[int]) -> Workload:
+def _reduced(workload: Workload, less: Sequence[int]) -> Workload:
     """A workload that asks for exactly so many pods less of each pod set."""
     pod_sets = tuple(
         replace(pod_set, count=pod_set.count - fewer, min_count=None)

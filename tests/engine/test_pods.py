@@ -93,7 +93,8 @@ def test_with_fewer_pods_so_many_are_counted() -> None:
     (_, admission), *_ = submit(made, "some", pods(9, min_count=1, cpu="1")).admissions
     (assignment,) = admission.pod_sets
     assert (assignment.count, dict(assignment.usage)) == (5, {"cpu": 5000, PODS: 5})
-    assert submit(made, "another", pods(9, min_count=1)).refusals["another"].reason is Reason.NEVER_FITS
+    refusal = submit(made, "another", pods(9, min_count=1)).refusals["another"]
+    assert refusal.reason is Reason.INSUFFICIENT_QUOTA, "once the first has ended, it starts with fewer"
 
 
 def test_pods_get_the_flavor_of_what_they_are_listed_with() -> None:
