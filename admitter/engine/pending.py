@@ -1,8 +1,10 @@
 """The order of what waits in one queue."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import heapq
+from collections.abc import Callable, Hashable, Iterator
+from itertools import count
 
-from admitter.engine.classes import Class, Need
+from admitter.engine.classes import Class, Need, Rank
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import Share
 from admitter.engine.model import Workload
@@ -12,6 +14,48 @@ Shape = tuple[Hashable, ...]
 """What makes workloads of a queue alike."""
 
 
+class _Heads:
+    """Classes in the order of their heads.
+
+    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes up,
+    so that nothing is searched for when one comes, goes or is parked.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[Rank, int, Class]] = []
+        self._ranks: dict[Class, Rank] = {}
+        self._serial = count()
+
+    def put(self, members: Class) -> None:
+        """A class counts, or has got another head."""
+        head, known = members.head(), self._ranks.get(members)
+        if head is not None and (known is None or head.rank < known):
+            self._ranks[members] = head.rank
+            heapq.heappush(self._heap, (head.rank, next(self._serial), members))
+
+    def first(self, counts: Callable[[Class], bool]) -> Workload | None:
+        """The first head of those that count; a class that does not must be put in again once it does."""
+        while self._heap:
+            rank, _, members = self._heap[0]
+            head = members.head() if counts(members) else None
+            if head is not None and head.rank == rank:
+                return head
+            heapq.heappop(self._heap)
+            if self._ranks.get(members) == rank:
+                del self._ranks[members]
+                if head is not None:
+                    self.put(members)
+        return None
+
+
+def _any(_: Class) -> bool:
+    return True
+
+
+def _awake(members: Class) -> bool:
+    return members.parked is None
+
+
 class Pending:
     """All that waits in one queue."""
 
@@ -19,7 +63,8 @@ class Pending:
         self._queue = queue
         self._classes: dict[Shape, Class] = {}
         self._class_of: dict[str, Class] = {}
-        self._awake: dict[Class, None] = {}
+        self._heads = _Heads()
+        self._awake = _Heads()
 
     def __len__(self) -> int:
         return len(self._class_of)
@@ -37,14 +82,17 @@ class Pending:
         members = self._classes.get(shape)
         if members is None:
             members = self._classes[shape] = Class(self, self._queue, workload.namespace)
-            self.retried(members)
         self._class_of[workload.uid] = members
         members.add(workload)
+        if members.head() is workload:
+            self._heads.put(members)
+            if members.parked is None:
+                self.retried(members)
         return members
 
     def retried(self, members: Class) -> None:
         """A class is to be tried again, or for the first time."""
-        self._awake[members] = None
+        self._awake.put(members)
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""
@@ -53,7 +101,6 @@ class Pending:
         members.remove(uid)
         if not members.members:
             members.wake()
-            self._awake.pop(members, None)
             del self._classes[self._shape(workload)]
 
     def workloads(self) -> list[Workload]:
@@ -120,26 +167,13 @@ class Pending:
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
         if strategy is Strategy.STRICT_FIFO:
-            first = self._foremost(self._classes.values())
+            first = self._heads.first(_any)
             return None if first is None or self._class_of[first.uid].parked is not None else first
-        asleep = [members for members in self._awake if members.parked is not None]
-        for members in asleep:
-            del self._awake[members]
-        return self._foremost(self._awake)
-
-    @staticmethod
-    def _foremost(classes: Iterable[Class]) -> Workload | None:
-        """The first workload of some classes."""
-        first: Workload | None = None
-        for members in classes:
-            head = members.head()
-            if head is not None and (first is None or head.rank < first.rank):
-                first = head
-        return first
+        return self._awake.first(_awake)
 
     def ahead_of(self, workload: Workload) -> Workload | None:
         """The first of those who came before somebody, or are more important, and still wait."""
-        first = self._foremost(self._classes.values())
+        first = self._heads.first(_any)
         return first if first is not None and first.rank < workload.rank else None
 
     def refusal(self, workload: Workload, queue: Queue) -> Refusal | None:
@@ -163,7 +197,7 @@ class Pending:
         """The head that all others wait for; None if they do not."""
         if queue.strategy is not Strategy.STRICT_FIFO:
             return None
-        return self._foremost(self._classes.values())
+        return self._heads.first(_any)
 
     @staticmethod
     def _refusal(members: Class, queue: Queue, first: Workload | None) -> Refusal | None:
