@@ -56,6 +56,10 @@ class GracePeriods:
             return False
         return self._ledger.evicting(workload.uid)
 
+    def is_needed(self, workload: WorkloadView) -> bool:
+        """Whether the place of a Workload that holds quota is promised to another one."""
+        return self._ledger.evicting(workload.uid)
+
     def _start_timer(self, uid: str, evict_at: float) -> None:
         left = max(0.0, evict_at - self._clock().timestamp())
         timer = asyncio.get_running_loop().call_later(left, self._look, uid)
