@@ -35,7 +35,7 @@ from admitter.controllers.pod_views import PodView
 from admitter.controllers.promises import REFUSED_SECONDS, Promises
 from admitter.controllers.remainders import Remainders
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
-from admitter.controllers.views import Preemption, WorkloadView, at, parse_workload
+from admitter.controllers.views import Json, Preemption, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine import model
@@ -171,11 +171,19 @@ class Admissions:
         self.wake()
 
     def _spared(self) -> Iterator[WorkloadView]:
-        """Who has been told that he will be evicted, and need not be after all."""
-        for told in self._grace.unneeded():
-            free = told.uid not in self._writing and told.uid not in self._refused
-            if free and self._world.owners.owns(told.key):
-                yield told
+        """What has been told that it will be evicted, and need not go after all."""
+        return filter(self._may_be_told, self._grace.unneeded())
+
+    def _passed_on(self) -> Iterator[tuple[WorkloadView, Preemption]]:
+        """What has been told that it will be evicted for one Workload, and goes for another one now."""
+        for told in filter(self._may_be_told, self._grace.needed()):
+            by = self._promises.passed_on(told)
+            if by is not None:
+                yield told, by
+
+    def _may_be_told(self, told: WorkloadView) -> bool:
+        free = told.uid not in self._writing and told.uid not in self._refused
+        return free and self._world.owners.owns(told.key)
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
@@ -273,8 +281,8 @@ class Admissions:
             self._writing[uid] = group.create_task(
                 self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
             )
-        for told in list(self._spared()):
-            self._writing[told.uid] = group.create_task(self._spare(told))
+        for told, by in [*self._passed_on(), *((told, None) for told in self._spared())]:
+            self._writing[told.uid] = group.create_task(self._tell_anew(told, by))
         self._promises.write(group, self._writing)
         self._wake_at(self._engine.due)
         self.decided(took)
@@ -346,6 +354,8 @@ class Admissions:
             self._engine.release(uid)
         else:
             self._evaluate(current)
+            if current.evict_at is not None and self._promises.passed_on(current) is not None:
+                self._wake.set()  # its place has passed on while it was told
         self.wake()
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
@@ -400,16 +410,18 @@ class Admissions:
                 self._engine.withdraw(eviction.preemptor.uid)
             self._written(key, uid)
 
-    async def _spare(self, workload: WorkloadView) -> None:
-        """Write that a Workload need not go after all: the engine plans with it again."""
+    async def _tell_anew(self, workload: WorkloadView, by: Preemption | None) -> None:
+        """Write for which other Workload one goes that has been told, or that it need not go after all."""
         key, uid = workload.key, workload.uid
         try:
             async with self._slots:
                 current = self._world.workloads.get(key)
-                if current is not None and current.uid == uid and current.evict_at and not current.evicting:
-                    body = status.spared(current, self._grace.now())
-                    raw = await self._transport.patch(f"{workload_path(key)}/status", body)
-                    self._world.workloads.apply(parse_workload(raw))
+                if current is None or current.uid != uid or not current.evict_at or current.evicting:
+                    return
+                if by is not None:
+                    await self._reassign(current, by)
+                else:
+                    await self._patch(current, status.spared(current, self._grace.now()))
         except ClusterError as error:
             await self._failed("end of a grace period not written", key, uid, error)
         finally:
@@ -433,17 +445,22 @@ class Admissions:
             body = status.told(view, by, until, now)
         else:
             body = status.preempted(view, by, now)
-        evicted = parse_workload(await self._transport.patch(f"{workload_path(key)}/status", body))
-        self._world.workloads.apply(evicted)
-        self._reasons.evicted(evicted)
+        self._reasons.evicted(await self._patch(view, body))
 
     async def _reassign(self, view: WorkloadView, by: Preemption) -> None:
-        """Write for which Workload another one makes room now that has to go anyway."""
-        known = view.preemption
-        if known is None or (known.uid, known.generation) != (by.uid, by.generation):
-            body = status.reassigned(view, by)
-            raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
-            self._world.workloads.apply(parse_workload(raw))
+        """Write for which Workload one makes room now that has to go anyway, or has been told to."""
+        if view.goes_for == (by.uid, by.generation):
+            return
+        if view.evicting:
+            await self._patch(view, status.reassigned(view, by))
+        elif view.evict_at is not None:
+            told = await self._patch(view, status.told(view, by, at(view.evict_at), self._grace.now()))
+            self._reasons.evicted(told)
+
+    async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
+        written = parse_workload(await self._transport.patch(f"{workload_path(view.key)}/status", body))
+        self._world.workloads.apply(written)
+        return written
 
     async def _settle(self, key: Key, uid: str, *, lost: bool) -> None:
         """Ask the API server, for as long as it takes, what has become of a write that failed.

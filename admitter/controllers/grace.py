@@ -73,6 +73,10 @@ class GracePeriods:
         else:
             self._over(told.key)
 
+    def needed(self) -> Iterator[WorkloadView]:
+        """Workloads that have been told, and whose place is promised."""
+        yield from [workload for workload in self._told.values() if self._ledger.evicting(workload.uid)]
+
     def unneeded(self) -> Iterator[WorkloadView]:
         """Those who need not go: nobody is promised their place any more."""
         for workload in list(self._told.values()):

@@ -17,7 +17,7 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Waiting
 from admitter.controllers.places import Promised
-from admitter.controllers.views import Place, WorkloadView, parse_workload
+from admitter.controllers.views import Place, Preemption, WorkloadView, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine.cycle import Engine
@@ -73,6 +73,7 @@ class Promises:
             slots: bounds how much is written at a time.
         """
         self._world = world
+        self._ledger = engine.ledger
         self._holds = engine.ledger.holds
         self._reasons = reasons
         self._transport = transport
@@ -148,6 +149,17 @@ class Promises:
         made, view = self._made.get(uid), self._world.workloads.get(key)
         written = view.place.generation if view is not None and view.uid == uid else 0
         return max(written, made.place.generation if made is not None else 0)
+
+    def passed_on(self, told: WorkloadView) -> Preemption | None:
+        """The place for which a Workload goes that was told to go for another one; None if there is no such.
+
+        What it leaves has come to another Workload than before, since that one got in elsewhere.
+        """
+        uid = self._ledger.preemptor(told.uid) or ""
+        made = self._made.get(uid)
+        if made is None or made.place.admission is None or told.goes_for == (uid, made.place.generation):
+            return None
+        return Preemption(made.key, uid, made.place.admission, made.place.generation)
 
     def write(self, group: asyncio.TaskGroup, admitting: Container[str]) -> None:
         """Begin to write what is due.

@@ -182,3 +182,30 @@ def test_what_was_told_to_go_stays_if_the_place_was_given_up_while_no_controller
         await second.kill()
 
     run(story())
+
+
+def test_what_was_told_to_go_for_one_and_goes_for_another_says_so() -> None:
+    """urgent gets in by what is free for large, and what it would have taken from small is for large then."""
+    patient = [queue("q", 8, withinClusterQueue="LowerPriority", gracePeriod="1h")]
+
+    async def story() -> None:
+        server = Server()
+        first = Controller(server, patient)
+        await arrives(server, "least", "low", cpu=2)
+        await arrives(server, "small", cpu=1)
+        await arrives(server, "large", "high", cpu=7)
+        await arrives(server, "urgent", "urgent", cpu=1)
+        assert first.admitted() == {"least", "small", "urgent"}
+        preemption, until = first.view("small").preemption, first.view("small").evict_at
+        assert preemption is not None
+        assert (preemption.key, preemption.generation) == (("team", "large"), 1)
+        first.agrees()
+        await first.kill()
+        second = Controller(server, patient)
+        await quiet()
+        second.agrees()
+        assert second.view("small").preemption == preemption, "it is not spared"
+        assert second.view("small").evict_at == until
+        await second.kill()
+
+    run(story())
