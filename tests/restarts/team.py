@@ -30,11 +30,11 @@ def thing(name: str, spec: Json, namespace: str = "") -> Json:
     return {"metadata": metadata | {"generation": 1}, "spec": spec}
 
 
-def queue(name: str, cpu: int, **preemption: Any) -> Json:
+def queue(name: str, cpu: int, strategy: str = "BestEffortFIFO", **preemption: Any) -> Json:
     """A ClusterQueue of the one cohort."""
     quota = [{"name": "cpu", "flavors": [{"name": "any", "quota": {"min": str(cpu)}}]}]
     spec = {"namespaceSelector": {}, "cohort": "all", "resources": quota, "preemption": preemption}
-    return thing(name, spec)
+    return thing(name, spec | {"queueingStrategy": strategy})
 
 
 def asks(queue_name: str, cpu: int, priority: str = "") -> Json:

@@ -33,7 +33,7 @@ FAULTS = (
 )
 
 many = settings(
-    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "40")),
     derandomize="ADMITTER_EXAMPLES" not in os.environ,
 )
 seeds = given(seed=st.integers(0, 2**32 - 1))
@@ -41,15 +41,21 @@ seeds = given(seed=st.integers(0, 2**32 - 1))
 
 def policies(random: Random) -> list[Json]:
     """Two queues of one cohort that preempt as they like, with grace or without."""
+    within = ["Never", "LowerPriority", "LowerPriority", "LowerOrNewerEqualPriority"]
+    borrows: list[Json] = [
+        {},
+        {"borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 10}},
+    ]
+    grace: list[Json] = [{}, {}, {"gracePeriod": "30s"}]
     return [
         queue(
             name,
             CPU // 1000,
-            withinClusterQueue=random.choice(
-                ["Never", "LowerPriority", "LowerPriority", "LowerOrNewerEqualPriority"]
-            ),
+            random.choice(["BestEffortFIFO", "BestEffortFIFO", "StrictFIFO"]),
+            withinClusterQueue=random.choice(within),
             reclaimWithinCohort=random.choice(["Never", "LowerPriority", "Any"]),
-            **random.choice([{}, {}, {"gracePeriod": "30s"}]),
+            **random.choice(borrows),
+            **random.choice(grace),
         )
         for name in QUEUES
     ]
