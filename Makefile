@@ -17,8 +17,8 @@ demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how th
 test: check                   ## the checks, and every ring of tests: no cluster, then a real API server
 	bash tests/run.sh
 
-test-thorough: $(VENV)/.ready ## the engine's properties with many more examples (hours)
-	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine --timeout 0
+test-thorough: $(VENV)/.ready ## the properties of the engine and of restarts with many more examples (hours)
+	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts --timeout 0
 
 test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 
 from admitter.api.base import problems_of
-from admitter.api.workload import Admission, Preemption
+from admitter.api.workload import Admission, Place, Preemption
 from admitter.engine.amounts import parse_quantity
 
 Json = dict[str, Any]
@@ -232,6 +232,7 @@ class _Definition(_Named):
 class _WorkloadStatus(_Shape):
     admission: Admission | None = None
     preemption: Preemption | None = None
+    place: Place | None = None
     conditions: list[_Condition] = []
 
 

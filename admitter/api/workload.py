@@ -195,13 +195,34 @@ class Admission(Model):
     )
 
 
+class Place(Model):
+    """The place that was promised to it last. Kept so that a restarted controller keeps the promise."""
+
+    generation: int = Field(
+        ge=1,
+        description="Goes up by one with each place that is promised to it. The Workloads that make room "
+        "for it name the same number.",
+        json_schema_extra={"format": "int64"},
+    )
+    admission: Admission | None = Field(
+        default=None, description="What it will get. Absent: the place has been taken, or was given up."
+    )
+
+
 class Preemption(Model):
-    """Whom it was preempted for. Kept so that a restarted controller keeps the place of that Workload."""
+    """Whom it was preempted for."""
 
     namespace: str = Field(max_length=63, description="The namespace of the Workload that needs the quota.")
     name: Name = Field(description="The name of that Workload.")
     uid: str = Field(max_length=128, description="The UID of that Workload.")
     admission: Admission = Field(description="What that Workload will get.")
+    generation: int | None = Field(
+        default=None,
+        ge=1,
+        description="For which of the places that were promised to that Workload. It is void once the "
+        "status.place of that Workload names a later one, or this one without an admission.",
+        json_schema_extra={"format": "int64"},
+    )
     message: str | None = Field(
         default=None,
         max_length=2048,
@@ -234,6 +255,9 @@ class WorkloadStatus(Model):
     )
     preemption: Preemption | None = Field(
         default=None, description="Whom it was last preempted for, until it is admitted again."
+    )
+    place: Place | None = Field(
+        default=None, description="The place that was promised to it last; absent: none ever was."
     )
     conditions: Conditions
 

@@ -32,9 +32,10 @@ from admitter.controllers.intake import Intake
 from admitter.controllers.messages import passing_message, receipt_message
 from admitter.controllers.places import keep_places
 from admitter.controllers.pod_views import PodView
+from admitter.controllers.promises import REFUSED_SECONDS, Promises
 from admitter.controllers.remainders import Remainders
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
-from admitter.controllers.views import Preemption, WorkloadView, at, parse_workload
+from admitter.controllers.views import Json, Preemption, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine import model
@@ -50,8 +51,6 @@ GATHER_SECONDS: Final = 0.05
 GATHER_TIMES: Final = 6.0
 """So many times as long as it took last to put them in force: most of the time is left for other work."""
 LONGEST_GATHER_SECONDS: Final = 1.0
-REFUSED_SECONDS: Final = 10.0
-"""For how long a Workload does not compete after the API server refused its admission or its evictions."""
 
 IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
 """The API server gives up an admission after that time, so that a new leader need not wait longer for it."""
@@ -97,6 +96,8 @@ class Admissions:
         self.restored = False
         self.overruled = asyncio.Event()
         self._wake = asyncio.Event()
+        self._promises = Promises(world, engine, reasons, transport, grace.now, self._slots)
+        self._promises.again = self._wake.set
         self._timer: asyncio.TimerHandle | None = None
         self._shards = world.shards
         self._gather = GATHER_SECONDS
@@ -118,6 +119,7 @@ class Admissions:
             else:
                 self._engine.release(old.uid)
         elif new is not None:
+            self._promises.seen(new)
             self._evaluate(new)
         self.wake()
 
@@ -169,11 +171,19 @@ class Admissions:
         self.wake()
 
     def _spared(self) -> Iterator[WorkloadView]:
-        """Who has been told that he will be evicted, and need not be after all."""
-        for told in self._grace.unneeded():
-            free = told.uid not in self._writing and told.uid not in self._refused
-            if free and self._world.owners.owns(told.key):
-                yield told
+        """What has been told that it will be evicted, and need not go after all."""
+        return filter(self._may_be_told, self._grace.unneeded())
+
+    def _passed_on(self) -> Iterator[tuple[WorkloadView, Preemption]]:
+        """What has been told that it will be evicted for one Workload, and goes for another one now."""
+        for told in filter(self._may_be_told, self._grace.needed()):
+            by = self._promises.passed_on(told)
+            if by is not None:
+                yield told, by
+
+    def _may_be_told(self, told: WorkloadView) -> bool:
+        free = told.uid not in self._writing and told.uid not in self._refused
+        return free and self._world.owners.owns(told.key)
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
@@ -203,7 +213,7 @@ class Admissions:
         """
         self._shards.epochs.update(epochs)
         self._engine.resume(self._shards.decides)
-        keep_places(self._world, self._engine, self._gate)
+        self._promises.adopt(keep_places(self._world, self._engine, self._gate, self._promises))
         self._remainders.lead()
         self._wake.set()
 
@@ -236,35 +246,44 @@ class Admissions:
         """Wait for the end of all writes that were decided before now."""
         if self._writing:
             await asyncio.wait([*self._writing.values()])
+        await self._promises.sent()
 
     def forsake(self) -> None:
         """Keep no places any more in trees that have come to others."""
         self._engine.forsake(self._shards.decides)
+        self._promises.forsake()
 
     async def finish(self) -> None:
         """Decide nothing more, and wait until what was decided is written, or refused."""
         self._finishing = True
         while self._writing:
             await asyncio.wait(self._writing.values())
+        await self._promises.sent()
 
     def _decide(self, group: asyncio.TaskGroup) -> None:
         began = time.perf_counter()
         plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
+        planned: dict[str, tuple[Key, Waiting]] = {}
         for uid, waiting in self._gate.all_wait(plan.refusals):
             self._reasons.want(self._keys[uid], waiting)
+            if uid in plan.planned:
+                planned[uid] = (self._keys[uid], waiting)
+        self._promises.decided(planned)
         for workload, admission in plan.admissions:
             passed = plan.passed.get(workload.uid)
             passing = passing_message(passed, "/".join(self._keys[passed.workload.uid])) if passed else ""
             task = group.create_task(self._admit(self._keys[workload.uid], workload, admission, passing))
             self._writing[workload.uid] = task
         for eviction in plan.evictions:
-            uid = eviction.victim.holder
+            uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
+            generation = self._promises.generation(preemptor, self._keys[preemptor])
             self._writing[uid] = group.create_task(
-                self._evict(self._keys[uid], eviction, self._writing.get(uid))
+                self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
             )
-        for told in list(self._spared()):
-            self._writing[told.uid] = group.create_task(self._spare(told))
+        for told, by in [*self._passed_on(), *((told, None) for told in self._spared())]:
+            self._writing[told.uid] = group.create_task(self._tell_anew(told, by))
+        self._promises.write(group, self._writing)
         self._wake_at(self._engine.due)
         self.decided(took)
 
@@ -301,6 +320,7 @@ class Admissions:
 
     async def _tried(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> bool:
         """Write an admission; False if the server is too busy: it stays decided, and nobody overtakes."""
+        await self._promises.sent(workload.uid)  # both would name the same version of the Workload
         try:
             async with self._slots:
                 await self._write(key, workload, admission, passing)
@@ -318,7 +338,8 @@ class Admissions:
         term = self._shards.epoch_of(admission.queue)
         if term is None:
             return  # its tree is another's by now, or may have got what is another's
-        body = status.admitted(view, admission, term, self._grace.now(), passing)
+        generation = self._promises.generation(view.uid, key)
+        body = status.admitted(view, admission, term, self._grace.now(), passing, generation)
         raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
         admitted = parse_workload(raw)
         self._world.workloads.apply(admitted)
@@ -333,6 +354,8 @@ class Admissions:
             self._engine.release(uid)
         else:
             self._evaluate(current)
+            if current.evict_at is not None and self._promises.passed_on(current) is not None:
+                self._wake.set()  # its place has passed on while it was told
         self.wake()
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
@@ -359,12 +382,15 @@ class Admissions:
         self._refused.add(uid)
         asyncio.get_running_loop().call_later(REFUSED_SECONDS, over)
 
-    async def _evict(self, key: Key, eviction: Eviction, earlier: asyncio.Task[None] | None) -> None:
+    async def _evict(
+        self, key: Key, eviction: Eviction, generation: int, earlier: asyncio.Task[None] | None
+    ) -> None:
         """Write that a Workload has to go; if that is not to be had, its preemptor competes anew.
 
         Args:
             key: of the victim.
             eviction: who has to go for whom.
+            generation: of the preemptor's place.
             earlier: writes the victim's admission, and has to come to its end first.
         """
         uid = eviction.victim.holder
@@ -372,7 +398,7 @@ class Admissions:
             await asyncio.wait([earlier])
         try:
             async with self._slots:
-                await self._write_eviction(key, eviction)
+                await self._write_eviction(key, eviction, generation)
         except ClusterError as error:
             await self._failed("eviction not written", key, uid, error)
             self._pause(eviction.preemptor.uid, error)
@@ -384,29 +410,34 @@ class Admissions:
                 self._engine.withdraw(eviction.preemptor.uid)
             self._written(key, uid)
 
-    async def _spare(self, workload: WorkloadView) -> None:
-        """Write that a Workload need not go after all: the engine plans with it again."""
+    async def _tell_anew(self, workload: WorkloadView, by: Preemption | None) -> None:
+        """Write for which other Workload one goes that has been told, or that it need not go after all."""
         key, uid = workload.key, workload.uid
         try:
             async with self._slots:
                 current = self._world.workloads.get(key)
-                if current is not None and current.uid == uid and current.evict_at and not current.evicting:
-                    body = status.spared(current, self._grace.now())
-                    raw = await self._transport.patch(f"{workload_path(key)}/status", body)
-                    self._world.workloads.apply(parse_workload(raw))
+                if current is None or current.uid != uid or not current.evict_at or current.evicting:
+                    return
+                if by is not None:
+                    await self._reassign(current, by)
+                else:
+                    await self._patch(current, status.spared(current, self._grace.now()))
         except ClusterError as error:
             await self._failed("end of a grace period not written", key, uid, error)
         finally:
             self._written(key, uid)
 
-    async def _write_eviction(self, key: Key, eviction: Eviction) -> None:
+    async def _write_eviction(self, key: Key, eviction: Eviction, generation: int) -> None:
         view, preemptor = self._world.workloads.get(key), self._keys.get(eviction.preemptor.uid)
-        if view is None or view.admission is None or view.evicting or preemptor is None:
-            return  # it has gone, or goes already, or nobody needs its place any more
+        if view is None or view.admission is None or preemptor is None:
+            return  # it has gone, or nobody needs its place any more
         if self._shards.epoch_of(eviction.admission.queue) is None:
             return  # whose the tree is now decides anew
         why = receipt_message(eviction)
-        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission, why=why)
+        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
+        if view.evicting:
+            await self._reassign(view, by)
+            return
         now = self._grace.now()
         if eviction.grace:
             # One who was told before, for somebody who has gone since, is granted no more time.
@@ -414,9 +445,22 @@ class Admissions:
             body = status.told(view, by, until, now)
         else:
             body = status.preempted(view, by, now)
-        evicted = parse_workload(await self._transport.patch(f"{workload_path(key)}/status", body))
-        self._world.workloads.apply(evicted)
-        self._reasons.evicted(evicted)
+        self._reasons.evicted(await self._patch(view, body))
+
+    async def _reassign(self, view: WorkloadView, by: Preemption) -> None:
+        """Write for which Workload one makes room now that has to go anyway, or has been told to."""
+        if view.goes_for == (by.uid, by.generation):
+            return
+        if view.evicting:
+            await self._patch(view, status.reassigned(view, by))
+        elif view.evict_at is not None:
+            told = await self._patch(view, status.told(view, by, at(view.evict_at), self._grace.now()))
+            self._reasons.evicted(told)
+
+    async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
+        written = parse_workload(await self._transport.patch(f"{workload_path(view.key)}/status", body))
+        self._world.workloads.apply(written)
+        return written
 
     async def _settle(self, key: Key, uid: str, *, lost: bool) -> None:
         """Ask the API server, for as long as it takes, what has become of a write that failed.

@@ -72,6 +72,8 @@ class Eviction:
             body = status.preempted(workload, by, self._grace.now())
         else:
             body = status.evicted(workload, reason, message, self._grace.now())
+            if workload.preemption is not None and not self._grace.is_needed(workload):
+                body["status"]["preemption"] = None  # else a restart would take it for what makes room
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
         self._world.workloads.apply(parse_workload(raw))
 

@@ -56,6 +56,10 @@ class GracePeriods:
             return False
         return self._ledger.evicting(workload.uid)
 
+    def is_needed(self, workload: WorkloadView) -> bool:
+        """Whether the place of a Workload that holds quota is promised to another one."""
+        return self._ledger.evicting(workload.uid)
+
     def _start_timer(self, uid: str, evict_at: float) -> None:
         left = max(0.0, evict_at - self._clock().timestamp())
         timer = asyncio.get_running_loop().call_later(left, self._look, uid)
@@ -68,6 +72,10 @@ class GracePeriods:
             self._start_timer(uid, told.evict_at)
         else:
             self._over(told.key)
+
+    def needed(self) -> Iterator[WorkloadView]:
+        """Workloads that have been told, and whose place is promised."""
+        yield from [workload for workload in self._told.values() if self._ledger.evicting(workload.uid)]
 
     def unneeded(self) -> Iterator[WorkloadView]:
         """Those who need not go: nobody is promised their place any more."""

@@ -4,6 +4,8 @@ The same whether decisions are written afterwards (`admitter.controllers.admissi
 (`admitter.simulate.picture`).
 """
 
+from typing import Final
+
 from admitter.api.conditions import WaitingReason
 from admitter.cluster.store import Key
 from admitter.controllers.gate import Gate, Waiting
@@ -12,7 +14,10 @@ from admitter.controllers.world import World
 from admitter.convert.pod_sets import job_count
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Admission
+from admitter.engine.model import Admission, Workload
+
+NO_WORKLOAD: Final = ""
+"""A UID that no Workload has."""
 
 
 class Intake:
@@ -64,8 +69,17 @@ class Intake:
         known = self._gate.countable(workload, job, admission.queue)
         self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
         if workload.evicting:
-            self._engine.goes(workload.uid)
+            self._go(workload, admission)
         self._set_pods(workload)
+
+    def _go(self, workload: WorkloadView, admission: Admission) -> None:
+        """A Workload goes; if that is to make room, it is out of the plan, whatever the room is used for."""
+        uid, queue = workload.uid, admission.queue
+        if workload.preemption is not None and not self._engine.ledger.evicting(uid):
+            passing = Workload(NO_WORKLOAD, queue, 0, 0.0, (), workload.namespace)
+            self._engine.evict(uid, passing, admission)
+            self._engine.withdraw(NO_WORKLOAD)  # so what the Workload leaves is free in the plan
+        self._engine.goes(uid)
 
     def take_pods(self, key: Key) -> None:
         """Take in which pods of a Workload there are now."""

@@ -1,30 +1,106 @@
-"""Places that an earlier leader has promised: whoever others were evicted for keeps what he waits for.
+"""Places that were promised before this process decided, as the statuses of Workloads tell them.
 
-They are in the status of the victims, so nothing else has to remember them.
+A place stands in the status of the Workload that waits for it, with a generation: how many places have been
+promised to that Workload. The Workloads that make room for it name the same generation. Once the place has
+been taken or given up, or a later one was promised, that generation is void, in whatever status it stands.
 """
 
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+from admitter.cluster.store import Key
 from admitter.controllers.gate import Gate
+from admitter.controllers.intake import NO_WORKLOAD
+from admitter.controllers.views import Place
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
+from admitter.engine.ledger import Hold
+from admitter.engine.model import Admission, Workload
 
 
-def keep_places(world: World, engine: Engine, gate: Gate) -> None:
-    """Take in the places promised in trees that this process decides about, if they are still good."""
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """A place that statuses promise.
+
+    Attributes:
+        key: namespace and name of the Workload that is to get it.
+        uid: of the same.
+        generation: how many places have been promised to it, this one included.
+        admission: what it will get.
+    """
+
+    key: Key
+    uid: str
+    generation: int
+    admission: Admission
+
+
+def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] = ()) -> list[Promised]:
+    """Take in the places that are promised in trees that this process decides about.
+
+    1. A place is kept if its Workload waits, and could be given it as what it asks for now.
+    2. The Workloads that make room for this very place go for it. Others that were told to go stay.
+
+    The next cycle gives up places for which there is no room, as always.
+
+    Args:
+        world: all objects.
+        engine: knows which Workloads hold quota and which wait.
+        gate: knows which Workloads may compete.
+        known: the UIDs of the Workloads of whose places this process knows more than the statuses say.
+
+    Returns:
+        All that statuses promise in these trees, those included that are not kept.
+    """
+    found = [
+        each
+        for each in _promised(world)
+        if each.uid not in known and world.shards.epoch_of(each.admission.queue) is not None
+    ]
+    kept: dict[tuple[str, int], Hold] = {}
+    for each in found:
+        competing = _competing(world, gate, each)
+        if competing is not None:
+            engine.evict(NO_WORKLOAD, competing, each.admission)
+            kept[each.uid, each.generation] = engine.ledger.holds[each.uid]
+    for victim in world.workloads:
+        wanted, told = victim.preemption, victim.evict_at is not None
+        hold = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
+        if hold is not None and (victim.evicting or told):
+            engine.evict(victim.uid, hold.workload, hold.admission, told=told and not victim.evicting)
+    return found
+
+
+def _promised(world: World) -> Iterator[Promised]:
+    """The places that are promised and not void.
+
+    A Workload that makes room may name a later generation than the status of the Workload that is to get the
+    place. Then the latter is behind: the place is not written there yet, or the write is not known here yet.
+    """
+    places: dict[Key, Place] = {}
+    for workload in world.workloads:
+        if workload.status.get("place"):
+            places[workload.key] = workload.place
     for victim in world.workloads:
         wanted = victim.preemption
-        if (
-            wanted is None
-            or victim.finished
-            or engine.ledger.preemptor(victim.uid) == wanted.uid
-            or world.shards.epoch_of(wanted.admission.queue) is None
-            or (preemptor := world.workloads.get(wanted.key)) is None
-        ):
+        named = world.workloads.get(wanted.key) if wanted is not None and not victim.finished else None
+        if wanted is None or named is None or named.uid != wanted.uid:
             continue
-        job = world.job_of(wanted.key)
-        waits = preemptor.uid == wanted.uid and preemptor.admission is None and not preemptor.finished
-        if not waits or gate.check(preemptor, job) != wanted.admission.queue:
-            continue
-        competing = gate.countable(preemptor, job, wanted.admission.queue)
-        if competing is not None and gate.suits(wanted.admission, competing):
-            told = victim.evict_at is not None and not victim.evicting
-            engine.evict(victim.uid, competing, wanted.admission, told=told)
+        if wanted.generation > places.get(wanted.key, Place()).generation:
+            places[wanted.key] = Place(wanted.generation, wanted.admission)
+    for key, place in places.items():
+        owner = world.workloads.get(key)
+        if owner is not None and place.admission is not None:
+            yield Promised(key, owner.uid, place.generation, place.admission)
+
+
+def _competing(world: World, gate: Gate, promised: Promised) -> Workload | None:
+    """The Workload that is to get a place, as the engine sees it; None if it could not take that place."""
+    workload, admission = world.workloads.get(promised.key), promised.admission
+    if workload is None or workload.admission is not None or workload.finished:
+        return None
+    job = world.job_of(promised.key)
+    if gate.check(workload, job) != admission.queue:
+        return None
+    competing = gate.countable(workload, job, admission.queue)
+    return competing if competing is not None and gate.suits(admission, competing) else None

@@ -16,7 +16,7 @@ from admitter.api.conditions import (
     WorkloadState,
 )
 from admitter.controllers.messages import queue_title
-from admitter.controllers.views import Json, Preemption, WorkloadView, timestamp
+from admitter.controllers.views import Json, Place, Preemption, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Admission
@@ -48,12 +48,22 @@ def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) 
 
 
 def admitted(
-    workload: WorkloadView, admission: Admission, term: tuple[int, int], now: datetime, passing: str = ""
+    workload: WorkloadView,
+    admission: Admission,
+    term: tuple[int, int],
+    now: datetime,
+    passing: str = "",
+    generation: int = 0,
 ) -> Json:
     """The Workload may start: it holds its quota from here on.
 
-    The API server refuses it if the term, a shard and an epoch of it, is not that of the process that leads.
-    `passing` says whom it passes, if it is admitted out of order, and by which rule.
+    Args:
+        workload: which one.
+        admission: what it holds.
+        term: a shard and an epoch of it; the API server refuses any but that of the process that leads.
+        now: when it is.
+        passing: whom it passes, if it is admitted out of order, and by which rule.
+        generation: of the place that was promised to it last, which is taken by this; 0: none ever was.
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""
@@ -70,7 +80,8 @@ def admitted(
     changes += _spared(workload, "admitted again", now)
     shard, epoch = term
     decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
-    fields = {"admission": {**admission_json(admission), **decided}, "preemption": None}
+    fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
+    fields |= {"place": _place(Place(generation))} if generation else {}
     return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
 
 
@@ -78,6 +89,29 @@ def waiting(workload: WorkloadView, reason: str, message: str, now: datetime) ->
     """The Workload waits, and why."""
     change = condition(ConditionType.QUOTA_RESERVED, False, reason, message, now)
     return _patch(workload, [change], state=WorkloadState.PENDING, reason=reason, message=message)
+
+
+def promised(workload: WorkloadView, place: Place, reason: str, message: str, now: datetime) -> Json:
+    """The Workload waits for a place that is being made for it, and why that takes time."""
+    body = waiting(workload, reason, message, now)
+    body["status"]["place"] = _place(place)
+    return body
+
+
+def placed(workload: WorkloadView, place: Place) -> Json:
+    """The Workload has this place, or none any more; why it waits is told elsewhere."""
+    return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"place": _place(place)}}
+
+
+def reassigned(workload: WorkloadView, by: Preemption) -> Json:
+    """The Workload goes already, or has been told to, and makes room for another one than before."""
+    until = workload.evict_at
+    return {
+        "metadata": {"resourceVersion": str(workload.version)},
+        "status": {
+            "preemption": _preemption(by) | {"evictAt": timestamp(at(until)) if until is not None else None}
+        },
+    }
 
 
 def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: datetime) -> Json:
@@ -133,8 +167,19 @@ def _preemption(by: Preemption) -> Json:
         "namespace": by.key[0],
         "name": by.key[1],
         "uid": by.uid,
-        "admission": admission_json(by.admission),
+        "generation": by.generation or None,
+        "admission": _replacing(by.admission),
     }
+
+
+def _place(place: Place) -> Json:
+    admission = _replacing(place.admission) if place.admission is not None else None
+    return {"generation": place.generation, "admission": admission}
+
+
+def _replacing(admission: Admission) -> Json:
+    """An admission in a merge patch: of the one before nothing is left."""
+    return {"pool": None, **admission_json(admission)}
 
 
 def released(workload: WorkloadView, now: datetime) -> Json:

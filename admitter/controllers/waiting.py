@@ -63,6 +63,11 @@ class WaitingReasons:
             message = workload.condition(ConditionType.EVICTION_PENDING)["message"]
             self._events.record(subject(workload), EventReason.EVICTION_PENDING, message)
 
+    def promised(self, workload: WorkloadView) -> None:
+        """Tell the user that room is being made for a Workload."""
+        told = workload.condition(ConditionType.QUOTA_RESERVED)
+        self._events.record(subject(workload), told["reason"], told["message"])
+
     async def run(self) -> None:
         """Write reasons until cancelled."""
         while True:

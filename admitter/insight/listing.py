@@ -29,11 +29,19 @@ class Row:
     reason: str
 
 
+def lines(picture: Picture) -> dict[str, list[str]]:
+    """The UIDs of the Workloads that wait in each queue of the engine, as they are to go.
+
+    The position of a Workload, wherever it is shown, is its place in this.
+    """
+    return {queue: picture.engine.line(queue) for queue in picture.engine.tree.queues}
+
+
 def rows(picture: Picture, namespace: str | None) -> Iterator[Row]:
     """All that have not finished, of one namespace or of all: who holds quota, then who waits, in order."""
     positions: dict[str, int] = {}
-    for queue in picture.engine.tree.queues:
-        positions.update({uid: place for place, uid in enumerate(picture.engine.line(queue), start=1)})
+    for line in lines(picture).values():
+        positions.update({uid: place for place, uid in enumerate(line, start=1)})
     found = [
         _row(view, picture, positions.get(view.uid))
         for view in picture.world.workloads

@@ -25,7 +25,7 @@ def answer_json(answer: Answer, estimate: Estimate | None, picture: Picture) -> 
         "workload": workload.name if workload is not None else None,
         "state": (workload.status.get("state") or "Pending") if workload is not None else None,
         "queue": queue_title(answer.queue) if answer.queue is not None else None,
-        "position": len(answer.ahead) + 1 if explanation is not None else None,
+        "position": answer.position,
         "reason": answer.waiting.reason if answer.waiting is not None else None,
         "message": sentence(answer, picture) if waits else None,
         "never": is_hopeless(explanation.refusal) if explanation is not None else False,

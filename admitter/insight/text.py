@@ -42,8 +42,8 @@ def _state(answer: Answer) -> str:
         return ""
     state = WorkloadState(answer.workload.status.get("state") or WorkloadState.PENDING)
     place = f" in {queue_title(answer.queue)}" if answer.queue is not None else ""
-    if answer.explanation is not None:
-        place += f", number {len(answer.ahead) + 1} in line"
+    if answer.position is not None:
+        place += f", number {answer.position} in line"
     return f"{state}{place}"
 
 

@@ -14,6 +14,7 @@ from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Amounts, Explanation
 from admitter.engine.model import Workload
 from admitter.insight.durations import Durations
+from admitter.insight.listing import lines
 from admitter.insight.spared import spared_by
 from admitter.names import QUEUE_LABEL
 from admitter.simulate.picture import Picture
@@ -58,6 +59,7 @@ class Answer:
         queue: the engine's name of its ClusterQueue or elastic quota; None if its LocalQueue leads nowhere.
         waiting: why it waits, in one word and a sentence; None if it does not.
         explanation: what the engine says of it; None if it does not compete.
+        position: its place in line, from 1, as lists show it; None if it does not wait in a queue.
         ahead: who waits before it, as they are to go.
         enders: a minimal set of those whose end would let it in.
         sought: whether those were looked for to the end; if not, there are none here.
@@ -70,6 +72,7 @@ class Answer:
     queue: str | None = None
     waiting: Waiting | None = None
     explanation: Explanation | None = None
+    position: int | None = None
     ahead: tuple[Other, ...] = ()
     enders: tuple[Other, ...] = ()
     sought: bool = True
@@ -81,7 +84,11 @@ class Explainer:
     """Explains in one picture."""
 
     def __init__(self, picture: Picture) -> None:
-        """Prepare; what can be decided in the picture is decided, as the controller is about to."""
+        """Prepare; what can be decided in the picture is decided, as the controller is about to.
+
+        Positions are those from before, as in lists.
+        """
+        self._lines = lines(picture)
         plan = picture.engine.cycle(picture.now)
         self._admitted = {workload.uid for workload, _ in plan.admissions}
         self._picture = picture
@@ -118,22 +125,23 @@ class Explainer:
         queue, held_back = self._picture.queue_of(workload), self._picture.waiting.get(workload.uid)
         if held_back is not None:
             return Answer(key, workload, queue, held_back, hints=tuple(self._mistakes(workload)))
+        line = self._lines.get(queue or "", [])
+        position = line.index(workload.uid) + 1 if workload.uid in line else None
         if workload.uid in self._admitted:
-            return Answer(key, workload, queue)
+            return Answer(key, workload, queue, position=position)
         explained = self._picture.engine.explain(workload.uid, enough)
         if explained is None:
             words = "its queue admits nothing now"
-            return Answer(key, workload, queue, Waiting("ClusterQueueInactive", words))
+            return Answer(key, workload, queue, Waiting("ClusterQueueInactive", words), position=position)
         competing = explained.workload
-        line = self._picture.engine.line(competing.queue)
-        ahead = line[: line.index(workload.uid)]
         return Answer(
             key,
             workload,
             competing.queue,
             self._picture.gate.waits(explained.refusal) if explained.refusal is not None else None,
             explained,
-            tuple(self._other(uid) for uid in ahead),
+            position,
+            tuple(self._other(uid) for uid in line[: (position or 1) - 1]),
             tuple(self._others(explained, competing)),
             explained.sought,
         )

@@ -39,9 +39,15 @@ def result_json(simulator: Simulator, events: list[Event]) -> Json:
     return {
         "workloads": [_workload_json(item, positions, borrowing, over) for item in _ordered(simulator)],
         "events": [event_json(event) for event in events],
-        "clusterQueues": [_queue_json(simulator, name) for name in sorted(simulator.queue_names())],
+        "clusterQueues": [_queue_json(simulator, name) for name in sorted(_shown(simulator))],
         "errors": [{"object": error.object, "message": error.message} for error in simulator.errors],
     }
+
+
+def _shown(simulator: Simulator) -> set[str]:
+    """The queues that there are, and those that are gone and in which something is still held."""
+    held = {item.admission.queue for item in simulator.items.values() if item.admission is not None}
+    return simulator.queue_names() | {name for name in held if simulator.engine.ledger.used(name)}
 
 
 def _ordered(simulator: Simulator) -> list[Item]:

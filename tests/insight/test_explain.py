@@ -171,7 +171,7 @@ def test_who_waits_for_the_end_of_those_evicted_for_it_is_told_whose(state: Stat
         *("a", "leaves", {GPU: ("2", "a100")}),
         cluster_queue="team-a",
         conditions=[evicted],
-        status={"preemption": {**key, "admission": place}},
+        status={"preemption": {**key, "admission": place, "generation": 1}},
     )
     answer = Desk(state, tmp_path).explain("urgent")
     assert answer["reason"] == "Preempting"

@@ -97,7 +97,9 @@ def workload() -> Json:
         "annotations": {"admitter.dev/simulated-runtime": "10s"},
         "ownerReferences": [{"kind": "Job", "name": "gone", "uid": "u", "controller": False}],
     }
-    status = {"state": "Admitted", "admission": admission, "preemption": preemption, "conditions": conditions}
+    place = {"generation": 1, "admission": admission}
+    status: Json = {"state": "Admitted", "admission": admission, "preemption": preemption, "place": place}
+    status["conditions"] = conditions
     return made("Workload", "w", "t", metadata=metadata, spec=spec | {"podSets": [pod_set]}, status=status)
 
 
