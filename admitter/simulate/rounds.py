@@ -1,8 +1,8 @@
 """Notices evictions that go round: with such, a simulation would never come to its end.
 
-What is decided follows from what each workload holds, what waits and what is promised. If all of that comes back, with
-nothing from outside in between (no arrival, end or change), it comes back for ever. What only the clock
-decides is part of it, as time that is left: a grace period, a runtime, a minimum runtime.
+What is decided follows from what each workload holds, what waits and what is promised. If all of that comes
+back, with nothing from outside in between (no arrival, end or change), it comes back for ever. What only the
+clock decides is part of it, as time that is left: a grace period, a runtime, a minimum runtime.
 """
 
 from collections.abc import Callable, Hashable, Mapping

@@ -10,9 +10,11 @@ from typing import Final
 
 import pytest
 
+from tests.engine.scenarios import claims
 from tests.engine.scenarios.generator import PARTS, scenario
 from tests.engine.scenarios.judges import judges
 from tests.engine.scenarios.playing import play
+from tests.engine.scenarios.starving import starves
 
 EXAMPLES: Final = int(os.environ.get("ADMITTER_EXAMPLES", "60"))
 FIRST: Final = int(os.environ.get("ADMITTER_SEED", "0"))
@@ -29,6 +31,20 @@ def test_rules_hold_in_random_scenarios(part: int) -> None:
         met.update(outcome.met)
     unmet = [judge.rule for judge in judges() if not met[judge.rule]]
     assert not unmet, f"nothing was met that these rules judge: {unmet}"
+
+
+@pytest.mark.skipif(not claims.IN_FORCE, reason="what an owner waits for is not kept for it yet")
+@pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
+def test_an_owner_starts_whatever_others_ask(part: int) -> None:
+    first = FIRST - FIRST % len(PARTS) + part
+    waited = 0
+    for seed in range(first, first + EXAMPLES * len(PARTS) // 4, len(PARTS)):
+        met, message, story = starves(seed)
+        assert not message, "\n".join(
+            ("", *story, f"alone: python -m tests.engine.scenarios {seed} --owners")
+        )
+        waited += met
+    assert waited, "no owner had to wait"
 
 
 def test_a_seed_gives_the_same_scenario() -> None:

@@ -21,7 +21,16 @@ NOTHING = Quota()
 class Quotas:
     """The quotas of one set of definitions."""
 
-    def __init__(self, queues: Mapping[str, Queue], cohorts: Mapping[str, Cohort]) -> None:
+    def __init__(
+        self, queues: Mapping[str, Queue], cohorts: Mapping[str, Cohort], top: Node | None = None
+    ) -> None:
+        """Prepare.
+
+        Args:
+            queues: by name.
+            cohorts: by name.
+            top: a node above which nothing is; all that is given is below it. None: as the definitions say.
+        """
         self.queues = queues
         self._defined: dict[Node, Mapping[FlavorResource, Quota]] = {
             **{("queue", name): queue.quotas for name, queue in queues.items()},
@@ -35,6 +44,9 @@ class Quotas:
             above = cohorts[name].parent if name in cohorts else ""
             if name:
                 self.parent["cohort", name] = ("cohort", above) if above else None
+        if top is not None:
+            self.parent = {node: None if node == top else above for node, above in self.parent.items()}
+            self.parent = {node: above for node, above in self.parent.items() if above or node == top}
         # Every node comes after all that is below it.
         self.upwards = sorted(self.parent, key=lambda node: -len(list(self.path(node))))
         self._has: dict[FlavorResource, dict[Node, int]] = {}
