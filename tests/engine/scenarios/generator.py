@@ -266,7 +266,7 @@ def _pods(draw: Draw, frame: Frame, flavors: Sequence[Flavor], queue: str, count
     room = frame.room[queue]
     generous = draw.chance(0.05)
     requests = {
-        resource: min(draw.one((0, 1, 1, 2, 2, 3, 4, 5)), 9 if generous else room[resource] // count)
+        resource: min(draw.one((0, 0, 0, 1, 1, 2, 2, 3, 4, 6)), 9 if generous else room[resource] // count)
         for resource in named
     }
     if named and not any(requests.values()):
