@@ -32,6 +32,8 @@ PODS: Final = "pods"
 NAMESPACES: Final = ("n0", "n1", "n2")
 WEIGHTS: Final = (Fraction(0), Fraction(1, 2), Fraction(1), Fraction(1), Fraction(1), Fraction(2))
 ELASTIC_RULES: Final = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
+SIZES: Final = (0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 6)
+"""Of one resource for one pod: half ask for none of it, so that few contest the same."""
 
 T = TypeVar("T")
 
@@ -59,6 +61,8 @@ class Frame:
         parents: the parent of each cohort, from the top down; the empty name is none.
         fair: the cohorts at a top that share what is borrowed by weight.
         patient: whether queues grant time.
+        calm: whether nothing happens but that plain workloads arrive, so that evictions have nothing to
+            blame but the rules.
         room: by queue and resource, about how much a workload can get, so that most of them can start at all.
     """
 
@@ -68,6 +72,7 @@ class Frame:
     parents: dict[str, str]
     fair: frozenset[str]
     patient: bool
+    calm: bool
     room: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def root(self, cohort: str) -> str:
@@ -87,7 +92,7 @@ def scenario(seed: int) -> Scenario:
         for name, above in frame.parents.items()
         if above or name in frame.fair or draw.chance(0.6)
     )
-    names = [f"q{number}" for number in range(draw.one((2, 2, 3, 3, 4)))]
+    names = [f"q{number}" for number in range(draw.one((2, 2, 2, 3, 3, 4)))]
     queues = tuple(_queue(draw, frame, name) for name in names)
     frame.room.update({queue.name: _room(frame, queue, queues, cohorts) for queue in queues})
     weights = {name: draw.randint(2, 3) for name in NAMESPACES if draw.chance(0.3)}
@@ -118,7 +123,9 @@ def _frame(draw: Draw, part: str) -> tuple[Frame, tuple[Flavor, ...]]:
         )
     zones = draw.chance(0.15)
     flavors = tuple(_flavor(draw, name, groups, zones=zones) for name in names)
-    return Frame(part, resources, groups, *_parents(draw, part), draw.chance(0.4)), flavors
+    calm = draw.chance(0.5)
+    patient = not calm and draw.chance(0.5)
+    return Frame(part, resources, groups, *_parents(draw, part), patient, calm), flavors
 
 
 def _parents(draw: Draw, part: str) -> tuple[dict[str, str], frozenset[str]]:
@@ -248,8 +255,8 @@ def _workload(
     draw: Draw, frame: Frame, flavors: Sequence[Flavor], names: Sequence[str], number: int, now: int
 ) -> Workload:
     queue = draw.one(names)
-    pod_sets = [_pods(draw, frame, flavors, queue, draw.one((1, 1, 1, 1, 2, 3)))]
-    if draw.chance(0.1):
+    pod_sets = [_pods(draw, frame, flavors, queue, 1 if frame.calm else draw.one((1, 1, 1, 1, 2, 3)))]
+    if draw.chance(0.02 if frame.calm else 0.1):
         pod_sets.append(replace(_pods(draw, frame, flavors, queue, 1), name="second"))
     return Workload(
         f"{draw.one('uvw')}{number}",
@@ -266,15 +273,14 @@ def _pods(draw: Draw, frame: Frame, flavors: Sequence[Flavor], queue: str, count
     room = frame.room[queue]
     generous = draw.chance(0.05)
     requests = {
-        resource: min(draw.one((0, 0, 0, 1, 1, 2, 2, 3, 4, 6)), 9 if generous else room[resource] // count)
-        for resource in named
+        resource: min(draw.one(SIZES), 9 if generous else room[resource] // count) for resource in named
     }
     if named and not any(requests.values()):
         requests[max(named, key=lambda resource: room[resource])] = 1
     tainted = any(flavor.taints for flavor in flavors)
     selector = draw.one(flavors).labels[:1] if draw.chance(0.08) else ()
     tolerations = (Toleration("spot", "Exists"),) if tainted and draw.chance(0.5) else ()
-    least = draw.randint(1, count) if draw.chance(0.2) else None
+    least = draw.randint(1, count) if count > 1 and draw.chance(0.4) else None
     written = tuple((resource, amount) for resource, amount in sorted(requests.items()) if amount)
     return PodSet("main", count, written, selector, (), tolerations, least)
 
@@ -282,13 +288,14 @@ def _pods(draw: Draw, frame: Frame, flavors: Sequence[Flavor], queue: str, count
 def _steps(draw: Draw, frame: Frame, flavors: Sequence[Flavor], names: Sequence[str]) -> list[Step]:
     steps: list[Step] = []
     now = made = 0
-    for place in range(draw.randint(8, 22)):
+    for place in range(draw.randint(5, 12) if frame.calm else draw.randint(8, 22)):
         after = draw.one((0, 0, 1, 2, 4) if place > 2 else (0, 0, 1))
         now += after
-        if place < 4 or draw.chance(0.6):
+        if place < 4 or frame.calm or draw.chance(0.6):
             made += 1
             workload = _workload(draw, frame, flavors, names, made, now)
-            steps.append(Step(after, cases.Arrive(workload, draw.one((None, None, None, None, 3, 12)))))
+            runs = None if frame.calm else draw.one((None, None, None, None, 3, 12))
+            steps.append(Step(after, cases.Arrive(workload, runs)))
         else:
             steps.append(Step(after, _disturbance(draw, frame, names)))
     return steps
