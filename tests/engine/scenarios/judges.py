@@ -113,14 +113,13 @@ class Lawful(Judge):
 
 
 class Promises(Judge):
-    """What evicts is admitted, unless it is withdrawn or changed, or a higher priority takes its place."""
+    """What evicts is admitted, unless it is deleted or changed, or a higher priority takes its place."""
 
     rule = "promises"
 
     def __init__(self) -> None:
         super().__init__()
         self._owed: dict[str, tuple[Workload, str]] = {}
-        self._higher: dict[str, set[str]] = {}
 
     def goes(self, play: Play, victim: str, preemptor: str) -> None:
         workload = play.world.waiting.get(preemptor)
@@ -128,19 +127,23 @@ class Promises(Judge):
             self._owed.setdefault(preemptor, (workload, victim))
 
     def admitted(self, play: Play, workload: Workload, admission: Admission) -> None:
+        quotas = play.world.quotas()
         if self._owed.pop(workload.uid, None) is not None:
             self.met += 1
-        for uid, (waiting, _) in list(self._owed.items()):
-            if workload.priority > waiting.priority:
+        for uid, (owner, _) in list(self._owed.items()):
+            same = quotas.root(owner.queue) == quotas.root(workload.queue)
+            if same and workload.priority > owner.priority:
                 del self._owed[uid]
 
     def outside(self, play: Play, event: object) -> None:
-        if isinstance(event, cases.Edit | cases.Weigh | cases.Refuse | cases.Withdraw | cases.Change):
+        """What changes quota may leave no room for places; what changes workloads is seen from these."""
+        if isinstance(event, cases.Edit | cases.Weigh | cases.Refuse):
             self._owed.clear()
 
     def rest(self, play: Play) -> None:
-        for uid, (_, victim) in self._owed.items():
-            raise self.broken(f"{victim} went for {uid}, which waits on")
+        for uid, (workload, victim) in self._owed.items():
+            if play.world.waiting.get(uid) == workload:
+                raise self.broken(f"{victim} went for {uid}, which waits on")
         for uid in play.engine.ledger.holds:
             raise self.broken(f"at rest a place is kept for {uid}, which is not let in")
 
