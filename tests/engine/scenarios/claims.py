@@ -40,7 +40,7 @@ def owned(play: Play, workload: Workload, top: Node, use: Use) -> list[Usage]:
 
 
 def claimants(play: Play, use: Use) -> Iterator[tuple[Workload, Node, list[Usage]]]:
-    """The next candidate of each queue, with each subtree that owns what it asks for."""
+    """The next candidate of each queue, with each subtree below the top that owns all it asks for."""
     quotas, world = play.world.quotas(), play.world
     for name, queue in world.queues.items():
         line = sorted((w for w in world.waiting.values() if w.queue == name), key=lambda w: w.rank)
@@ -50,7 +50,7 @@ def claimants(play: Play, use: Use) -> Iterator[tuple[Workload, Node, list[Usage
             found = [
                 (workload, top, usages)
                 for top in quotas.path(("queue", name))
-                if (usages := owned(play, workload, top, use))
+                if quotas.parent[top] is not None and (usages := owned(play, workload, top, use))
             ]
             yield from found
             head_only = queue.strategy is Strategy.STRICT_FIFO or bool(found)
