@@ -12,7 +12,7 @@ from admitter.engine.explain import Reason
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from tests.engine.scenarios import cases, claims
-from tests.engine.scenarios.arithmetic import uncovered, ways
+from tests.engine.scenarios.arithmetic import Quotas, uncovered, ways
 from tests.engine.scenarios.driver import Judge, Play, add, reread
 
 SELDOM: Final = 4
@@ -58,58 +58,63 @@ def planned(play: Play, without: str = "") -> dict[str, dict[FlavorResource, int
 
 
 class Lawful(Judge):
-    """The policies of the queues allow each eviction, and it is for something that waits."""
+    """The policies of the queues allow each eviction, and it is for something that waits.
+
+    What inherits a victim that was told may go by the policies of when that was decided, too.
+    """
 
     rule = "lawful"
 
     def __init__(self) -> None:
         super().__init__()
-        self._decided: dict[str, float] = {}
+        self._decided: dict[str, tuple[float, Quotas]] = {}
 
     def evicted(self, play: Play, eviction: Eviction) -> None:
-        victim = play.world.running[eviction.victim.holder].workload
+        uid, quotas = eviction.victim.holder, play.world.quotas()
+        victim = play.world.running[uid].workload
         self.met += 1
-        self._decided[eviction.victim.holder] = play.now
-        if victim is None:
-            raise self.broken(f"{eviction.victim.holder} is evicted, and only its pods are left")
-        self._allowed(play, victim, eviction.preemptor)
+        self._decided[uid] = (play.now, quotas)
+        objection = "of which only the pods are left"
+        if victim is not None:
+            objection = _objection(quotas, victim, eviction.preemptor)
+        if objection:
+            raise self.broken(f"{uid} has to go for {eviction.preemptor.uid}, {objection}")
 
     def inherited(self, play: Play, victim: str, preemptor: Workload) -> None:
         workload = play.world.running[victim].workload
         self.met += 1
         if workload is not None:
-            self._allowed(play, workload, preemptor)
+            _, before = self._decided[victim]
+            objection = _objection(play.world.quotas(), workload, preemptor)
+            if objection and _objection(before, workload, preemptor):
+                raise self.broken(f"{victim} has to go for {preemptor.uid} instead, {objection}")
 
     def goes(self, play: Play, victim: str, preemptor: str) -> None:
         # At once it may be in, since others have not gone yet; later there is no need of the victim's place.
-        if preemptor in play.world.running and self._decided[victim] < play.now:
+        if preemptor in play.world.running and self._decided[victim][0] < play.now:
             raise self.broken(f"{victim} goes for {preemptor}, which runs")
 
-    def _allowed(self, play: Play, victim: Workload, preemptor: Workload) -> None:
-        queues = play.world.queues
-        queue = queues[preemptor.queue]
-        policy, words = queue.preemption, f"{victim.uid} has to go for {preemptor.uid}"
-        if victim.queue == preemptor.queue:
-            if policy.within is WithinQueue.NEVER:
-                raise self.broken(f"{words} in a queue that never does that")
-            if queue.by_namespace and victim.namespace != preemptor.namespace:
-                return  # shares of namespaces decide
-            newer = policy.within is WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
-            newer = newer and victim.priority == preemptor.priority and preemptor.rank < victim.rank
-            if victim.priority >= preemptor.priority and not newer:
-                raise self.broken(f"{words}, which is not above it")
-            return
-        quotas, lower = play.world.quotas(), victim.priority < preemptor.priority
-        if quotas.root(victim.queue) != quotas.root(preemptor.queue):
-            raise self.broken(f"{words} in another tree")
-        reclaims = policy.reclaim is Reclaim.ANY or (policy.reclaim is Reclaim.LOWER_PRIORITY and lower)
-        borrows = policy.borrow is BorrowWithin.GUARANTEED_SHARE or (
-            policy.borrow is BorrowWithin.LOWER_PRIORITY
-            and lower
-            and (policy.threshold is None or victim.priority <= policy.threshold)
-        )
-        if not reclaims and not borrows:
-            raise self.broken(f"{words}, whose queue may not do that")
+
+def _objection(quotas: Quotas, victim: Workload, preemptor: Workload) -> str:
+    """What policies have against an eviction, whatever is in use; empty if nothing."""
+    queue = quotas.queues[preemptor.queue]
+    policy, lower = queue.preemption, victim.priority < preemptor.priority
+    if victim.queue == preemptor.queue:
+        if policy.within is WithinQueue.NEVER:
+            return "in a queue that never does that"
+        newer = policy.within is WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
+        newer = newer and victim.priority == preemptor.priority and preemptor.rank < victim.rank
+        by_share = queue.by_namespace and victim.namespace != preemptor.namespace
+        return "" if lower or newer or by_share else "which is not above it"
+    if quotas.root(victim.queue) != quotas.root(preemptor.queue):
+        return "in another tree"
+    reclaims = policy.reclaim is Reclaim.ANY or (policy.reclaim is Reclaim.LOWER_PRIORITY and lower)
+    borrows = policy.borrow is BorrowWithin.GUARANTEED_SHARE or (
+        policy.borrow is BorrowWithin.LOWER_PRIORITY
+        and lower
+        and (policy.threshold is None or victim.priority <= policy.threshold)
+    )
+    return "" if reclaims or borrows else "whose queue may not do that"
 
 
 class Promises(Judge):
