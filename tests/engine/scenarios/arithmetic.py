@@ -31,7 +31,7 @@ class Quotas:
             cohorts: by name.
             top: a node above which nothing is; all that is given is below it. None: as the definitions say.
         """
-        self.queues = queues
+        self.queues = dict(queues)
         self._defined: dict[Node, Mapping[FlavorResource, Quota]] = {
             **{("queue", name): queue.quotas for name, queue in queues.items()},
             **{("cohort", name): cohort.quotas for name, cohort in cohorts.items()},
