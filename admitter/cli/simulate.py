@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import orjson
 import typer
@@ -18,12 +18,15 @@ from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
-from admitter.simulate.manifests import Invalid, read
+from admitter.simulate.manifests import read
 from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.plot import PlotError, draw
-from admitter.simulate.report import event_json, queue_table, result_json, workload_table
+from admitter.simulate.report import endless_message, event_json, queue_table, result_json, workload_table
 from admitter.simulate.simulator import Simulator
 from admitter.visible import visible
+
+ENDLESS: Final = 3
+"""The exit status if workloads evict each other without end."""
 
 
 class Output(StrEnum):
@@ -72,7 +75,8 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     admitter.dev/simulated-runtime, or for ever. With admitter.dev/simulated-at and
     admitter.dev/simulated-until an object comes and goes on the way.
 
-    Exits with 1 if an object is invalid; the others are simulated all the same.
+    Exits with 1 if an object is invalid; the others are simulated all the same. Exits with 3 if workloads
+    evict each other without end: the simulation stops there, and names them.
 
     Examples:
     - `admitter simulate queues.yaml jobs.yaml`
@@ -100,7 +104,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if plot is not None:
         _draw(history, plot)
     _print(simulator, events, output)
-    _complain(simulator.errors)
+    _complain(simulator)
 
 
 def _seconds(until: str | None) -> float | None:
@@ -115,10 +119,15 @@ def _tell(event: Event) -> None:
     sys.stdout.buffer.flush()
 
 
-def _complain(errors: list[Invalid]) -> None:
-    for invalid in errors:
+def _complain(simulator: Simulator) -> None:
+    """Say what is invalid, and what comes to no end."""
+    for invalid in simulator.errors:
         typer.echo(visible(f"{invalid.object}: {invalid.message}"), err=True)
-    if errors:
+    endless = endless_message(simulator)
+    if endless:
+        typer.echo(visible(f"stopped: {endless}"), err=True)
+        raise typer.Exit(ENDLESS)
+    if simulator.errors:
         raise typer.Exit(1)
 
 

@@ -40,8 +40,39 @@ def result_json(simulator: Simulator, events: list[Event]) -> Json:
         "workloads": [_workload_json(item, positions, borrowing, over) for item in _ordered(simulator)],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(_shown(simulator))],
+        "endless": _endless_json(simulator),
         "errors": [{"object": error.object, "message": error.message} for error in simulator.errors],
     }
+
+
+def endless_message(simulator: Simulator) -> str:
+    """Which workloads evict each other without end; empty if none do."""
+    endless = simulator.endless
+    if endless is None:
+        return ""
+    names = {
+        item.view.key: f"{item.view.namespace}/{item.job.name if item.job is not None else item.view.name}"
+        for item in simulator.items.values()
+    }
+    turns = ", ".join(
+        f"{names[victim]} goes for {names[preemptor]}" for victim, preemptor in endless.evictions
+    )
+    if endless.repeated:
+        return f"workloads evict each other without end, though nothing comes, ends or changes: {turns}"
+    last = f"; the last evictions: {turns}" if turns else ""
+    return f"decisions come to no end, though nothing comes, ends or changes{last}"
+
+
+def _endless_json(simulator: Simulator) -> Json | None:
+    """Evictions that go round."""
+    endless = simulator.endless
+    if endless is None:
+        return None
+    pairs = [
+        {"namespace": victim[0], "name": victim[1], "preemptor": "/".join(preemptor)}
+        for victim, preemptor in endless.evictions
+    ]
+    return {"time": timestamp(endless.time), "message": endless_message(simulator), "evictions": pairs}
 
 
 def _shown(simulator: Simulator) -> set[str]:

@@ -36,13 +36,18 @@ from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.picture import Picture
 from admitter.simulate.placing import Placing, since_now
+from admitter.simulate.rounds import Endless, Rounds
 from admitter.simulate.runtime import runtime
 
 Json = dict[str, Any]
 
 
 class Simulator:
-    """One simulation."""
+    """One simulation.
+
+    Attributes:
+        endless: evictions that go round, because of which it has stopped; None if there are none.
+    """
 
     def __init__(self, timeline: Timeline, picture: Picture, lasts: Lasts = lambda _view, _ran: None) -> None:
         """Prepare.
@@ -74,6 +79,8 @@ class Simulator:
         self._arriving: set[Key] = set()
         self._objects = Objects(self.world)
         self._admissions = len(self.items)
+        self._rounds = Rounds(self.engine, self.items, self.age)
+        self.endless: Endless | None = None
 
     def run(
         self,
@@ -82,7 +89,7 @@ class Simulator:
         until: float | None = None,
         watch: Callable[[float], None] = lambda _: None,
     ) -> Iterator[Event]:
-        """Go on until nothing changes any more.
+        """Go on until nothing changes any more, or evictions go round.
 
         Args:
             cycles: stop after so many in which anybody waited.
@@ -90,13 +97,23 @@ class Simulator:
             watch: is told the time whenever all has happened that happens then.
         """
         while True:
-            yield from self._take_in()
+            if self._changes and self._changes[-1].time <= self.now:
+                self._rounds.begin_anew()
+            for event in self._take_in():
+                self._rounds.begin_anew()
+                yield event
             yield from self._end_grace()
             self._let_go()
+            self.endless = self._rounds.look(self.now, self._told, to_come=bool(self._changes))
+            if self.endless is not None:
+                watch(self.now)
+                return
             due = self.engine.due
             if self.engine.changed or (due is not None and due <= self.now):
                 self.cycles += self.engine.busy
-                yield from self._come_true(self.engine.cycle(self.now))
+                plan = self.engine.cycle(self.now)
+                self._rounds.decided(plan.evictions)
+                yield from self._come_true(plan)
                 if self.cycles == cycles:
                     watch(self.now)
                     return
@@ -104,6 +121,7 @@ class Simulator:
             yield from self._spare()
             shrunk = self._shrink()
             if shrunk:
+                self._rounds.begin_anew()
                 yield from shrunk
                 continue
             watch(self.now)

@@ -1,0 +1,77 @@
+"""What an owner that waits keeps others from borrowing, by arithmetic of its own.
+
+While the next candidate of a queue cannot start only because others hold what its subtree owns, nothing
+outside that subtree newly borrows from that part. The part is what the candidate asks for, and no more.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.policy import Strategy
+from tests.engine.scenarios.arithmetic import Node, Quotas, Use, added, ways
+from tests.engine.scenarios.driver import Play
+
+IN_FORCE: Final = False
+"""Whether the engine keeps to this rule: until then nothing is withheld, and owners may starve."""
+
+Usage = Mapping[FlavorResource, int]
+
+
+def within(play: Play, top: Node) -> Quotas:
+    """The quotas of one subtree, as if nothing were above it."""
+    quotas, world = play.world.quotas(), play.world
+    inside = {node for node in quotas.parent if top in quotas.path(node)}
+    return Quotas(
+        {name: queue for name, queue in world.queues.items() if ("queue", name) in inside},
+        {name: cohort for name, cohort in world.cohorts.items() if ("cohort", name) in inside},
+        top,
+    )
+
+
+def owned(play: Play, workload: Workload, top: Node, use: Use) -> list[Usage]:
+    """All that a workload could use if its subtree had back what others hold of it."""
+    alone, flavors = within(play, top), {flavor.name: flavor for flavor in play.scenario.flavors}
+    return [
+        usage
+        for usage in ways(workload, play.world.queues[workload.queue], flavors)
+        if not alone.too_much(workload.queue, usage, use)
+    ]
+
+
+def claimants(play: Play, use: Use) -> Iterator[tuple[Workload, Node, list[Usage]]]:
+    """The next candidate of each queue, with each subtree below the top that owns all it asks for."""
+    quotas, world = play.world.quotas(), play.world
+    for name, queue in world.queues.items():
+        line = sorted((w for w in world.waiting.values() if w.queue == name), key=lambda w: w.rank)
+        if not queue.admits:
+            continue
+        for workload in line:
+            found = [
+                (workload, top, usages)
+                for top in quotas.path(("queue", name))
+                if quotas.parent[top] is not None and (usages := owned(play, workload, top, use))
+            ]
+            yield from found
+            head_only = queue.strategy is Strategy.STRICT_FIFO or bool(found)
+            if head_only and not queue.by_namespace:
+                break  # where namespaces take turns, the next one is a matter of shares
+
+
+def withheld(play: Play, workload: Workload, usage: Usage, use: Use) -> bool:
+    """Whether what a workload would use is free only because its owner, which waits for it, cannot start."""
+    quotas = play.world.quotas()
+    borrowed = quotas.borrows(workload.queue, usage, use)
+    after = added(use, workload.queue, usage)
+    for claimant, top, usages in claimants(play, use):
+        mine, theirs = set(quotas.path(("queue", workload.queue))), set(quotas.path(top))
+        if claimant.uid == workload.uid or top in mine:
+            continue
+        for key, amount in usage.items():
+            newly = amount and any((node, *key) in borrowed for node in mine - theirs)
+            if newly and any(
+                wanted.get(key, 0) and quotas.too_much(claimant.queue, {key: wanted[key]}, after)
+                for wanted in usages
+            ):
+                return True
+    return False

@@ -1,0 +1,51 @@
+"""What has to be true of queues holds in random scenarios of everything that they can say.
+
+Three hundred by default; `ADMITTER_EXAMPLES` says how many of each part instead, `ADMITTER_SEED` which is
+the first.
+"""
+
+import os
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from tests.engine.scenarios import claims
+from tests.engine.scenarios.generator import PARTS, scenario
+from tests.engine.scenarios.judges import judges
+from tests.engine.scenarios.playing import play
+from tests.engine.scenarios.starving import starves
+
+EXAMPLES: Final = int(os.environ.get("ADMITTER_EXAMPLES", "60"))
+FIRST: Final = int(os.environ.get("ADMITTER_SEED", "0"))
+
+
+@pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
+def test_rules_hold_in_random_scenarios(part: int) -> None:
+    first = FIRST - FIRST % len(PARTS) + part
+    met: Counter[str] = Counter()
+    for seed in range(first, first + EXAMPLES * len(PARTS), len(PARTS)):
+        case = scenario(seed)
+        outcome = play(case)
+        assert not outcome.rule, outcome.told(case)
+        met.update(outcome.met)
+    unmet = [judge.rule for judge in judges() if not met[judge.rule]]
+    assert not unmet, f"nothing was met that these rules judge: {unmet}"
+
+
+@pytest.mark.skipif(not claims.IN_FORCE, reason="what an owner waits for is not kept for it yet")
+@pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
+def test_an_owner_starts_whatever_others_ask(part: int) -> None:
+    first = FIRST - FIRST % len(PARTS) + part
+    waited = 0
+    for seed in range(first, first + EXAMPLES * len(PARTS) // 4, len(PARTS)):
+        met, message, story = starves(seed)
+        assert not message, "\n".join(
+            ("", *story, f"alone: python -m tests.engine.scenarios {seed} --owners")
+        )
+        waited += met
+    assert waited, "no owner had to wait"
+
+
+def test_a_seed_gives_the_same_scenario() -> None:
+    assert [scenario(seed) for seed in range(20)] == [scenario(seed) for seed in range(20)]

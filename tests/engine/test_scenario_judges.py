@@ -1,0 +1,79 @@
+"""Each judge of random scenarios notices an engine that breaks its rule."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from admitter.engine.cells import Cell
+from admitter.engine.contest import Contest
+from admitter.engine.cycle import Engine
+from admitter.engine.pending import Pending
+from admitter.engine.preemption import within_queue
+from admitter.engine.state import State
+from tests.engine.scenarios.driver import BrokenRuleError, Play
+from tests.engine.scenarios.generator import scenario
+from tests.engine.scenarios.judges import judges
+
+SCENARIOS: Final = 150
+"""Among so many of them at least one has to meet what is broken."""
+
+
+def _everything_fits(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Cell, "available", lambda _cell: 1000)
+    patch.setattr(Cell, "in_flavor", lambda _cell: 1000)
+
+
+def _each_evicts_each(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(within_queue, "allows", lambda *_: True)
+
+
+def _places_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    decide: Callable[..., Any] = Engine.cycle
+
+    def cycle(engine: Engine, now: float) -> object:
+        plan = decide(engine, now)
+        for uid in list(engine.ledger.holds):
+            engine.ledger.drop(uid)
+        return plan
+
+    patch.setattr(Engine, "cycle", cycle)
+
+
+def _nothing_is_woken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(State, "freed", lambda *_: set())
+
+
+def _nothing_is_told(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Pending, "news", lambda *_: iter(()))
+
+
+def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Contest, "_redeem", lambda *_: set())
+
+
+@pytest.mark.parametrize(
+    ("rule", "breaking"),
+    [
+        ("quota", _everything_fits),
+        ("lawful", _each_evicts_each),
+        ("ending", _each_evicts_each),
+        ("promises", _places_are_not_let_in),
+        ("idle", _nothing_is_woken),
+        ("rebuilt", _places_are_forgotten),
+        ("rebuilt", _nothing_is_woken),
+        ("reasons", _nothing_is_told),
+    ],
+)
+def test_a_judge_notices_an_engine_that_breaks_its_rule(
+    rule: str, breaking: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking(monkeypatch)
+    for seed in range(SCENARIOS):
+        judge = next(judge for judge in judges() if judge.rule == rule)
+        try:
+            Play(scenario(seed), [judge]).run()
+        except BrokenRuleError as broken:
+            if broken.rule == rule:
+                return
+    pytest.fail(f"{rule} does not notice it")
