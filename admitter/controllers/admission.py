@@ -283,6 +283,7 @@ class Admissions:
             )
         for told, by in [*self._passed_on(), *((told, None) for told in self._spared())]:
             self._writing[told.uid] = group.create_task(self._tell_anew(told, by))
+        self._promises.amend(group, plan, self._keys)
         self._promises.write(group, self._writing)
         self._wake_at(self._engine.due)
         self.decided(took)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from admitter.cluster.store import Key
 from admitter.controllers.gate import Gate
 from admitter.controllers.intake import NO_WORKLOAD
-from admitter.controllers.views import Place
+from admitter.controllers.views import Place, Preemption
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.ledger import Hold
@@ -40,6 +40,7 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
 
     1. A place is kept if its Workload waits, and could be given it as what it asks for now.
     2. The Workloads that make room for this very place go for it. Others that were told to go stay.
+    3. What has gone for it, and waits, is displaced as long as the place is kept or held.
 
     The next cycle gives up places for which there is no room, as always.
 
@@ -68,7 +69,23 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
         hold = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
         if hold is not None and (victim.evicting or told):
             engine.evict(victim.uid, hold.workload, hold.admission, told=told and not victim.evicting)
+        waits = victim.admission is None and not victim.finished
+        if wanted is not None and waits and _still_displaces(world, wanted):
+            engine.displaced(victim.uid, wanted.uid)
     return found
+
+
+def _still_displaces(world: World, wanted: Preemption) -> bool:
+    """Whether the place that a Workload made room for is the last one that was promised to its preemptor.
+
+    One that was evicted since has begun another generation; until it is admitted again, what displaces it
+    displaces what it displaced.
+    """
+    preemptor = world.workloads.get(wanted.key)
+    if preemptor is None or preemptor.uid != wanted.uid or preemptor.finished:
+        return False
+    evicted = preemptor.admission is None and preemptor.preemption is not None
+    return wanted.generation in {preemptor.place.generation, preemptor.place.generation - evicted}
 
 
 def _promised(world: World) -> Iterator[Promised]:

@@ -17,9 +17,10 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Waiting
 from admitter.controllers.places import Promised
-from admitter.controllers.views import Place, Preemption, WorkloadView, parse_workload
+from admitter.controllers.views import Json, Place, Preemption, WorkloadView, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
+from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 
 PAUSE_SECONDS: Final = 1.0
@@ -135,7 +136,9 @@ class Promises:
         for uid in self._made.keys() - self._holds.keys():
             made = self._made[uid]
             if made.place.admission is not None:
-                self._made[uid] = replace(made, place=Place(made.place.generation), waiting=None)
+                # One that is given up is over: whatever the Workload gets later was not made by its victims.
+                ended = made.place.generation + (self._ledger.held(uid) is None)
+                self._made[uid] = replace(made, place=Place(ended), waiting=None)
                 self._due[uid] = None
 
     def forsake(self) -> None:
@@ -160,6 +163,36 @@ class Promises:
         if made is None or made.place.admission is None or told.goes_for == (uid, made.place.generation):
             return None
         return Preemption(made.key, uid, made.place.admission, made.place.generation)
+
+    def amend(self, group: asyncio.TaskGroup, plan: Plan, keys: Mapping[str, Key]) -> None:
+        """Begin to write what a cycle has changed of evictions that are over, or have begun.
+
+        What fails stays as it was: then a next leader lets a Workload evict less until something ends.
+
+        Args:
+            group: where that is done.
+            plan: what the cycle has come to.
+            keys: of Workloads, by UID.
+        """
+        for each in plan.reassigned:
+            key, view = keys[each.preemptor.uid], self._world.workloads.get(keys.get(each.victim, ("", "")))
+            if view is not None and view.uid == each.victim and view.evict_at is None and view.preemption:
+                generation = self.generation(each.preemptor.uid, key)
+                by = Preemption(key, each.preemptor.uid, each.admission, generation, why=view.preemption.why)
+                group.create_task(self._amended(view, status.reassigned(view, by)))
+        for uid in plan.restored:
+            view = self._world.workloads.get(keys.get(uid, ("", "")))
+            if view is not None and view.uid == uid and view.admission is None and view.preemption:
+                group.create_task(self._amended(view, status.restored(view)))
+
+    async def _amended(self, view: WorkloadView, body: Json) -> None:
+        try:
+            async with self._slots:
+                raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
+                self._world.workloads.apply(parse_workload(raw))
+        except ClusterError as error:
+            namespace, name = view.key
+            log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
 
     def write(self, group: asyncio.TaskGroup, admitting: Container[str]) -> None:
         """Begin to write what is due.

@@ -104,7 +104,7 @@ def placed(workload: WorkloadView, place: Place) -> Json:
 
 
 def reassigned(workload: WorkloadView, by: Preemption) -> Json:
-    """The Workload goes already, or has been told to, and makes room for another one than before."""
+    """The Workload is gone, goes, or has been told to, and makes room for another one than before."""
     until = workload.evict_at
     return {
         "metadata": {"resourceVersion": str(workload.version)},
@@ -114,6 +114,11 @@ def reassigned(workload: WorkloadView, by: Preemption) -> Json:
     }
 
 
+def restored(workload: WorkloadView) -> Json:
+    """The Workload waits since it was evicted, and may evict again what it could before."""
+    return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"preemption": None}}
+
+
 def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: datetime) -> Json:
     """The Workload must stop; it keeps its quota until its pods are gone."""
     changes = [
@@ -121,7 +126,10 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
         condition(ConditionType.ADMITTED, False, reason, message, now),
         *_spared(workload, "evicted", now),
     ]
-    return _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
+    body = _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
+    if workload.place.generation:  # what made room for the place that it loses was not for the next one
+        body["status"]["place"] = _place(Place(workload.place.generation + 1))
+    return body
 
 
 def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:

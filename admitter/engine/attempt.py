@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from admitter.engine.cells import Cell
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule, reason_of
 from admitter.engine.matching import conflict
 from admitter.engine.model import Flavor, FlavorResource, PodSet
@@ -67,11 +68,13 @@ class Ground:
         book: what is in use.
         flavors: by name.
         suits: why pods could not run on a flavor.
+        room: how much of a queue's cell a request may have.
     """
 
     book: Book
     flavors: Mapping[str, Flavor]
     suits: Suits
+    room: Callable[[Cell], int] = Cell.available
 
 
 class Attempt:
@@ -112,6 +115,7 @@ class Attempt:
         self._book = ground.book
         self._flavors = ground.flavors
         self._suits = ground.suits
+        self._room = ground.room
         self._passed = passed
         self._giving = giving
         self._given: Mapping[FlavorResource, int] | None = None
@@ -281,7 +285,7 @@ class Attempt:
         )
         if needed > cell.ceiling() or (together is not None and in_all > together.limit):
             return Rule.LIMIT
-        if needed > cell.available() or (together is not None and in_all > together.limit - together.used):
+        if needed > self._room(cell) or (together is not None and in_all > together.limit - together.used):
             return Rule.BUSY
         return None
 

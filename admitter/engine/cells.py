@@ -38,9 +38,24 @@ class Cell:
         used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
         total: the use of the whole subtree.
         together: at a queue with a limit on all flavors together, what these use.
+        attached: what waiting workloads claim of what this subtree owns (see `claims`).
+        claimed: what the children claim of what they own here, together.
+        handed: how much of `claimed` at the parent is this subtree's.
     """
 
-    __slots__ = ("kept", "limit", "own", "parent", "quota", "together", "total", "used")
+    __slots__ = (
+        "attached",
+        "claimed",
+        "handed",
+        "kept",
+        "limit",
+        "own",
+        "parent",
+        "quota",
+        "together",
+        "total",
+        "used",
+    )
 
     def __init__(self) -> None:
         self.parent: Cell | None = None
@@ -51,6 +66,9 @@ class Cell:
         self.used = 0
         self.total = 0
         self.together: Together | None = None
+        self.attached = 0
+        self.claimed = 0
+        self.handed = 0
 
     @property
     def lent(self) -> int:
@@ -69,6 +87,7 @@ class Cell:
             self.quota, self.limit = quota, quota.maximum
             self.own += more
             self.kept = self.to_keep()
+            self.hand_up()
             if self.parent is not None:
                 self.parent.shift(self.lent - lent, self.taken - taken, 0)
 
@@ -77,8 +96,11 @@ class Cell:
         if parent is not self.parent:
             if self.parent is not None:
                 self.parent.shift(-self.lent, -self.taken, -self.total)
+                self.parent.claim(-self.handed)
             self.parent = parent
             self.kept = self.to_keep()
+            self.handed = 0
+            self.hand_up()
             if parent is not None:
                 parent.shift(self.lent, self.taken, self.total)
 
@@ -98,8 +120,31 @@ class Cell:
             cell.used += used
             cell.total += total
             cell.kept = cell.to_keep()
+            cell.hand_up()
             own, used = cell.lent - lent, cell.taken - taken
             cell = cell.parent
+
+    def attach(self, amount: int) -> None:
+        """A waiting workload claims so much of what this subtree owns, or no longer if negative."""
+        self.attached += amount
+        self.hand_up()
+
+    def claim(self, amount: int) -> None:
+        """The children claim so much more."""
+        if amount:
+            self.claimed += amount
+            self.hand_up()
+
+    def hand_up(self) -> None:
+        """Tell the node above what is claimed of it: what this subtree owns, has left and does not keep."""
+        wanted = self.attached + self.claimed
+        if self.parent is not None and (wanted or self.handed):
+            left = self.own - self.used
+            wanted = wanted if wanted < left else left
+            kept = self.kept - self.used
+            handed = max(0, wanted - kept if kept > 0 else wanted)
+            more, self.handed = handed - self.handed, handed
+            self.parent.claim(more)
 
     def add(self, amount: int) -> bool:
         """Add use, or remove it if negative, here and above.
@@ -118,12 +163,22 @@ class Cell:
                 before, kept = cell.used, cell.kept
                 cell.used = after = before + passed
                 crossed |= before <= cell.own < after
+                if cell.attached or cell.claimed:
+                    cell.hand_up()
                 passed = (after - kept if after > kept else 0) - (before - kept if before > kept else 0)
             cell = cell.parent
         return crossed
 
+    def rising(self, amount: int) -> int:
+        """How much of an amount that is added here, or removed if negative, reaches the node above."""
+        after = self.used + amount - self.kept
+        return (after if after > 0 else 0) - self.taken
+
     def available(self) -> int:
-        """The largest request that fits here now; not positive if none does."""
+        """The largest request that fits here now; not positive if none does.
+
+        One that newly borrows leaves what others claim that own it.
+        """
         free, together = self.in_flavor(), self.together
         return free if together is None else min(free, together.limit - together.used)
 
@@ -132,6 +187,7 @@ class Cell:
         cell: Cell | None = self
         free = 0
         room: int | None = None
+        bound = False
         while cell is not None:
             if cell.limit is not None:
                 left = cell.limit - cell.total
@@ -139,6 +195,59 @@ class Cell:
                     room = left
             if cell.kept > cell.used:
                 free += cell.kept - cell.used
+            parent = cell.parent
+            if parent is not None and parent.claimed > cell.handed:
+                bound = True
+            cell = parent
+        if bound:
+            free = self._beside_claims()
+        return free if room is None or free < room else room
+
+    def _beside_claims(self) -> int:
+        """The largest request that fits if no maximum counted, and newly borrows nothing that others claim.
+
+        From the root downwards: what a node may take from the one above it is what is free there. Beyond what
+        the node owns, that is what other children of the one above do not claim.
+        """
+        chain = [self]
+        while chain[-1].parent is not None:
+            chain.append(chain[-1].parent)
+        root = chain.pop()
+        free = max(0, root.own - root.used)
+        for cell in reversed(chain):
+            assert cell.parent is not None, "the root has gone"
+            withheld = cell.parent.claimed - cell.handed
+            if cell.kept > cell.used:
+                free += cell.kept - cell.used
+            if withheld > 0:
+                free = min(free, max(cell.own - cell.used, free - withheld))
+        return free
+
+    def vacant(self) -> int:
+        """As `in_flavor`, whatever others claim."""
+        cell: Cell | None = self
+        free = 0
+        room: int | None = None
+        while cell is not None:
+            if cell.limit is not None and (room is None or cell.limit - cell.total < room):
+                room = cell.limit - cell.total
+            if cell.kept > cell.used:
+                free += cell.kept - cell.used
+            cell = cell.parent
+        return free if room is None or free < room else room
+
+    def alone(self, levels: int) -> int:
+        """The largest request that would fit if nothing were above the subtree so many levels up."""
+        cell: Cell | None = self
+        free = 0
+        room: int | None = None
+        for level in range(levels + 1):
+            assert cell is not None, "the subtree is below the root"
+            if cell.limit is not None and (room is None or cell.limit - cell.total < room):
+                room = cell.limit - cell.total
+            own = cell.own if level == levels else cell.kept
+            if own > cell.used:
+                free += own - cell.used
             cell = cell.parent
         return free if room is None or free < room else room
 

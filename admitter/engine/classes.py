@@ -7,7 +7,7 @@ that its refusal depended on. So a cycle costs as much as there are classes, not
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from admitter.engine.cells import Cell
@@ -19,6 +19,9 @@ from admitter.engine.namespaces import NO_SHARE as NOTHING_KEPT
 from admitter.engine.quota import Node
 
 Rank = tuple[int, float, str]
+
+Shape = tuple[Hashable, ...]
+"""What makes workloads of a queue alike."""
 
 
 class Need(NamedTuple):
@@ -48,19 +51,22 @@ class Class:
     Attributes:
         queue: the queue's name.
         namespace: whose workloads they are, where namespaces share the queue; else that of the first.
+        shape: what makes them alike.
         members: by UID.
         parked: why none of it fits; None if that has to be found out.
         needs: what must be free at least, any one of it; empty if other things may help too.
         refusal: why none of it fitted when it was parked last.
         share: with fair sharing, how large a share another queue must have to give anything.
         giving: where namespaces share the queue, how large a share one must keep to give anything.
+        least: how much it needs of each flavor and resource at least, and by which version of the tree.
         proposal: what the last of it could get without evictions, if nothing in use made it that.
     """
 
-    def __init__(self, owner: Owner, queue: str, namespace: str) -> None:
+    def __init__(self, owner: Owner, queue: str, namespace: str, shape: Shape) -> None:
         self._owner = owner
         self.queue = queue
         self.namespace = namespace
+        self.shape = shape
         self.members: dict[str, Workload] = {}
         self.parked: Refusal | None = None
         self.needs: list[Need] = []
@@ -68,6 +74,7 @@ class Class:
         self.share = NO_SHARE
         self.giving = NOTHING_KEPT
         self.proposal: Proposal | None = None
+        self.least: tuple[int, Mapping[FlavorResource, int]] | None = None
         self._heap: list[tuple[Rank, str]] = []
         self._head: Workload | None = None
         # Who has not been told yet what stops the class.

@@ -6,13 +6,16 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
+from admitter.engine.cells import Cell
 from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.judging import Judge
 from admitter.engine.ledger import Hold, Reservation
-from admitter.engine.model import Admission, Workload
+from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.quota import Node
 from admitter.engine.receipt import Passed, Passing, Receipt, Receipts
@@ -38,6 +41,21 @@ class Eviction:
     grace: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Reassignment:
+    """An eviction that was decided for one workload before, and is for another one now.
+
+    Attributes:
+        victim: UID of what was evicted; it may be gone already.
+        preemptor: for which workload.
+        admission: what that one will get.
+    """
+
+    victim: str
+    preemptor: Workload
+    admission: Admission
+
+
 @dataclass(slots=True)
 class Plan:
     """What one cycle decided.
@@ -48,6 +66,10 @@ class Plan:
         refusals: by UID, who waits for a reason that was not told before.
         planned: workloads that will be admitted once what they wait for is gone, and as what.
         passed: by the UID of who is admitted out of order, whom it passes.
+        taken_over: by the UID of what took over the places of less important workloads of its queue, these.
+        reassigned: evictions of earlier cycles that are for other workloads now.
+        restored: UIDs of waiting workloads that were evicted, and may evict again what could come back: what
+            they use now is not what it was.
     """
 
     admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
@@ -55,6 +77,23 @@ class Plan:
     refusals: dict[str, Refusal] = field(default_factory=dict)
     planned: dict[str, Admission] = field(default_factory=dict)
     passed: dict[str, Passed] = field(default_factory=dict)
+    taken_over: dict[str, tuple[Workload, ...]] = field(default_factory=dict)
+    reassigned: list[Reassignment] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+
+    def spare(self, victim: str) -> None:
+        """An eviction of this plan is not needed any more."""
+        self.evictions = [each for each in self.evictions if each.victim.holder != victim]
+        self.reassigned = [each for each in self.reassigned if each.victim != victim]
+
+    def reassign(self, victim: str, preemptor: Workload, admission: Admission) -> None:
+        """An eviction is for another workload than before, whichever cycle decided it."""
+        for number, eviction in enumerate(self.evictions):
+            if eviction.victim.holder == victim:
+                self.evictions[number] = replace(eviction, preemptor=preemptor, admission=admission)
+                return
+        self.reassigned = [each for each in self.reassigned if each.victim != victim]
+        self.reassigned.append(Reassignment(victim, preemptor, admission))
 
 
 class Contest:
@@ -74,12 +113,26 @@ class Contest:
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
         names = queues
-        while True:
-            self._enter_all(names | self._redeem(now, plan))
-            if not self._field:
-                return
-            self._drain(now, plan)
-            names = set()
+        with self._ledger.rooms_kept(self._holds()):
+            while True:
+                redeemed = self._redeem(now, plan)
+                self._state.changed |= redeemed  # what is behind those gets another reason
+                self._enter_all(names | redeemed | self._claim(names | redeemed))
+                if not self._field:
+                    return
+                self._drain(now, plan)
+                names = set()
+
+    def _claim(self, names: AbstractSet[str] = frozenset()) -> set[str]:
+        """Let candidates claim what they own, where something was decided or has changed.
+
+        Returns:
+            The queues in which something was woken by that.
+        """
+        moved = {name for name in self._ledger.moved if self._tree.root(name) == self._root}
+        self._ledger.moved -= moved
+        relatives = (self._state.relatives(name) for name in sorted(moved))
+        return self._state.claim(set(names).union(*relatives))
 
     def _drain(self, now: float, plan: Plan) -> None:
         """Take the turn of everybody who competes."""
@@ -90,6 +143,7 @@ class Contest:
                 verdict = entry.verdict if fresh else self._judge_anew(entry)
                 if verdict is not None:
                     self._decide(entry.workload, verdict, now, plan)
+                    self._enter_all(self._claim({entry.workload.queue}))
             self._enter(entry.workload.queue)
 
     def _is_next(self, workload: Workload) -> bool:
@@ -106,9 +160,9 @@ class Contest:
         queue, pending = self._tree.queues.get(name), self._state.pending.get(name)
         if queue is None or not queue.admits or pending is None or name in self._field:
             return
-        if queue.strategy is Strategy.STRICT_FIFO and self._ledger.holds_in(name):
-            return  # its head is on the way in, and is not overtaken
         while (workload := pending.candidate(queue.strategy)) is not None:
+            if queue.strategy is Strategy.STRICT_FIFO and not self._is_ahead(workload):
+                return  # the head of the queue is on the way in, and is not overtaken
             look = self._state.look(pending.class_of(workload))
             if look is Look.SHORT:
                 continue
@@ -120,6 +174,11 @@ class Contest:
                 self._compete(workload, verdict)
                 return
             self._state.park(workload, verdict, self._judge.outlook)
+
+    def _is_ahead(self, workload: Workload) -> bool:
+        """Whether a workload is more important than all of its queue that have a place already."""
+        holds = self._ledger.holds_in(workload.queue)
+        return all(hold.workload.priority < workload.priority for hold in holds)
 
     def _compete(self, workload: Workload, verdict: Verdict) -> None:
         self._field.push(Entry(workload, verdict.proposal.borrowing, verdict, self._decisions))
@@ -158,23 +217,34 @@ class Contest:
     def _decide(self, workload: Workload, verdict: Verdict, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""
         admission = verdict.proposal.admission
+        self._decisions += 1
+        self._state.dequeue(workload.uid)
         if verdict.victims:
             self._preempt(workload, admission, verdict, plan)
+        elif verdict.places:
+            self._take_over(workload, admission, verdict.places, plan)
         else:
             self._settle(workload, admission, now, plan)
+        self._state.settled(workload.uid)
 
     def _settle(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
         """Admit now if that fits what is real too; else keep the place until it does."""
-        self._decisions += 1
-        self._state.dequeue(workload.uid)
         if self._ledger.fits_really(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
             self._admit(workload, admission, plan)
         else:
-            borrowed = self._ledger.hold(workload, admission)
-            plan.planned[workload.uid] = admission
+            borrowed = self._promise(workload, admission, plan)
         self._field.changed(admission.queue)
         self._enter_all(self._state.exposed(admission.queue, borrowed))
+
+    def _promise(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
+        """Keep a place for a workload; returns what `Ledger.hold` does."""
+        plan.planned[workload.uid] = admission
+        pending = self._state.pending.get(workload.queue)
+        if pending is not None:
+            pending.wake_above(workload.priority)
+            self._state.changed.add(workload.queue)
+        return self._ledger.hold(workload, admission)
 
     def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
         """Say who is admitted, and whom of its queue it passes."""
@@ -192,19 +262,16 @@ class Contest:
         plan.passed[workload.uid] = Passed(first, rule)
 
     def _preempt(self, workload: Workload, admission: Admission, verdict: Verdict, plan: Plan) -> None:
-        self._decisions += 1
-        self._state.dequeue(workload.uid)
         victims = verdict.victims
         receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
         for victim in victims:
             if self._tree.patience(victim.queue).grace:
                 self._ledger.tell(victim.holder)
-        borrowed = self._ledger.hold(workload, admission)
+        borrowed = self._promise(workload, admission, plan)
         for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
             grace = self._tree.patience(victim.queue).grace
             plan.evictions.append(Eviction(victim, workload, admission, receipt, grace))
-        plan.planned[workload.uid] = admission
         self._field.changed(admission.queue)
         woken = self._state.exposed(admission.queue, borrowed)
         for name, usage in freed.items():
@@ -212,37 +279,70 @@ class Contest:
             woken |= self._state.freed(name, usage)
         self._enter_all(woken)  # once all are awake: of a queue the first of them competes
 
-    def _let_stay(self, uid: str, holds: list[Hold]) -> set[str]:
-        """Somebody got in before those went who had been told: they stay, unless others got their place.
+    def _take_over(
+        self, workload: Workload, admission: Admission, places: Sequence[Hold], plan: Plan
+    ) -> None:
+        """Let a workload have places that were promised to less important ones of its queue.
+
+        What was evicted for those goes for this one now, but for what need not go any more: of what was told,
+        the last to go stays first. Those whose places it takes compete anew.
+        """
+        ledger, state = self._ledger, self._state
+        for place in places:
+            ledger.drop(place.workload.uid)
+            plan.planned.pop(place.workload.uid, None)
+        for victim in [each for place in places for each in ledger.promises.victims(place.workload.uid)]:
+            ledger.reassign(victim, workload.uid)
+        woken = set()
+        for told in ledger.told_for(workload.uid)[::-1]:
+            ledger.spare(told.holder)
+            if ledger.planned.fits(admission.queue, admission.usage, Cell.vacant):
+                plan.spare(told.holder)
+                woken |= state.exposed(told.queue, (key for key, _ in told.usage))
+                self._field.changed(told.queue)
+            else:
+                ledger.evict(told.holder, workload.uid)
+                ledger.tell(told.holder)
+        for victim in sorted(ledger.promises.victims(workload.uid)):
+            plan.reassign(victim, workload, admission)
+        plan.taken_over[workload.uid] = tuple(place.workload for place in places)
+        borrowed = self._promise(workload, admission, plan)
+        self._field.changed(admission.queue)
+        for place in places:
+            state.enqueue(place.workload)
+            woken |= state.freed(place.queue, place.usage)
+        woken |= state.exposed(admission.queue, borrowed)
+        self._enter_all(woken | {workload.queue})
+
+    def _let_stay(self, uid: str) -> set[str]:
+        """A workload got in before all went that had been told to: these stay.
 
         Returns:
-            The queues of those who are tried again, as they may evict who stays.
+            The queues of what is tried again, as it may evict what stays.
         """
-        heir = next((hold.workload.uid for hold in holds if hold.workload.uid in self._ledger.holds), None)
-        for told in self._ledger.told_for(uid):
-            if heir is not None and not self._ledger.planned.fits(told.queue, told.usage):
-                self._ledger.settle(told.holder)
-                self._ledger.evict(told.holder, heir)
-                self._ledger.tell(told.holder)
         spared = self._ledger.spare_told(uid)
-        self._state.doubtful |= spared
+        self._state.doubtful |= spared  # places may have relied on what these would have left
         woken = set(self._tree.members(self._root)) & self._state.pending.keys() if spared else set()
         for name in woken:
             self._state.wake(name)
         return woken
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
-        """Admit those whose place is kept, as far as what is real allows; returns the queues concerned."""
-        if not self._ledger.holds:
-            return set()
-        redeemed = set()
-        holds = [hold for name in self._tree.members(self._root) for hold in self._ledger.holds_in(name)]
-        for hold in sorted(holds, key=lambda hold: hold.workload.rank):
-            if self._ledger.fits_really(hold.admission.queue, hold.usage):
-                self._ledger.drop(hold.workload.uid)
-                self._ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
+        """Admit what has a place, as far as what is real allows; returns the queues concerned."""
+        ledger = self._ledger
+        woken = set()
+        for hold in sorted(self._holds(), key=ledger.turn):
+            if ledger.redeems(hold):
+                ledger.drop(hold.workload.uid)
+                ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
                 self._admit(hold.workload, hold.admission, plan)
-                redeemed.add(hold.workload.queue)
-                redeemed |= self._let_stay(hold.workload.uid, holds)
-                redeemed |= self._state.exposed(hold.admission.queue, (key for key, _ in hold.usage))
-        return redeemed
+                woken.add(hold.workload.queue)
+                woken |= self._let_stay(hold.workload.uid)
+                woken |= self._state.exposed(hold.queue, (key for key, _ in hold.usage))
+        return woken
+
+    def _holds(self) -> list[Hold]:
+        """The places that are kept in the tree."""
+        if not self._ledger.holds:
+            return []
+        return [hold for name in self._tree.members(self._root) for hold in self._ledger.holds_in(name)]

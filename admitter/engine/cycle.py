@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from admitter.engine.capacity import Capacity
+from admitter.engine.cells import Cell
 from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
@@ -114,6 +115,8 @@ class Engine:
             return
         felt = names - self._felt_by_nobody(queues, gone)
         before = self._roots(felt, cohort_names)
+        self._state.claims.drop(names)
+        self._state.claims.drop_trees(before)
         for queue in queues:
             tree.set_queue(queue)
         for name in gone:
@@ -154,12 +157,23 @@ class Engine:
             self.withdraw(workload.uid)
             self._state.enqueue(workload)
 
+    def displaced(self, uid: str, preemptor: str) -> None:
+        """Take up that a workload was evicted for another one before this engine lived, and is gone since.
+
+        Args:
+            uid: of the one that was evicted; whether it waits already makes no difference.
+            preemptor: UID of the other one.
+        """
+        if self.ledger.held(uid) is None and self.ledger.promises.preemptor(uid) != preemptor:
+            self._state.take_up(uid, preemptor)
+
     def withdraw(self, uid: str) -> None:
         """A workload waits no longer; one that does not wait is no error."""
         hold = self.ledger.drop(uid)
         if hold is not None:
             self._state.freed(hold.admission.queue, hold.usage)
             self._let_stay(uid)
+            self._state.left(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
             self._state.changed.add(queue)  # behind a strict head, the next one may fit
@@ -198,6 +212,9 @@ class Engine:
         self.withdraw(holder)
         evicted_for = self.ledger.preemptor(holder)
         self._state.exposed(admission.queue, self.ledger.reserve(made))
+        self._state.settled(holder)
+        if any(self._state.claims.of(name) for name in self._state.relatives(admission.queue)):
+            self._state.changed.add(admission.queue)  # less may be claimed now
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:
@@ -225,10 +242,14 @@ class Engine:
 
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
+        promised = self.ledger.promises.preemptor(holder)
         reservation = self.ledger.release(holder)
         self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
+            if promised is None:
+                self._state.left(holder)
+                self._state.restore(self._state.relatives(reservation.queue))
             self._state.freed_by(reservation)
             queue = self.tree.queues.get(reservation.queue)
             if queue is not None and not queue.groups and not queue.admits:
@@ -250,6 +271,7 @@ class Engine:
         if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.holds:
             self.withdraw(preemptor.uid)
             self.ledger.hold(preemptor, admission)
+            self._state.settled(preemptor.uid)
             self._state.changed.add(preemptor.queue)
             self._doubt(admission.queue)
 
@@ -266,6 +288,7 @@ class Engine:
         if hold is not None:
             self._state.enqueue(hold.workload)
             self._let_stay(hold.workload.uid)
+            self._state.left(hold.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
             self._wake_tree(reservation.queue)
@@ -311,6 +334,7 @@ class Engine:
         plan = Plan()
         state = self._state
         state.scene.now = now
+        state.check_taken_up()
         state.wake_due(now)
         state.compare()
         while state.doubtful:  # to give up a place may let somebody stay, and that be too much for another
@@ -327,10 +351,12 @@ class Engine:
             Contest(state, root).run(trees[root], now, plan)
         for name in sorted(changed | state.changed):
             if name in self.tree.queues and self.tree.queues[name].admits and name in state.pending:
-                plan.refusals.update(state.pending[name].news(self.tree.queues[name]))
+                awaited = bool(self.ledger.holds_in(name))
+                plan.refusals.update(state.pending[name].news(self.tree.queues[name], awaited=awaited))
         for uid, admission in plan.planned.items():
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
         state.changed.clear()
+        plan.restored, state.restored = sorted(state.restored), []
         return plan
 
     def resume(self, decides: Callable[[Node], bool]) -> None:
@@ -355,10 +381,11 @@ class Engine:
                 self._give_up(hold)
 
     def _give_up(self, hold: Hold) -> None:
-        """Somebody whose place is gone competes again."""
+        """A workload whose place is gone competes again."""
         self._state.enqueue(hold.workload)
         self._state.freed(hold.admission.queue, hold.usage)
         self._let_stay(hold.workload.uid)
+        self._state.left(hold.workload.uid)
 
     def _let_stay(self, preemptor: str) -> None:
         """A place is given up: who was told to go for it, and has not gone, stays."""
@@ -412,6 +439,7 @@ class Engine:
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
+        self._state.restore(self._among(self._state.pending, roots, queues))
         self._wake(roots, queues)  # first of all: what they were refused for may be there no more
         self._reexamine(roots, queues)
 
@@ -426,7 +454,7 @@ class Engine:
         holds = [hold for name in names for hold in self.ledger.holds_in(name)]
         for hold in holds:
             self.ledger.drop(hold.workload.uid)
-        for hold in sorted(holds, key=lambda hold: hold.workload.rank):
+        for hold in sorted(holds, key=self.ledger.turn):
             if self._still_good(hold):
                 self.ledger.hold(hold.workload, hold.admission)
             else:
@@ -439,5 +467,5 @@ class Engine:
             queue is not None
             and queue.admits
             and self._state.assigner.suits(hold.workload, hold.admission, queue)
-            and self.ledger.planned.fits(queue.name, hold.usage)
+            and self.ledger.planned.fits(queue.name, hold.usage, Cell.vacant)
         )

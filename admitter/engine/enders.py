@@ -35,6 +35,8 @@ class Enders:
         self._enough = enough
         self._gone: list[Reservation] = []
         self._told: dict[str, list[str]] = {}
+        self._related = set(state.relatives(queue.name))
+        self._displaced_by = self._ledger.promises.preemptor(workload.uid)
 
     def found(self) -> list[str] | None:
         """Their UIDs; empty if the end of all would not help, or none needs to end; None: search ended.
@@ -102,6 +104,7 @@ class Enders:
         self._gone.append(reservation)
         if holder not in self._ledger.holds:
             self._ledger.evict(holder, self._workload.uid)
+            self._restore()
             return []
         staying = self._ledger.told_for(holder)
         self._told[holder] = [each.holder for each in staying]
@@ -115,6 +118,7 @@ class Enders:
         self._gone.remove(reservation)
         if holder not in self._told:
             self._ledger.spare(holder)
+            self._restore()
             return []
         assert reservation.workload is not None, "only workloads are on the way in"
         told = self._told.pop(holder)
@@ -126,3 +130,12 @@ class Enders:
             self._ledger.evict(each, holder)
             self._ledger.tell(each)
         return going
+
+    def _restore(self) -> None:
+        """Let the workload evict what could come back if something near it has ended: as `State.restore`."""
+        if self._displaced_by is not None:
+            promises = self._ledger.promises
+            if any(each.queue in self._related and each.holder not in self._told for each in self._gone):
+                promises.end(self._workload.uid)
+            else:
+                promises.make(self._workload.uid, self._displaced_by)

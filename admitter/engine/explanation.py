@@ -36,6 +36,8 @@ class Amounts:
         borrowable: what it could borrow on top of that.
         cut_by_max: by how much `max`, of the queue or a cohort above it, makes that less.
         keepers: who of the tree keeps how much unused by a `lendingLimit`, the most first.
+        claimed: how much is free, and not to be borrowed since others that wait own it.
+        claims: what these are: the UID of each, the subtree that owns it, and how much of that it claims.
     """
 
     flavor: str
@@ -45,6 +47,8 @@ class Amounts:
     borrowable: int
     cut_by_max: int
     keepers: tuple[tuple[Node, int], ...]
+    claimed: int = 0
+    claims: tuple[tuple[str, Node, int], ...] = ()
 
     @property
     def kept_by_others(self) -> int:
@@ -100,7 +104,10 @@ class Explainer:
         queue = self._state.tree.queues[workload.queue]
         pending = self._state.pending[workload.queue]
         outcome = self._state.assigner.assign(workload, queue)
-        refusal = pending.refusal(workload, queue) or (outcome if isinstance(outcome, Refusal) else None)
+        awaited = bool(self._state.ledger.holds_in(queue.name))
+        refusal = pending.refusal(workload, queue, awaited=awaited) or (
+            outcome if isinstance(outcome, Refusal) else None
+        )
         enders = None if enough() else Enders(self._state, workload, queue, enough).found()
         evictable = self._evictable(workload, queue, enough) if enders is not None else None
         return Explanation(
@@ -151,6 +158,8 @@ class Explainer:
         key = queue.key(flavor, resource)
         cell = self._book.cell(queue.name, key)
         available = max(0, cell.available())
+        left = cell.together.limit - cell.together.used if cell.together is not None else cell.vacant()
+        vacant = max(0, min(left, cell.vacant()))
         uncut = _free(cell)
         free = min(available, max(0, cell.own - cell.used))
         root = self._state.tree.root(queue.name)
@@ -164,8 +173,14 @@ class Explainer:
         ]
         kept.sort(key=lambda each: (-each[1], each[0]))
         asked = pod_set.request(resource, self._state.flavors[flavor]) * pod_set.count
-        cut = max(0, uncut - available)
-        return Amounts(flavor, resource, asked, free, available - free, cut, tuple(kept))
+        cut = max(0, uncut - vacant)
+        claims = tuple(
+            (claim.uid, claim.node, dict(claim.amounts)[key])
+            for _, claim in self._state.claims.on(root, key)
+            if available < vacant and claim.node not in mine
+        )
+        claimed = vacant - available
+        return Amounts(flavor, resource, asked, free, available - free, cut, tuple(kept), claimed, claims)
 
     def _evictable(self, workload: Workload, queue: Queue, enough: Callable[[], bool]) -> set[str] | None:
         """Which the policy would let it evict, in whichever flavor, for all of its pods or the fewest.

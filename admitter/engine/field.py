@@ -8,18 +8,26 @@ from typing import NamedTuple, Protocol
 from admitter.engine.classes import Rank
 from admitter.engine.fairness import Share, Shares
 from admitter.engine.flavors import Proposal
-from admitter.engine.ledger import Reservation
+from admitter.engine.ledger import Hold, Reservation
 from admitter.engine.model import Workload
 from admitter.engine.quota import Book, Node, Tree
 from admitter.engine.receipt import Grounds
 
 
 class Verdict(NamedTuple):
-    """What a workload could get, and who would have to go for it: those of other queues by which rule."""
+    """What a workload could get, and what would have to make room for it.
+
+    Attributes:
+        proposal: what it could get.
+        victims: what would have to be evicted.
+        grounds: by which rule those of other queues would.
+        places: places of less important workloads of its queue that it would take over.
+    """
 
     proposal: Proposal
     victims: Sequence[Reservation] = ()
     grounds: Grounds = Grounds.RECLAIM
+    places: Sequence[Hold] = ()
 
 
 @dataclass(slots=True)

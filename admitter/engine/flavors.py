@@ -8,10 +8,11 @@ Nothing is changed here: the outcome is a proposal.
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
+from admitter.engine.cells import Cell
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.matching import conflict, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
@@ -79,6 +80,7 @@ class Assigner:
         passed: AbstractSet[Combination] = frozenset(),
         *,
         preempts: bool = True,
+        room: Callable[[Cell], int] | None = None,
     ) -> Proposal | Refusal:
         """Find flavors for all pod sets of a workload, or say why there are none.
 
@@ -87,14 +89,17 @@ class Assigner:
             queue: the queue it asks.
             passed: choices that nobody can be evicted for, alone or together.
             preempts: whether choices count that fit only if something else is evicted.
+            room: how much of a queue's cell a request may have; None: what is available. Then nothing is
+                evicted.
         """
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
         slots = _slots(workload, queue, self._flavors)
-        preempts = preempts and queue.preemption.allowed
+        preempts = preempts and queue.preemption.allowed and room is None
         giving = partial(self._giving, queue, workload) if preempts else None
-        attempt = Attempt(self._ground, queue, slots, passed, giving)
+        ground = self._ground if room is None else replace(self._ground, room=room)
+        attempt = Attempt(ground, queue, slots, passed, giving)
         if not attempt.fill():
             assert attempt.refusal is not None, "what can't be filled says why"
             return attempt.refusal

@@ -1,12 +1,16 @@
 """What a workload could get as things stand: as it is, by preemption, or with fewer pods."""
 
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from admitter.engine.attempt import Combination
+from admitter.engine.cells import Cell
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.field import Verdict
 from admitter.engine.flavors import Proposal
-from admitter.engine.model import Workload
+from admitter.engine.ledger import Hold
+from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.partial import fewest, largest_that_fits
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.search import Search
@@ -28,7 +32,7 @@ class Judge:
         """What a workload could get, by the first of these ways that there is.
 
         1. All of it as it is.
-        2. All of it by preemption.
+        2. All of it in a place that is kept for a less important one, or by preemption.
         3. As many of its pods as fit beside what runs.
         4. As many of its pods as preemption makes room for. This comes last: whoever was evicted returns with
            fewer pods by the way before, and takes nothing back for more.
@@ -53,12 +57,16 @@ class Judge:
     def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What exactly so many pods get, if need be by preemption."""
         passed: set[Combination] = set()
+        lesser = self._lesser(workload, queue)
         while True:
             outcome = self._state.assigner.assign(workload, queue, passed)
+            if isinstance(outcome, Proposal) and not outcome.preempting:
+                return Verdict(outcome)
+            if lesser and (taking := self._taking_over(workload, queue, lesser)) is not None:
+                return taking
+            lesser = []
             if isinstance(outcome, Refusal):
                 return outcome
-            if not outcome.preempting:
-                return Verdict(outcome)
             search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
             victims = search.victims()
             if victims:
@@ -76,14 +84,61 @@ class Judge:
         outcome = self._whole(workload, queue)
         return outcome if isinstance(outcome, Verdict) else None
 
+    def _lesser(self, workload: Workload, queue: Queue) -> list[Hold]:
+        """Places that are kept for less important workloads of a workload's queue, the least first.
+
+        Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
+        evicts nothing that could come back (docs/design/preemption.md).
+        """
+        if self._state.ledger.is_displaced(workload.uid):
+            return []
+        holds = [
+            hold
+            for hold in self._state.ledger.holds_in(queue.name)
+            if hold.workload.priority < workload.priority
+            and (not queue.by_namespace or hold.namespace == workload.namespace)
+        ]
+        return sorted(holds, key=lambda hold: hold.workload.rank, reverse=True)
+
+    def _taking_over(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
+        """What it could get without some places: the fewest and least that do; None: none do.
+
+        What it gets is within its queue's own, or no more than these places: others are not evicted for more
+        than they were to be evicted for.
+        """
+        ledger, taken = self._state.ledger, list(places)
+        found: Verdict | None = None
+        try:
+            for place in places:
+                ledger.drop(place.workload.uid)
+            proposal = self._fitting(workload, queue, Cell.vacant)
+            for place in places[::-1] if proposal is not None else ():
+                ledger.hold(place.workload, place.admission)
+                taken.remove(place)
+                fewer = self._fitting(workload, queue, Cell.vacant)
+                if fewer is None:
+                    ledger.drop(place.workload.uid)
+                    taken.append(place)
+                else:
+                    proposal = fewer
+            if proposal is not None and taken and _is_within(proposal, taken):
+                proposal.first = False
+                found = Verdict(proposal, places=tuple(taken))
+        finally:
+            for place in taken:
+                ledger.hold(place.workload, place.admission)
+        return found
+
     def fits(self, workload: Workload, queue: Queue) -> bool:
         """Whether it fits with nobody evicted, perhaps with fewer pods."""
         if self._fitting(workload, queue) is not None:
             return True
         return largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue)) is not None
 
-    def _fitting(self, workload: Workload, queue: Queue) -> Proposal | None:
-        outcome = self._state.assigner.assign(workload, queue, preempts=False)
+    def _fitting(
+        self, workload: Workload, queue: Queue, room: Callable[[Cell], int] = Cell.available
+    ) -> Proposal | None:
+        outcome = self._state.assigner.assign(workload, queue, room=room)
         return outcome if isinstance(outcome, Proposal) else None
 
     def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
@@ -93,3 +148,11 @@ class Judge:
             if not Search(self._state.scene, queue, workload, usage).victims():
                 return frozenset({choice})
         return together
+
+
+def _is_within(proposal: Proposal, places: Sequence[Hold]) -> bool:
+    """Whether a proposal borrows nothing, or asks for no more than some places are together."""
+    held: Counter[FlavorResource] = Counter()
+    for place in places:
+        held.update(dict(place.usage))
+    return not proposal.borrowing or all(amount <= held[key] for key, amount in proposal.usage.items())

@@ -8,12 +8,14 @@ made for.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.namespaces import Sharing
+from admitter.engine.promises import Promises
 from admitter.engine.quota import Book, Tree
 
 Pod = tuple[float, str]
@@ -101,7 +103,9 @@ class Ledger:
         real: what is in use.
         planned: what will be, once all who have to go have gone and all who were promised a place are in.
         holds: places that are kept, by the UID of whom they are kept for.
+        promises: for which workload another one was evicted, also once that one is gone.
         revisions: a number for each queue that changes with what is reserved in it.
+        moved: queues of which more or less is planned than before; what looks at that takes them out.
         sharing: the queues that namespaces share, by name.
         weights: of namespaces; 1 if nothing is said.
     """
@@ -111,14 +115,17 @@ class Ledger:
         self.real = Book(tree)
         self.planned = Book(tree)
         self.holds: dict[str, Hold] = {}
+        self.promises = Promises()
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
         self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
         self._pods: dict[str, Pods] = {}
-        self._told: defaultdict[str, set[str]] = defaultdict(set)
+        self._told: set[str] = set()
+        self._rooms: dict[str, Usage] | None = None
         self.revisions: Counter[str] = Counter()
+        self.moved: set[str] = set()
         self.sharing: dict[str, Sharing] = {}
         self.weights: dict[str, int] = {}
 
@@ -141,6 +148,7 @@ class Ledger:
         sharing = self.sharing.get(place.queue)
         if sharing is not None:
             sharing.add(place.namespace, place.usage, sign)
+        self.moved.add(place.queue)
         return self.planned.add(place.queue, place.usage, sign)
 
     def pods(self, holder: str) -> Pods:
@@ -200,6 +208,7 @@ class Ledger:
             In what a subtree borrows now that did not before, by the plan.
         """
         self.release(reservation.holder)
+        self.promises.end(reservation.holder)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._keep(reservation)
@@ -247,34 +256,52 @@ class Ledger:
             self._plan(reservation, -1)
             self.revisions[reservation.queue] += 1
         self._evicting[holder] = preemptor
+        self.promises.make(holder, preemptor)
 
     def tell(self, holder: str) -> None:
-        """Somebody has to go, but goes on for a while: if his preemptor's place is given up, he stays."""
-        self._told[self._evicting[holder]].add(holder)
+        """A holder has to go, but goes on for a while; it stays if its preemptor's place is given up."""
+        self._told.add(holder)
 
     def is_told(self, holder: str) -> bool:
         """Whether a holder has to go, but goes on for a while."""
-        return holder in self._told.get(self._evicting.get(holder, ""), ())
+        return holder in self._told
 
     def settle(self, holder: str) -> None:
-        """Somebody goes now, whatever becomes of his preemptor."""
-        for preemptor in [uid for uid, holders in self._told.items() if holder in holders]:
-            self._told[preemptor].discard(holder)
-            if not self._told[preemptor]:
-                del self._told[preemptor]
+        """A holder goes now, whatever becomes of its preemptor."""
+        self._told.discard(holder)
 
     def told_for(self, preemptor: str) -> list[Reservation]:
-        """Who was told that he has to go for somebody."""
-        return [self._reservations[holder] for holder in sorted(self._told.get(preemptor, ()))]
+        """What was told that it has to go for a workload, the least important first."""
+        told = [self._reservations[h] for h in self.promises.victims(preemptor) if h in self._told]
+        return sorted(told, key=lambda r: (r.workload.priority if r.workload else 0, -r.since, r.holder))
 
     def spare_told(self, preemptor: str) -> set[str]:
-        """Plan again with those who were told that they have to go for somebody; returns their queues."""
-        queues = set()
-        for holder in sorted(self._told.pop(preemptor, ())):
-            if self._evicting.get(holder) == preemptor:
-                self.spare(holder)
-                queues.add(self._reservations[holder].queue)
-        return queues
+        """Plan again with what was told that it has to go for a workload; returns the queues of that."""
+        told = self.told_for(preemptor)
+        for reservation in told:
+            self.spare(reservation.holder)
+        return {reservation.queue for reservation in told}
+
+    def reassign(self, victim: str, preemptor: str) -> None:
+        """What was evicted for another workload, gone or not, is evicted for this one."""
+        if victim in self._evicting:
+            self._evicting[victim] = preemptor
+        self.promises.make(victim, preemptor)
+
+    def is_displaced(self, uid: str) -> bool:
+        """Whether a workload was evicted, and its place is kept or held by what it was evicted for.
+
+        Or by what that was evicted for in turn, and so on.
+        """
+        seen = {uid}
+        preemptor = self.promises.preemptor(uid)
+        while preemptor is not None and preemptor not in seen:
+            stays = preemptor in self._reservations and preemptor not in self._evicting
+            if stays or preemptor in self.holds:
+                return True
+            seen.add(preemptor)
+            preemptor = self.promises.preemptor(preemptor)
+        return False
 
     def evict_all(self, victims: Iterable[Reservation], preemptor: str) -> dict[str, Usage]:
         """Plan without some holders that nobody evicts yet; returns what that frees, by queue."""
@@ -287,14 +314,18 @@ class Ledger:
             for key, amount in victim.usage:
                 freed[key] += amount
             self._evicting[victim.holder] = preemptor
+            self.promises.make(victim.holder, preemptor)
         found = {queue: tuple(freed.items()) for queue, freed in sums.items()}
         for queue, usage in found.items():
+            self.moved.add(queue)
             self.planned.add(queue, usage, -1)
         return found
 
     def spare(self, holder: str) -> None:
         """Plan with a holder again."""
+        self._told.discard(holder)
         if self._evicting.pop(holder, None) is not None:
+            self.promises.end(holder)
             reservation = self._reservations[holder]
             self._plan(reservation)
             self.revisions[reservation.queue] += 1
@@ -303,6 +334,7 @@ class Ledger:
         """Keep a place for a workload; returns what `reserve` does."""
         made = Hold(workload, admission)
         self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
+        self._keep_room(made)
         return self._plan(made)
 
     def drop(self, uid: str) -> Hold | None:
@@ -313,8 +345,62 @@ class Ledger:
             del self._holds_in[queue][uid]
             if not self._holds_in[queue]:
                 del self._holds_in[queue]
+            self._free_room(dropped)
             self._plan(dropped, -1)
         return dropped
+
+    def turn(self, hold: Hold) -> tuple[bool, bool, tuple[int, float, str]]:
+        """When it is the turn of a place that is kept, of all that are: the smallest comes first.
+
+        First what all that was evicted for it has made room for, then what needs no borrowing, then by rank.
+        """
+        victims = self.promises.victims(hold.workload.uid)
+        waits = not victims or any(victim in self._evicting for victim in victims)
+        borrows = any(self.planned.cell(hold.queue, key).borrows() for key, amount in hold.usage if amount)
+        return (waits, borrows, hold.workload.rank)
+
+    @contextmanager
+    def rooms_kept(self, holds: Iterable[Hold]) -> Iterator[None]:
+        """Count as in use what is left for some places already, and for each that is made meanwhile."""
+        self._rooms = {}
+        for hold in holds:
+            self._keep_room(hold)
+        try:
+            yield
+        finally:
+            for hold in [self.holds[uid] for uid in self._rooms]:
+                self._free_room(hold)
+            self._rooms = None
+
+    def _keep_room(self, hold: Hold) -> None:
+        if self._rooms is not None:
+            room = self._rooms[hold.workload.uid] = self._room_of(hold)
+            self.real.add(hold.queue, room)
+
+    def _free_room(self, hold: Hold) -> None:
+        if self._rooms is not None:
+            self.real.add(hold.queue, self._rooms.pop(hold.workload.uid, ()), -1)
+
+    def _room_of(self, hold: Hold) -> Usage:
+        """What is there already for a place: all of it but what those have that still have to go for it.
+
+        A place for which nothing was evicted has no room of its own: it waits for what others leave.
+        """
+        victims = self.promises.victims(hold.workload.uid)
+        if not victims:
+            return ()
+        coming: Counter[FlavorResource] = Counter()
+        for victim in victims:
+            if victim in self._evicting:
+                coming.update(dict(self._reservations[victim].usage))
+        return tuple((key, max(0, amount - coming[key])) for key, amount in hold.usage)
+
+    def redeems(self, hold: Hold) -> bool:
+        """Whether a place can be taken now: it fits in fact, beside the room that is left for others."""
+        self._free_room(hold)
+        found = self.fits_really(hold.queue, hold.usage)
+        self._keep_room(hold)
+        return found
 
     def fits_really(self, queue: str, usage: Usage) -> bool:
         """Whether so much is free now, whatever is planned."""

@@ -1,24 +1,21 @@
 """The order of what waits in one queue."""
 
 import heapq
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
-from admitter.engine.classes import Class, Need, Rank
+from admitter.engine.classes import Class, Need, Rank, Shape
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import Share
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
 
-Shape = tuple[Hashable, ...]
-"""What makes workloads of a queue alike."""
-
 
 class _Heads:
     """Classes in the order of their heads.
 
-    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes up,
-    so that nothing is searched for when one comes, goes or is parked.
+    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes
+    up, so that nothing is searched for when one comes, goes or is parked.
     """
 
     def __init__(self) -> None:
@@ -59,12 +56,20 @@ def _awake(members: Class) -> bool:
 class Pending:
     """All that waits in one queue."""
 
-    def __init__(self, queue: str) -> None:
+    def __init__(self, queue: str, is_displaced: Callable[[str], bool]) -> None:
+        """Prepare.
+
+        Args:
+            queue: the queue's name.
+            is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
+        """
         self._queue = queue
+        self._is_displaced = is_displaced
         self._classes: dict[Shape, Class] = {}
         self._class_of: dict[str, Class] = {}
         self._heads = _Heads()
         self._awake = _Heads()
+        self._displaced: dict[str, None] = {}
 
     def __len__(self) -> int:
         return len(self._class_of)
@@ -81,9 +86,11 @@ class Pending:
         shape = self._shape(workload)
         members = self._classes.get(shape)
         if members is None:
-            members = self._classes[shape] = Class(self, self._queue, workload.namespace)
+            members = self._classes[shape] = Class(self, self._queue, workload.namespace, shape)
         self._class_of[workload.uid] = members
         members.add(workload)
+        if self._is_displaced(workload.uid):
+            self._displaced[workload.uid] = None
         if members.head() is workload:
             self._heads.put(members)
             if members.parked is None:
@@ -97,11 +104,25 @@ class Pending:
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""
         members = self._class_of.pop(uid)
-        workload = members.members[uid]
+        self._displaced.pop(uid, None)
         members.remove(uid)
         if not members.members:
             members.wake()
-            del self._classes[self._shape(workload)]
+            del self._classes[members.shape]
+
+    @property
+    def displaced(self) -> list[str]:
+        """UIDs of those that wait displaced."""
+        return list(self._displaced)
+
+    def sort_in(self, uid: str) -> bool:
+        """A workload may be displaced now, or no longer; returns whether that is so."""
+        workload = self.get(uid)
+        changed = self._class_of[uid].shape != self._shape(workload)
+        if changed:
+            self.remove(uid)
+            self.add(workload)
+        return changed
 
     def workloads(self) -> list[Workload]:
         """All that wait."""
@@ -111,6 +132,16 @@ class Pending:
         """Something that any of the parked ones may depend on has changed."""
         for members in self._classes.values():
             members.wake()
+
+    def wake_above(self, priority: int) -> None:
+        """A place is kept for a workload of some priority: what is more important may take it over."""
+        first = self._heads.first(_any)
+        if first is None or first.priority <= priority:
+            return
+        for members in self._classes.values():
+            head = members.head()
+            if head is not None and head.priority > priority:
+                members.wake()
 
     def tell_anew(self) -> None:
         """Whatever was told why somebody waits has to be told again."""
@@ -162,7 +193,19 @@ class Pending:
         return sorted(self.workloads(), key=lambda workload: workload.rank)
 
     def _shape(self, workload: Workload) -> Shape:
-        return (workload.priority, workload.pod_sets)
+        return (workload.priority, workload.pod_sets, self._is_displaced(workload.uid))
+
+    def candidates(self, strategy: Strategy) -> Iterator[Class]:
+        """All classes that may have their turn, parked or not, in that order; of a strict queue the first."""
+        first = self._heads.first(_any)
+        if first is None:
+            return
+        yield self.class_of(first)
+        if strategy is not Strategy.STRICT_FIFO:
+            ranked = [
+                (head.rank, c) for c in self._classes.values() if (head := c.head()) not in {None, first}
+            ]
+            yield from (members for _, members in sorted(ranked, key=lambda each: each[0]))
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
@@ -176,19 +219,24 @@ class Pending:
         first = self._heads.first(_any)
         return first if first is not None and first.rank < workload.rank else None
 
-    def refusal(self, workload: Workload, queue: Queue) -> Refusal | None:
+    def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
         """What stops a workload; None if that has to be found out.
 
         Under `StrictFIFO` only the first class is refused for what it asks; the rest waits behind it.
+
+        Args:
+            workload: which one.
+            queue: where it waits.
+            awaited: whether a place is kept for another workload of the queue.
         """
         members = self._class_of[workload.uid]
-        return self._refusal(members, queue, self._first(queue))
+        return self._refusal(members, queue, self._first(queue), awaited=awaited)
 
-    def news(self, queue: Queue) -> Iterator[tuple[str, Refusal]]:
-        """Who waits for a reason that was not told before, and for which."""
+    def news(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
+        """Who waits for a reason that was not told before, and for which; `awaited` is as for `refusal`."""
         first = self._first(queue)
         for members in self._classes.values():
-            refusal = self._refusal(members, queue, first)
+            refusal = self._refusal(members, queue, first, awaited=awaited)
             if refusal is not None:
                 for uid in members.tell(refusal):
                     yield uid, refusal
@@ -200,6 +248,6 @@ class Pending:
         return self._heads.first(_any)
 
     @staticmethod
-    def _refusal(members: Class, queue: Queue, first: Workload | None) -> Refusal | None:
-        blocked = first is not None and members.head() is not first
+    def _refusal(members: Class, queue: Queue, first: Workload | None, *, awaited: bool) -> Refusal | None:
+        blocked = first is not None and (awaited or members.head() is not first)
         return Refusal(Reason.BEHIND_HEAD, queue.name) if blocked else members.parked

@@ -12,7 +12,7 @@ and no node on the path passes its `max`.
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from fractions import Fraction
@@ -412,10 +412,21 @@ class Book:
             found.together = self._limit_together(queue, key[1])
         return found
 
-    def fits(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> bool:
-        """Whether so much is free; nothing fits everywhere."""
+    def fits(
+        self,
+        queue: str,
+        usage: Iterable[tuple[FlavorResource, int]],
+        room: Callable[[Cell], int] = Cell.available,
+    ) -> bool:
+        """Whether so much is free; nothing fits everywhere.
+
+        Args:
+            queue: for which.
+            usage: how much of each flavor and resource.
+            room: how much of a cell it may have.
+        """
         wanted = [(self.cell(queue, key), amount) for key, amount in usage if amount]
-        if not all(amount <= cell.available() for cell, amount in wanted):
+        if not all(amount <= room(cell) for cell, amount in wanted):
             return False
         together: Counter[Together] = Counter()
         for cell, amount in wanted:

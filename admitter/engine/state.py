@@ -9,6 +9,7 @@ from functools import partial
 from math import inf
 
 from admitter.engine.capacity import Capacity
+from admitter.engine.claims import Claims
 from admitter.engine.classes import Class, Need, Waiters
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
@@ -18,7 +19,7 @@ from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.namespaces import NamespaceShare
 from admitter.engine.pending import Pending
-from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
+from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from admitter.engine.preemption import guaranteed
 from admitter.engine.preemption.search import Scene, Search
 from admitter.engine.quota import Node, Tree
@@ -76,10 +77,12 @@ class State:
         pending: what waits, by queue; queues in which nothing waits are not in it.
         changed: queues in which something could be decided.
         put_off: those of them in trees that somebody else decides about.
+        claims: what waiting workloads own, and others may not newly borrow.
         capacity: who is over quota.
         scene: what victims are looked for in.
         timers: when who waits in a queue has to be tried again.
         doubtful: queues in which somebody else's decision has changed the plan.
+        restored: UIDs of what was displaced, and is not any more though its place is still held.
         reordered: queues whose pods are others than before, and who of them was over quota then.
     """
 
@@ -93,11 +96,14 @@ class State:
         self.capacity = Capacity(self.tree, self.ledger)
         self.scene = Scene(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
+        self.claims = Claims(self.tree, self.ledger.planned, self.assigner)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}
         self._waiters = Waiters()
         self._queue_of: dict[str, str] = {}
+        self._taken_up: set[str] = set()
+        self.restored: list[str] = []
 
     def waiting(self, uid: str) -> Workload | None:
         """A workload that waits in a queue."""
@@ -121,7 +127,9 @@ class State:
         found = self.pending.get(queue)
         if found is None:
             sharing = self.ledger.sharing.get(queue)
-            found = self.pending[queue] = ByNamespace(queue, sharing) if sharing else Pending(queue)
+            displaced = self.ledger.is_displaced
+            found = ByNamespace(queue, displaced, sharing) if sharing else Pending(queue, displaced)
+            self.pending[queue] = found
         return found
 
     def redefined(self, queue: str) -> None:
@@ -156,6 +164,57 @@ class State:
             if not len(pending):
                 del self.pending[queue]
         return queue
+
+    def settled(self, uid: str) -> None:
+        """A workload has got a place: what it displaced may evict less than before."""
+        self._sort_in(self._displaced_by(uid))
+
+    def left(self, uid: str) -> None:
+        """A workload has left for good, or competes anew: what it displaced may evict again what it could."""
+        displaced = self._displaced_by(uid)
+        for each in displaced:
+            self.ledger.promises.end(each)
+        self._sort_in(displaced)
+
+    def _displaced_by(self, uid: str) -> list[str]:
+        return self.ledger.promises.displaced_by(uid, self.ledger.holds.__contains__)
+
+    def take_up(self, victim: str, preemptor: str) -> None:
+        """A workload that is gone was evicted for another one before this engine lived."""
+        self.ledger.promises.make(victim, preemptor)
+        self._taken_up.add(victim)
+
+    def restore(self, queues: Iterable[str]) -> None:
+        """Something ended, or was defined anew: what waits displaced may evict what it could before.
+
+        Args:
+            queues: for whose workloads that may make a difference.
+        """
+        for name in queues:
+            pending = self.pending.get(name)
+            for uid in pending.displaced if pending is not None else ():
+                self.ledger.promises.end(uid)
+                self.restored.append(uid)
+                self._sort_in([uid])
+
+    def relatives(self, queue: str) -> list[str]:
+        """The queues that share a cohort with a queue that is not the whole tree, and that queue."""
+        nodes = self.tree.path(("queue", queue))[:-1] or (("queue", queue),)
+        return self.tree.below(nodes[-1])
+
+    def check_taken_up(self) -> None:
+        """Forget what was taken up of workloads whose places are not held by what they were evicted for."""
+        taken_up, self._taken_up = sorted(self._taken_up), set()
+        spent = [uid for uid in taken_up if not self.ledger.is_displaced(uid)]
+        for uid in spent:
+            self.ledger.promises.end(uid)
+        self._sort_in(taken_up)
+
+    def _sort_in(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            queue = self._queue_of.get(uid)
+            if queue is not None and self.pending[queue].sort_in(uid):
+                self.changed.add(queue)
 
     def park(self, workload: Workload, refusal: Refusal, outlook: Outlook) -> None:
         """Do not try a class again before something changes that its refusal depends on.
@@ -245,12 +304,8 @@ class State:
         Returns:
             The queues in which somebody was woken.
         """
-        names = set()
+        names = self._released(queue, usage)
         root = self.tree.root(queue)
-        for members in self._waiters.freed(root, self._felt(queue, usage)):
-            if self.look(members) is not Look.SHORT:
-                members.retry()
-                names.add(members.queue)
         pending = self.pending.get(queue)
         if pending is not None and self._preempts(queue) and self._wake_who_gained(queue, pending):
             names.add(queue)
@@ -260,6 +315,32 @@ class State:
             names |= self._guaranteed(root, more=self._uses_less_than_its_own(queue, usage))
         self.changed |= names
         self.changed.add(queue)
+        return names
+
+    def claim(self, queues: Iterable[str]) -> set[str]:
+        """Let what waits in some queues claim what it owns, as of now.
+
+        Returns:
+            The queues in which something was woken, since less is claimed than before.
+        """
+        names = set()
+        for queue in sorted(queues):
+            definition = self.tree.queues.get(queue)
+            strict = definition is not None and definition.strategy is Strategy.STRICT_FIFO
+            awaited = strict and bool(self.ledger.holds_in(queue))
+            less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited)
+            if less:
+                names |= self._released(queue, less.items())
+        self.changed |= names
+        return names
+
+    def _released(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
+        """So much may be had again in the tree of a queue: try what may fit; returns the queues of that."""
+        names = set()
+        for members in self._waiters.freed(self.tree.root(queue), self._felt(queue, usage)):
+            if self.look(members) is not Look.SHORT:
+                members.retry()
+                names.add(members.queue)
         return names
 
     def _wake_who_gained(self, queue: str, pending: Pending) -> bool:

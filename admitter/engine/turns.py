@@ -7,12 +7,12 @@ may be too good: one that is not true any more is replaced by what is when it co
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from admitter.engine.classes import Class, Rank
+from admitter.engine.classes import Class, Rank, Shape
 from admitter.engine.model import Workload
 from admitter.engine.namespaces import NamespaceShare, Sharing
-from admitter.engine.pending import Pending, Shape
+from admitter.engine.pending import Pending
 from admitter.engine.policy import Queue, Strategy
 
 Turn = tuple[NamespaceShare, Rank]
@@ -21,14 +21,15 @@ Turn = tuple[NamespaceShare, Rank]
 class ByNamespace(Pending):
     """All that waits in one queue that namespaces share."""
 
-    def __init__(self, queue: str, sharing: Sharing) -> None:
+    def __init__(self, queue: str, is_displaced: Callable[[str], bool], sharing: Sharing) -> None:
         """Prepare.
 
         Args:
             queue: the queue's name.
+            is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
             sharing: what each namespace uses of it.
         """
-        super().__init__(queue)
+        super().__init__(queue, is_displaced)
         self._sharing = sharing
         self._of_namespace: dict[str, dict[Shape, Class]] = {}
         self._heap: list[tuple[Turn, str]] = []
@@ -39,7 +40,7 @@ class ByNamespace(Pending):
         """Let a workload wait; returns its class."""
         members = super().add(workload)
         namespace = workload.namespace
-        self._of_namespace.setdefault(namespace, {})[self._shape(workload)] = members
+        self._of_namespace.setdefault(namespace, {})[members.shape] = members
         self._touched.add(namespace)
         return members
 
@@ -50,12 +51,25 @@ class ByNamespace(Pending):
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""
         workload = self.get(uid)
+        members = self.class_of(workload)
         super().remove(uid)
         classes = self._of_namespace[workload.namespace]
-        if not classes[self._shape(workload)].members:
-            del classes[self._shape(workload)]
+        if not members.members:
+            del classes[members.shape]
             if not classes:
                 del self._of_namespace[workload.namespace]
+
+    def candidates(self, strategy: Strategy) -> Iterator[Class]:
+        """All classes that may have their turn, parked or not, in that order; of a strict queue the first."""
+        ranked = [
+            ((self._sharing.of(namespace), head.rank), members)
+            for namespace, classes in self._of_namespace.items()
+            for members in classes.values()
+            if (head := members.head()) is not None
+        ]
+        ranked.sort(key=lambda each: each[0])
+        for _, members in ranked[:1] if strategy is Strategy.STRICT_FIFO else ranked:
+            yield members
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
@@ -113,7 +127,7 @@ class ByNamespace(Pending):
         return found
 
     def _shape(self, workload: Workload) -> Shape:
-        return (workload.namespace, workload.priority, workload.pod_sets)
+        return (workload.namespace, *super()._shape(workload))
 
     def _first(self, queue: Queue) -> Workload | None:
         return self._head(strict=True) if queue.strategy is Strategy.STRICT_FIFO else None

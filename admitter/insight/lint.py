@@ -301,7 +301,8 @@ def lends_for_good(given: Configuration) -> Iterator[Finding]:
             if quota.minimum and quota.lending_limit != 0 and given.relatives(queue, (flavor, resource))
         ]
         if lent:
-            words = f"lends {', '.join(lent)}, and waits until borrowers end: reclaimWithinCohort is Never"
+            words = f"lends {', '.join(lent)}, and gets it back only as borrowers end"
+            words += ": reclaimWithinCohort is Never"
             yield Finding("LendsForGood", Severity.NOTE, f"ClusterQueue {queue.name}", words)
 
 

@@ -81,6 +81,7 @@ def _amounts(pod_set: str, amounts: Amounts) -> Json:
         "short": quantity(max(0, amounts.lacking)),
         "cutByMax": quantity(amounts.cut_by_max),
         "kept": {node_title(*node): quantity(amount) for node, amount in amounts.keepers},
+        "claimed": quantity(amounts.claimed),
     }
 
 

@@ -81,10 +81,10 @@ def sentence(answer: Answer, picture: Picture) -> str:
     pod_set, amounts = found
     queue = picture.engine.tree.queues[explanation.workload.queue]
     several = len(explanation.amounts) > 1
-    return (f"pod set {pod_set} " if several else "") + _shortage(amounts, queue)
+    return (f"pod set {pod_set} " if several else "") + _shortage(amounts, queue, answer)
 
 
-def _shortage(amounts: Amounts, queue: Queue) -> str:
+def _shortage(amounts: Amounts, queue: Queue, answer: Answer) -> str:
     """What is missing of one resource in one flavor, and where it is."""
     resource = amounts.resource
     place = "" if amounts.flavor == ANY_NODE else f" in flavor {amounts.flavor}"
@@ -99,6 +99,10 @@ def _shortage(amounts: Amounts, queue: Queue) -> str:
         made += f"; max keeps {_amount(resource, amounts.cut_by_max)} from it"
     for (kind, name), amount in amounts.keepers[:SHOWN]:
         made += f"; {node_title(kind, name)}'s lendingLimit keeps {_amount(resource, amount)} home"
+    for uid, node, amount in amounts.claims[:SHOWN]:
+        owner = "/".join(answer.owners.get(uid, ("", "another Workload"))).removeprefix("/")
+        kept = _amount(resource, min(amount, amounts.claimed))
+        made += f"; {kept} {resource} are kept for {owner}, as {node_title(*node)} owns them"
     return made
 
 

@@ -3,8 +3,8 @@
 The engine explains (`admitter.engine.explanation`), in the state that the controller has; here it gets names.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
@@ -65,6 +65,7 @@ class Answer:
         sought: whether those were looked for to the end; if not, there are none here.
         hints: what may be a mistake, and what to do about it.
         ends: when it is expected to end, if it runs; in seconds since the epoch.
+        owners: of those that wait for what they own, and for which that is kept, by UID: how users know them.
     """
 
     key: Key
@@ -78,6 +79,7 @@ class Answer:
     sought: bool = True
     hints: tuple[str, ...] = ()
     ends: float | None = None
+    owners: Mapping[str, Key] = field(default_factory=dict)
 
 
 class Explainer:
@@ -144,7 +146,16 @@ class Explainer:
             tuple(self._other(uid) for uid in line[: (position or 1) - 1]),
             tuple(self._others(explained, competing)),
             explained.sought,
+            owners=self._owners(explained),
         )
+
+    def _owners(self, explained: Explanation) -> dict[str, Key]:
+        """What quota is kept for that it can't have, as users know it."""
+        claims = (
+            claim for amounts in explained.amounts.values() for each in amounts for claim in each.claims
+        )
+        views = ((uid, self._by_uid.get(uid)) for uid, _, _ in claims)
+        return {uid: self._shown(view) for uid, view in views if view is not None}
 
     def _unknown(self, namespace: str, name: str) -> str:
         here = {job.name for job in self._world.jobs if job.namespace == namespace}

@@ -78,6 +78,7 @@ _ARGUMENTS: Final[Mapping[str, Any]] = {
     "set_pods": tuple[str, tuple[Pod, ...], int],
     "release": tuple[str],
     "evict": tuple[str, Workload, Admission, bool],
+    "displaced": tuple[str, str],
     "goes": tuple[str],
     "spare": tuple[str],
     "cycle": tuple[float, Looks],
@@ -154,6 +155,9 @@ def plan_record(plan: Plan) -> Json:
             (each.victim.holder, each.preemptor.uid, each.admission, each.receipt, each.grace)
             for each in plan.evictions
         ],
+        "reassigned": [(each.victim, each.preemptor.uid, each.admission) for each in plan.reassigned],
+        "taken_over": {uid: [each.uid for each in former] for uid, former in plan.taken_over.items()},
+        "restored": plan.restored,
         "passed": {uid: (passed.workload.uid, passed.rule) for uid, passed in plan.passed.items()},
         "planned": plan.planned,
         "refusals": plan.refusals,

@@ -107,6 +107,10 @@ class RecordedEngine(Engine):
         with self._called("evict", holder, preemptor, admission, told):
             super().evict(holder, preemptor, admission, told=told)
 
+    def displaced(self, uid: str, preemptor: str) -> None:  # noqa: D102
+        with self._called("displaced", uid, preemptor):
+            super().displaced(uid, preemptor)
+
     def goes(self, holder: str) -> None:  # noqa: D102
         with self._called("goes", holder):
             super().goes(holder)

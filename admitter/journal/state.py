@@ -56,6 +56,10 @@ def _held(state: State) -> Iterator[Call]:
             told = ledger.is_told(each.holder)
             yield Call("evict", (each.holder, hold.workload, hold.admission, told))
         elif uid is not None:  # whose place was given up, or is taken: whoever went for it goes all the same
+            uid = uid if ledger.promises.preemptor(each.holder) is not None else ""
             nobody = Workload(uid, each.queue, 0, 0.0, ())
             yield Call("evict", (each.holder, nobody, Admission(each.queue, ()), False))
             yield Call("withdraw", (uid,))
+    for victim, preemptor in ledger.promises:
+        if ledger.held(victim) is None:
+            yield Call("displaced", (victim, preemptor))

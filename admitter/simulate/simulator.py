@@ -403,16 +403,21 @@ class Simulator:
             item = self.items[workload.uid]
             self._begin(item, admission, self.now)
             yield self._event("Admitted", item, "Admitted")
+        for each in plan.reassigned:
+            told = self._told.get(each.victim)
+            if told is not None:  # no more time is granted
+                self._told[each.victim] = Told(told.until, told.start, each.preemptor)
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
             before = self._told.get(item.view.uid)
-            if before is not None:  # for somebody who has gone since; no more time is granted
+            if before is not None and eviction.grace:  # for another one than before; no more time is granted
                 self._told[item.view.uid] = Told(before.until, before.start, eviction.preemptor)
             elif eviction.grace:
                 until = self.now + eviction.grace
                 self._told[item.view.uid] = Told(until, item.starts, eviction.preemptor)
                 yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
             else:
+                self._told.pop(item.view.uid, None)
                 yield self._preempt(item, eviction.preemptor)
 
     def _shrink(self) -> list[Event]:

@@ -39,8 +39,14 @@ LINES = {
 }
 """What ends with which status. In the folder are `FILES`."""
 
-ELSEWHERE = {(EVERYBODY, 130), ("admitter uninstall", 1), ("admitter replay", 3), ("admitter run", 0)}
-"""Those with a test of their own: below, of `admitter run` in tests/cluster/test_run.py."""
+ELSEWHERE = {
+    (EVERYBODY, 130),
+    ("admitter replay", 3),
+    ("admitter run", 0),
+    ("admitter simulate", 3),
+    ("admitter uninstall", 1),
+}
+"""Those with a test of their own: below, tests/cluster/test_run.py and tests/simulate/test_endless.py."""
 
 FILES = {
     "same.yaml": """

@@ -90,6 +90,16 @@ class Elastic:
             for r, amount in self.asked(who).items()
         )
 
+    def keeps(self, owner: Runs, who: Runs) -> bool:
+        """Whether one that waits for what its quota has may keep another one from borrowing that."""
+        owned = all(
+            self.used(owner.quota, r) + n <= self.least(owner.quota, r) for r, n in self.asked(owner).items()
+        )
+        borrowed = {
+            r for r, n in self.asked(who).items() if self.used(who.quota, r) + n > self.least(who.quota, r)
+        }
+        return owner.quota != who.quota and owned and bool(borrowed & self.asked(owner).keys())
+
     def contested(self, who: Runs) -> set[str]:
         return {r for r, amount in self.asked(who).items() if amount > self.free(r)}
 

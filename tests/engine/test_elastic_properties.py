@@ -183,7 +183,7 @@ class Quotas(RuleBasedStateMachine):
         plan = self.engine.cycle(self.now)
         assert [w.uid for w, _ in plan.admissions] == [w.uid for w, _ in expected.admissions]
         assert preempting(plan) == preempting(expected), "parked ones would decide otherwise"
-        alone = not plan.admissions and len(plan.planned) == 1
+        alone = not plan.admissions and len(plan.planned) == 1 and not plan.taken_over
         for workload, admission in plan.admissions:
             self.waiting.pop(workload.uid, None)
             self.promised.pop(workload.uid, None)
@@ -193,6 +193,9 @@ class Quotas(RuleBasedStateMachine):
             if uid in self.engine.ledger.holds:
                 known = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
                 self.promised[uid] = (known, admission)
+        for each in plan.reassigned:
+            if each.victim in self.evicted:
+                self.evicted[each.victim] = each.preemptor.uid
         for eviction in plan.evictions:
             uid = eviction.victim.holder
             self.evicted[uid] = eviction.preemptor.uid
@@ -257,14 +260,22 @@ class Quotas(RuleBasedStateMachine):
         rest = self.planned()
         for workload in self.waiting.values():
             who = self.asking(workload)
-            assert not rest.fits(who), f"{who.uid} fits and waits"
-            if self.alike:
+            kept = any(rest.keeps(self.asking(other), who) for other in self.waiting.values())
+            assert kept or not rest.fits(who), f"{who.uid} fits and waits"
+            if self.alike and not kept and not self.engine.ledger.is_displaced(workload.uid):
                 assert next(rest.sets(who), None) is None, f"{who.uid} waits, and could evict"
                 assert next(rest.own_sets(who), None) is None, f"{who.uid} waits, and could evict its own"
         due = self.engine.due
         later = Elastic(self.terms, rest.running)
         if self.alike and due is None:
-            assert all(next(later.sets(self.asking(w)), None) is None for w in self.waiting.values())
+            waiting = list(self.waiting.values())
+            free = [
+                w
+                for uid, w in self.waiting.items()
+                if not self.engine.ledger.is_displaced(uid)
+                and not any(later.keeps(self.asking(other), self.asking(w)) for other in waiting)
+            ]
+            assert all(next(later.sets(self.asking(w)), None) is None for w in free)
 
     @precondition(lambda self: self.engine.due is not None and not self.engine.changed)
     @rule()
@@ -307,6 +318,8 @@ class Quotas(RuleBasedStateMachine):
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
+        for victim, preemptor in self.engine.ledger.promises:
+            made.displaced(victim, preemptor)
         for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
             made.submit(workload)
         return made

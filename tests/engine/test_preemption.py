@@ -171,7 +171,7 @@ def test_a_place_survives_a_restart() -> None:
     high = workload("high", pods(cpu="3"), queue="q", priority=1, created=99)
     made.evict("low", high, use("q", "default", cpu="3"))
     made.submit(high)
-    asks(made, "early", 3, "q", created=0, priority=5)
+    asks(made, "early", 3, "q", created=0, priority=1)
     assert admitted(made.cycle()) == []
     made.release("low")
     assert admitted(made.cycle()) == ["high"]

@@ -44,7 +44,8 @@ def test_an_owner_starts_whatever_others_ask(part: int) -> None:
             ("", *story, f"alone: python -m tests.engine.scenarios {seed} --owners")
         )
         waited += met
-    assert waited, "no owner had to wait"
+    # An elastic quota takes back what it owns: there the owner starts at once.
+    assert waited or PARTS[part] == "elastic", "no owner had to wait"
 
 
 def test_a_seed_gives_the_same_scenario() -> None:

@@ -221,9 +221,7 @@ class Tree(RuleBasedStateMachine):
             self.waiting.pop(workload.uid, None)
             self.promised.pop(workload.uid, None)
             self.running[workload.uid] = (workload, admission, self.now)
-        for eviction in plan.evictions:
-            self.evicted[eviction.victim.holder] = eviction.preemptor.uid
-            self.check_victim(self.running[eviction.victim.holder][0], eviction.preemptor)
+        self.take_evictions(plan)
         for uid, admission in plan.planned.items():
             if uid in self.engine.ledger.holds:
                 workload = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
@@ -240,6 +238,14 @@ class Tree(RuleBasedStateMachine):
         for workload in self.waiting.values():
             if self.queues[workload.queue].strategy is Strategy.BEST_EFFORT_FIFO:
                 self.does_not_fit(naive, workload, planned)
+
+    def take_evictions(self, plan: Plan) -> None:
+        """Note what is evicted for which workload."""
+        reassigned = {each.victim: each.preemptor.uid for each in plan.reassigned}
+        self.evicted.update({uid: reassigned[uid] for uid in self.evicted.keys() & reassigned})
+        for eviction in plan.evictions:
+            self.evicted[eviction.victim.holder] = eviction.preemptor.uid
+            self.check_victim(self.running[eviction.victim.holder][0], eviction.preemptor)
 
     def check_namespaces(self, naive: Naive) -> None:
         """Shares of namespaces are what a recount says."""
@@ -277,6 +283,7 @@ class Tree(RuleBasedStateMachine):
         victim = eviction.victim.workload
         assert victim is not None
         after.submit(victim)
+        after.displaced(victim.uid, eviction.preemptor.uid)
         assert eviction.preemptor.uid not in preempting(after.cycle(self.now)), (
             f"{victim.uid} evicts {eviction.preemptor.uid}, which had just evicted it"
         )
@@ -352,6 +359,8 @@ class Tree(RuleBasedStateMachine):
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
+        for victim, preemptor in self.engine.ledger.promises:
+            made.displaced(victim, preemptor)
         for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
             made.submit(workload)
         return made

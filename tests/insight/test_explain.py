@@ -56,6 +56,7 @@ def test_every_flavor_is_told_and_what_each_has(desk: Desk) -> None:
         "borrowable": "2",
         "short": "3",
         "cutByMax": "0",
+        "claimed": "0",
         "kept": {"ClusterQueue team-b": "6"},
     }
     assert (told["t4"]["free"], told["t4"]["borrowable"], told["t4"]["short"]) == ("2", "0", "4")

@@ -13,6 +13,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from admitter.cli.main import app
+from admitter.engine.ledger import Ledger
 from admitter.engine.preemption import within_queue
 from admitter.simulate import rounds
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor
@@ -22,6 +23,7 @@ from tests.simulate.test_simulate import annotate, asks
 @pytest.fixture(autouse=True)
 def _each_evicts_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(within_queue, "allows", lambda *_: True)
+    monkeypatch.setattr(Ledger, "is_displaced", lambda *_: False)
 
 
 def played(tmp_path: Path, *manifests: Json, grace: str = "", output: str = "json") -> Result:

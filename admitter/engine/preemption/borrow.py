@@ -28,7 +28,15 @@ def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
     Args:
         chains: the cells of each flavor and resource, and how much of it is to be taken.
     """
-    return all(cell.used - amount >= cell.own for chain, amount in chains for cell in chain)
+    return all(_spares(chain, amount) for chain, amount in chains)
+
+
+def _spares(chain: Sequence[Cell], amount: int) -> bool:
+    for cell in chain:
+        if cell.used - amount < cell.own:
+            return False
+        amount = -cell.rising(-amount)  # of what is not lent nothing comes from above
+    return True
 
 
 class Borrowing(Simple):

@@ -6,12 +6,12 @@ proof that this comes to an end is in docs/design/fair-sharing.md; each conditio
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
 from admitter.engine.fairness import ENDLESS, Share, Shares
-from admitter.engine.model import Usage, Workload
+from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption import borrow, reclaim
 from admitter.engine.preemption.candidates import Candidate, Pool, place
@@ -26,22 +26,29 @@ def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:
 class FairSharing:
     """Takes from the queue with the largest share first, and never past the point where they are equal."""
 
-    def __init__(self, tree: Tree, book: Book, queue: Queue, usage: Usage) -> None:
-        """Prepare, with nobody taken out yet.
+    def __init__(
+        self, tree: Tree, book: Book, queue: Queue, usage: Usage, own: Mapping[FlavorResource, int]
+    ) -> None:
+        """Prepare, with nothing taken out yet.
 
         Args:
             tree: the quota tree.
             book: what is in use.
             queue: the preemptor's queue.
             usage: what it would use.
+            own: what the candidates of the preemptor's own queue hold together.
         """
         self._tree = tree
         self._queue = queue.name
         self._usage = usage
+        # What the queue would use more at least: candidates of its own come last, and may all be out then.
+        self._least = tuple((key, amount - own.get(key, 0)) for key, amount in usage) + tuple(
+            (key, -amount) for key, amount in own.items() if key not in dict(usage)
+        )
         self._shares = Shares(tree, book)
         self._path = list(tree.path(("queue", queue.name)))
         self._before = {node: self._shares.of(node) for node in self._path}
-        self._after: dict[Node, Share] = {}
+        self._after: dict[Usage, dict[Node, Share]] = {}
         self._ways: dict[str, tuple[int, list[Node]]] = {}
         self._out: Counter[str] = Counter()
 
@@ -66,15 +73,19 @@ class FairSharing:
 
     @property
     def share(self) -> Share:
-        """The share of the queue with the preemptor in, and those out who are out."""
-        return self._share_after(self._path[0])
+        """The least share of the queue with the preemptor in: all of its own candidates are out."""
+        return self._share_after(self._path[0], self._least)
 
     def could_give(self, queue: str) -> bool:
         """Whether a queue's share is large enough now to give anything at all."""
-        return self._fair_to(queue)
+        return self._fair_to(queue, self._least)
 
     def may_go(self, candidate: Candidate) -> bool:
-        """Whether its queue borrows, keeps its own, and would still have no smaller share than the other."""
+        """Whether its queue borrows, keeps its own, and could still have no smaller share than the other.
+
+        Candidates of the preemptor's own queue are taken out later: whether the whole set is fair is what
+        `holds` says.
+        """
         if candidate.pool.own:
             return True
         chains = candidate.contested()
@@ -83,7 +94,7 @@ class FairSharing:
         name = candidate.pool.queue
         candidate.move(-1)
         self._shares.changed(name)
-        fair = self._fair_to(name)
+        fair = self._fair_to(name, self._least)
         candidate.move(1)
         self._shares.changed(name)
         return fair
@@ -93,8 +104,8 @@ class FairSharing:
         if not self._out:
             return True
         nearest = min(self._way(name)[0] for name in self._out)
-        return all(self._fair_to(name) for name in self._out) and all(
-            self._share_after(node) >= self._before[node] for node in self._path[nearest + 1 :]
+        return all(self._fair_to(name, self._usage) for name in self._out) and all(
+            self._share_after(node, self._usage) >= self._before[node] for node in self._path[nearest + 1 :]
         )
 
     def moved(self, candidate: Candidate, sign: int) -> None:
@@ -122,11 +133,11 @@ class FairSharing:
         shares = [self._shares.of(node) for node in down]
         return mine, [(not endless, -share) for endless, share in shares]
 
-    def _fair_to(self, name: str) -> bool:
-        """Whether a queue's side has no smaller share than the preemptor's, with the preemptor in."""
+    def _fair_to(self, name: str, added: Usage) -> bool:
+        """Whether a queue's side has no smaller share than the preemptor's, which uses so much more."""
         place, (theirs, *_) = self._way(name)
         node = self._path[place]
-        mine = self._share_after(node)
+        mine = self._share_after(node, added)
         if mine == ENDLESS:
             return False
         if not self._tree.weight(theirs):
@@ -134,8 +145,9 @@ class FairSharing:
         share = self._shares.of(theirs)
         return mine < share or (mine == share and self._before[node] < mine)
 
-    def _share_after(self, node: Node) -> Share:
-        """The share of a node of the own path with the preemptor in."""
-        if not self._after:
-            self._after = self._shares.with_added(self._queue, self._usage, self._path)
-        return self._after[node]
+    def _share_after(self, node: Node, added: Usage) -> Share:
+        """The share of a node of the own path if the preemptor's queue uses so much more."""
+        found = self._after.get(added)
+        if found is None:
+            found = self._after[added] = self._shares.with_added(self._queue, added, self._path)
+        return found[node]

@@ -72,8 +72,8 @@ class Reclaiming(Simple):
 
     def holds(self) -> bool:
         """Whether every side that takes has so much of its own, on top of what it uses."""
-        return all(
-            not self._book.at(side, key).borrows(amount)
+        return not any(
+            self._borrows(side, key, amount)
             for side, taken in self._out.items()
             if taken
             for key, amount in self._contested
@@ -81,14 +81,30 @@ class Reclaiming(Simple):
 
     def could_hold(self, side: Node, freed: Mapping[FlavorResource, int]) -> bool:
         """Whether a side could, if so much were taken out inside of it."""
-        return all(
-            amount <= freed.get(key, 0) or not self._book.at(side, key).borrows(amount - freed.get(key, 0))
-            for key, amount in self._contested
-        )
+        return not any(self._borrows(side, key, amount, freed.get(key, 0)) for key, amount in self._contested)
 
     def borrows_besides(self, side: Node) -> bool:
         """Whether a side would borrow anything that is not contested."""
-        return any(self._book.at(side, key).borrows(amount) for key, amount in self._rest)
+        return any(self._borrows(side, key, amount) for key, amount in self._rest)
+
+    def _borrows(self, side: Node, key: FlavorResource, amount: int, freed: int = 0) -> bool:
+        """Whether a side would use more than its own, with so much added in the preemptor's queue.
+
+        What a queue, or a cohort on the way up, has and does not lend covers a part: that part never
+        reaches the side.
+
+        Args:
+            side: the preemptor's queue, or a cohort above it.
+            key: of what.
+            amount: how much is added.
+            freed: how much is taken out inside the side at the same time.
+        """
+        cell, top = self._book.cell(self._queue.name, key), self._book.at(side, key)
+        while cell is not top:
+            amount = cell.rising(amount)
+            assert cell.parent is not None, "a side is above the preemptor's queue"
+            cell = cell.parent
+        return amount > freed and top.borrows(amount - freed)
 
     def borrows_only_the_unowned(self, side: Node) -> bool:
         """Whether what it would borrow besides is quota that no queue has for itself.
@@ -97,8 +113,7 @@ class Reclaiming(Simple):
         more could evict each other in turns.
         """
         return all(
-            not self._book.at(side, key).borrows(amount) or self._unowned(key, amount)
-            for key, amount in self._rest
+            not self._borrows(side, key, amount) or self._unowned(key, amount) for key, amount in self._rest
         )
 
     def _unowned(self, key: FlavorResource, amount: int) -> bool:

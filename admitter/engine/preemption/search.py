@@ -122,7 +122,7 @@ class Search:
         self._contested: Keys = frozenset(
             key
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
-            if amount > cell.in_flavor()
+            if amount > cell.vacant()
         )
         self._together: Counter[Together] = Counter()
         for cell, amount in self._wanted:
@@ -144,12 +144,17 @@ class Search:
         self._root = tree.root(queue.name)
         self._shared = tree.fair(self._root)
         self._sides = tree.path(("queue", queue.name))[:-1]
+        self._displaced = scene.ledger.is_displaced(preemptor.uid)
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
         own = self._counted(self._own())
         self.barred = not own and len(self._usage) == 1
-        return self._by_reclaim(own) or self._by_borrowing(own) or self._least(own, WithinOwnQueue())
+        reclaimed = self._by_reclaim(own)
+        if any(victim.queue != self._queue.name for victim in reclaimed):
+            return reclaimed
+        # What takes back nothing loses nothing if others give first: their turn is before the own queue's.
+        return self._by_borrowing(own) or reclaimed or self._least(own, WithinOwnQueue())
 
     def _by_reclaim(self, own: list[Pool]) -> list[Reservation]:
         """Take back what the queue lent, or cohorts above it."""
@@ -206,7 +211,8 @@ class Search:
         return guaranteed.GuaranteedSharing(self._tree, self._book, self._queue, self._usage)
 
     def _by_share(self, own: list[Pool]) -> list[Reservation]:
-        rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage)
+        held = own[0].held if own else {}
+        rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage, held)
         self.share = min(self.share, rule.share)
         others: list[Pool] = []
         for side in self._sides:
@@ -240,6 +246,8 @@ class Search:
             workload = reservation.workload
             if workload is None or not self._contends(reservation) or not allows(workload):
                 return False
+            if self._displaced and not self._stays_out(reservation):
+                return False
             runtime = self._tree.patience(reservation.queue).runtime
             if runtime and reservation.since + runtime > self._scene.now:
                 self.due = min(self.due, reservation.since + runtime)
@@ -247,6 +255,19 @@ class Search:
             return True
 
         return eligible
+
+    def _stays_out(self, victim: Reservation) -> bool:
+        """Whether a victim could not take its place back from what it was evicted for.
+
+        That is all that a displaced workload may evict, so evictions in turns come to an end
+        (docs/design/preemption.md).
+        """
+        if victim.queue != self._queue.name:
+            owner = self._tree.queues.get(victim.queue)
+            return owner is None or not owner.preemption.allowed
+        assert victim.workload is not None, "only workloads are evicted"
+        mine = not self._queue.by_namespace or victim.namespace == self._preemptor.namespace
+        return mine and self._preemptor.rank < victim.workload.rank
 
     def _others(self, side: Node, names: Iterable[str], allows: Callable[[Workload], bool]) -> list[Pool]:
         """Candidates of some queues that part from the preemptor's at this place on its side."""
@@ -286,7 +307,7 @@ class Search:
     def _enough(self, pools: Sequence[Pool]) -> bool:
         """Whether candidates could free what is lacking: a cheap look before the search."""
         return all(
-            amount <= cell.in_flavor() + sum(pool.at_most(key) for pool in pools)
+            amount <= cell.vacant() + sum(pool.at_most(key) for pool in pools)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
         )
 
@@ -356,7 +377,8 @@ class Search:
                 removed.append(candidate)
                 if self._fits() and rule.holds():
                     removed = self._give_back(removed, rule)
-                    made.victims = [victim.reservation for victim in removed]
+                    if self._leaves_claims():
+                        made.victims = [victim.reservation for victim in removed]
                     return made
             made.removed = [candidate.reservation.holder for candidate in removed]
             return made
@@ -381,9 +403,16 @@ class Search:
             removed = needed[::-1]  # with other shares than before somebody else may turn out unneeded
 
     def _fits(self) -> bool:
-        return all(amount <= cell.available() for cell, amount in self._wanted) and all(
+        return all(amount <= cell.vacant() for cell, amount in self._wanted) and all(
             self._within(together) for together in self._together
         )
+
+    def _leaves_claims(self) -> bool:
+        """Whether the preemptor newly borrows nothing that others own and wait for.
+
+        That is no reason to evict more: what it frees would be theirs.
+        """
+        return all(amount <= cell.in_flavor() for cell, amount in self._wanted)
 
     def _within(self, together: Together) -> bool:
         """Whether the preemptor fits in a limit on all flavors together."""

@@ -12,7 +12,7 @@ from admitter.engine.policy import Strategy
 from tests.engine.scenarios.arithmetic import Node, Quotas, Use, added, ways
 from tests.engine.scenarios.driver import Play
 
-IN_FORCE: Final = False
+IN_FORCE: Final = True
 """Whether the engine keeps to this rule: until then nothing is withheld, and owners may starve."""
 
 Usage = Mapping[FlavorResource, int]

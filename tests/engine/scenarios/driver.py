@@ -389,7 +389,7 @@ class Play:
             raise BrokenRuleError("lawful", f"{uid} is evicted while it goes")
         else:
             self.say(f"{uid}, which was told, has to go for {preemptor}")
-            leaving.preemptor = preemptor
+            leaving.preemptor, leaving.at = preemptor, min(leaving.at, self.now + eviction.grace)
         if leaving.at <= self.now:
             self._go(uid, leaving)
 
@@ -464,14 +464,19 @@ def reread(play: Play) -> Engine:
     play._define(made)
     for uid in sorted(world.running, reverse=True):
         play._tell(made, uid)
-    preemptors = {uid: preemptor for uid in world.leaving if (preemptor := ledger.preemptor(uid)) is not None}
+    promised = dict(ledger.promises)
     for uid, hold in sorted(ledger.holds.items()):
-        victims = sorted(victim for victim, preemptor in preemptors.items() if preemptor == uid)
+        victims = sorted(victim for victim in world.leaving if promised.get(victim) == uid)
         for victim in victims or [""]:
             made.evict(victim, hold.workload, hold.admission, told=ledger.is_told(victim))
-    for victim, preemptor in preemptors.items():
-        if preemptor not in ledger.holds:  # it stops, though the place is not needed any more
-            made.ledger.evict(victim, preemptor)
+    for victim in sorted(world.leaving):
+        preemptor = ledger.preemptor(victim)
+        if preemptor is not None and made.ledger.preemptor(victim) is None:
+            made.ledger.evict(victim, preemptor)  # it stops, though the place is not needed any more
+            if victim not in promised:
+                made.ledger.promises.end(victim)
+    for victim, preemptor in promised.items():
+        made.displaced(victim, preemptor)
     for uid in sorted(world.waiting, reverse=True):
         if uid not in ledger.holds:
             made.submit(world.waiting[uid])

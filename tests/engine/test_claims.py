@@ -1,0 +1,196 @@
+"""What a waiting workload's subtree owns is not newly borrowed (003; docs/design/claims.md)."""
+
+from dataclasses import replace
+
+import pytest
+
+from admitter.engine.cycle import Engine
+from admitter.engine.explain import Reason
+from admitter.engine.policy import Preemption, Queue, Strategy, WithinQueue
+from tests.engine.builders import admitted, cohort, engine, pods, queue, use, workload
+from tests.engine.preempting import DEFAULT, LOWER, asks, cpus, running
+
+
+def owners(*more: Queue, strategy: Strategy = Strategy.BEST_EFFORT_FIFO) -> Engine:
+    """Team a owns 2 CPUs, team b 4; a uses all 6 by Jobs of one."""
+    limits = {"cpu": {"default": "4"}}
+    made = engine(DEFAULT, cpus("a", "2"), queue("b", limits, cohort="c", strategy=strategy), *more)
+    for number in range(6):
+        running(made, f"a{number}", 1, "a")
+    return made
+
+
+@pytest.mark.parametrize("strategy", [Strategy.STRICT_FIFO, Strategy.BEST_EFFORT_FIFO])
+def test_an_owner_starts_once_enough_has_ended_whoever_else_comes(strategy: Strategy) -> None:
+    made = owners(strategy=strategy)
+    asks(made, "b0", 4, "b")
+    for number in range(4):
+        assert admitted(made.cycle()) == []
+        made.release(f"a{number}")
+        asks(made, f"late{number}", 1, "a", priority=9)
+    assert admitted(made.cycle()) == ["b0"]
+    assert admitted(made.cycle()) == [], "2 run, and 4 of 6 are taken"
+
+
+def test_no_more_is_kept_than_is_asked_for_and_owned() -> None:
+    made = owners()
+    asks(made, "b0", 1, "b")
+    asks(made, "late0", 1, "a")
+    asks(made, "late1", 1, "a", created=100)
+    made.release("a0")
+    assert admitted(made.cycle()) == ["b0"], "it asks for one: nothing is kept any more"
+    made.release("a1")
+    assert admitted(made.cycle()) == ["late0"]
+
+
+def test_what_is_owned_by_those_that_borrow_is_theirs() -> None:
+    """b asks for 5 and owns 4: it borrows as others do, and keeps nothing from them."""
+    made = owners()
+    asks(made, "b0", 5, "b")
+    asks(made, "late", 1, "a")
+    made.release("a0")
+    assert admitted(made.cycle()) == ["late"]
+
+
+def test_in_a_best_effort_queue_the_first_that_is_owned_counts() -> None:
+    made = owners()
+    asks(made, "large", 5, "b", priority=5)
+    asks(made, "b0", 3, "b")
+    asks(made, "late", 1, "a")
+    made.release("a0")
+    assert admitted(made.cycle()) == []
+    made.release("a1")
+    made.release("a2")
+    assert admitted(made.cycle()) == ["b0"]
+
+
+def test_behind_a_strict_head_that_owns_too_little_nothing_is_kept() -> None:
+    made = owners(strategy=Strategy.STRICT_FIFO)
+    asks(made, "large", 5, "b", priority=5)
+    asks(made, "b0", 3, "b")
+    asks(made, "late", 1, "a")
+    made.release("a0")
+    assert admitted(made.cycle()) == ["late"]
+
+
+def test_a_queue_takes_its_own_back_whatever_others_claim() -> None:
+    """Both own something that a third one borrows: who stays within its own is not bound."""
+    made = engine(DEFAULT, cpus("a", "2"), cpus("b", "4"), cpus("d", "0"))
+    for number in range(6):
+        running(made, f"d{number}", 1, "d")
+    asks(made, "b0", 4, "b")
+    asks(made, "a0", 1, "a")
+    made.release("d0")
+    assert admitted(made.cycle()) == ["a0"]
+
+
+def test_a_claim_ends_with_its_workload() -> None:
+    made = owners()
+    asks(made, "b0", 4, "b")
+    asks(made, "late", 1, "a")
+    made.release("a0")
+    assert admitted(made.cycle()) == []
+    made.withdraw("b0")
+    assert admitted(made.cycle()) == ["late"]
+
+
+@pytest.mark.parametrize("stopped", ["4", "0"], ids=["stopped", "owns nothing any more"])
+def test_a_queue_that_could_not_start_it_claims_nothing(stopped: str) -> None:
+    made = owners()
+    asks(made, "b0", 4, "b")
+    asks(made, "late", 1, "a")
+    made.release("a0")
+    assert admitted(made.cycle()) == []
+    made.set_queue(replace(queue("b", {"cpu": {"default": stopped}}, cohort="c"), admits=stopped == "0"))
+    if stopped == "0":
+        made.release("a1")
+        made.release("a2")
+        made.release("a3")
+        made.release("a4")
+    assert admitted(made.cycle()) == ["late"]
+
+
+def test_a_lending_limit_keeps_its_part_anyway() -> None:
+    """b keeps 2 of its 4 home, so others hold 2 at most, and 2 are claimed beside them."""
+    limits = {"cpu": {"default": "4/2"}}
+    made = engine(DEFAULT, cpus("a", "2"), queue("b", limits, cohort="c"))
+    for number in range(4):
+        running(made, f"a{number}", 1, "a")
+    asks(made, "b0", 4, "b")
+    for number in range(2):
+        asks(made, f"late{number}", 1, "a", priority=9)
+        assert admitted(made.cycle()) == []
+        made.release(f"a{number}")
+    assert admitted(made.cycle()) == ["b0"]
+
+
+def test_what_a_cohort_owns_is_kept_from_other_cohorts_and_not_from_its_own() -> None:
+    """left owns 4; two queues below it have nothing of their own, and right has 2."""
+    made = engine(
+        DEFAULT,
+        cohort("left", "top", {"cpu": {"default": "4"}}),
+        cohort("right", "top", {"cpu": {"default": "2"}}),
+        cpus("l1", "0", parent="left"),
+        cpus("l2", "0", parent="left"),
+        cpus("r", "0", parent="right"),
+    )
+    for number in range(6):
+        running(made, f"r{number}", 1, "r")
+    asks(made, "l", 4, "l1")
+    asks(made, "late", 1, "r", priority=9)
+    asks(made, "sibling", 1, "l2", priority=9)
+    made.release("r0")
+    assert admitted(made.cycle()) == ["sibling"], "the cohort owns it for both"
+
+
+def test_whoever_is_more_important_in_the_borrowing_queue_does_not_take_over_what_it_borrows() -> None:
+    """Else Jobs of ever higher priority could keep the owner out for ever."""
+    made = owners()
+    made.set_queue(cpus("a", "2", LOWER))
+    asks(made, "b0", 4, "b")
+    asks(made, "high", 1, "a", priority=9)
+    plan = made.cycle()
+    assert (plan.evictions, plan.admissions) == ([], [])
+    made.withdraw("b0")
+    assert [eviction.preemptor.uid for eviction in made.cycle().evictions] == ["high"]
+
+
+def test_within_its_own_quota_a_queue_preempts_in_itself_as_ever() -> None:
+    made = engine(DEFAULT, cpus("a", "2", Preemption(within=WithinQueue.LOWER_PRIORITY)), cpus("b", "4"))
+    running(made, "low", 2, "a")
+    running(made, "lent", 3, "b")
+    asks(made, "b0", 4, "b")
+    asks(made, "high", 2, "a", priority=9)
+    assert [eviction.preemptor.uid for eviction in made.cycle().evictions] == ["high"]
+
+
+def test_each_flavor_and_resource_is_claimed_by_itself() -> None:
+    limits = {"cpu": {"default": "2"}, "memory": {"default": "0"}}
+    made = engine(
+        DEFAULT,
+        queue("a", limits, cohort="c"),
+        queue("b", {"cpu": {"default": "2"}, "memory": {"default": "8"}}, cohort="c"),
+    )
+    for number in range(4):
+        uid = f"a{number}"
+        made.reserve(uid, use("a", "default", cpu="1"), workload(uid, pods(cpu="1"), queue="a"), 0)
+    asks(made, "b0", 2, "b")
+    made.submit(workload("remembers", pods(memory="3"), queue="a", created=200))
+    asks(made, "computes", 1, "a", created=201)
+    made.release("a0")
+    plan = made.cycle()
+    assert admitted(plan) == ["remembers"], "memory is claimed by none"
+    assert plan.refusals["computes"].reason is Reason.INSUFFICIENT_QUOTA
+
+
+def test_explain_says_how_much_is_kept_for_which_one() -> None:
+    made = owners()
+    asks(made, "b0", 4, "b")
+    asks(made, "late", 1, "a")
+    made.release("a0")
+    made.cycle()
+    explained = made.explain("late")
+    assert explained is not None
+    ((amounts,),) = explained.amounts.values()
+    assert (amounts.borrowable, amounts.claimed) == (0, 1000)
+    assert amounts.claims == (("b0", ("queue", "b"), 4000),)

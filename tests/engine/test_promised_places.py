@@ -1,0 +1,209 @@
+"""Places that are kept while victims end: whose they are, and what is spared (docs/design/preemption.md)."""
+
+from dataclasses import replace
+
+from admitter.engine.contest import Plan
+from admitter.engine.cycle import Engine
+from admitter.engine.explain import Reason
+from admitter.engine.policy import Patience, Preemption, Queue, Reclaim, Strategy, WithinQueue
+from tests.engine.builders import admitted, cohort, engine, evicted, queue
+from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
+
+LOWER_AND_RECLAIM = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+
+
+def graceful(name: str, limits: str, seconds: float, preemption: Preemption | None = None) -> Queue:
+    """A queue whose workloads are told so long before they go."""
+    return replace(cpus(name, limits, preemption), patience=Patience(grace=seconds))
+
+
+def passed_on(plan: Plan) -> dict[str, str]:
+    return {each.victim: each.preemptor.uid for each in plan.reassigned}
+
+
+def low_has_a_place(preemption: Preemption) -> Engine:
+    """One owns 3, which two's `v` uses: it was told to go for `low`."""
+    made = engine(DEFAULT, cpus("one", "3..3", preemption), graceful("two", "0..3", 300))
+    running(made, "v", 3, "two")
+    asks(made, "low", 3, "one", priority=0)
+    assert evicted(made.cycle(60)) == {"v": "low"}
+    asks(made, "hi", 3, "one", priority=9)
+    return made
+
+
+def test_a_place_passes_to_a_more_important_workload_that_comes_in_between() -> None:
+    made = low_has_a_place(RECLAIM)
+    plan = made.cycle(120)
+    assert (evicted(plan), passed_on(plan)) == ({}, {"v": "hi"})
+    assert [workload.uid for workload in plan.taken_over["hi"]] == ["low"]
+    made.goes("v")
+    made.release("v")
+    assert admitted(made.cycle(360)) == ["hi"]
+    made.release("hi")
+    assert admitted(made.cycle(420)) == ["low"]
+
+
+def test_it_passes_rather_than_start_and_stop_at_the_same_moment() -> None:
+    made = low_has_a_place(LOWER_AND_RECLAIM)
+    assert passed_on(made.cycle(120)) == {"v": "hi"}
+    assert list(made.ledger.holds) == ["hi"]
+
+
+def test_it_does_not_pass_to_one_that_would_take_more_than_it() -> None:
+    """hi would need 4: of these one would be borrowed, for which v was not told to go."""
+    made = engine(DEFAULT, cpus("one", "3", RECLAIM), graceful("two", "0", 300), cpus("three", "1"))
+    running(made, "v", 3, "two")
+    asks(made, "low", 3, "one")
+    assert evicted(made.cycle(60)) == {"v": "low"}
+    asks(made, "hi", 4, "one", priority=9)
+    plan = made.cycle(120)
+    assert (passed_on(plan), list(made.ledger.holds)) == ({}, ["low"])
+
+
+def test_before_another_one_is_evicted_a_place_passes() -> None:
+    """v-low has been told to go for zero; high takes that place, and v-mid, which is above zero, runs on."""
+    made = engine(DEFAULT, graceful("q", "2", 60, LOWER))
+    running(made, "v-low", 1, "q", priority=-5)
+    running(made, "v-mid", 1, "q", priority=7)
+    asks(made, "zero", 1, "q")
+    assert evicted(made.cycle(24)) == {"v-low": "zero"}
+    asks(made, "high", 1, "q", priority=100)
+    plan = made.cycle(32)
+    assert (evicted(plan), passed_on(plan)) == ({}, {"v-low": "high"})
+
+
+def test_whose_place_has_passed_on_evicts_another_one_for_itself() -> None:
+    made = engine(DEFAULT, graceful("q", "2", 60, LOWER))
+    running(made, "v1", 1, "q", since=1)
+    running(made, "v2", 1, "q")
+    asks(made, "p1", 1, "q", priority=7)
+    assert evicted(made.cycle(20)) == {"v1": "p1"}
+    asks(made, "p2", 1, "q", priority=9)
+    plan = made.cycle(30)
+    assert (evicted(plan), passed_on(plan)) == ({"v2": "p1"}, {"v1": "p2"})
+
+
+def test_what_need_not_go_for_the_more_important_one_stays() -> None:
+    made = engine(DEFAULT, cpus("one", "4", RECLAIM), graceful("two", "0", 60))
+    running(made, "v1", 2, "two", since=1)
+    running(made, "v2", 2, "two")
+    asks(made, "low", 4, "one")
+    assert evicted(made.cycle(10)) == {"v1": "low", "v2": "low"}
+    made.set_queue(cpus("one", "4"))
+    made.cycle(11)
+    asks(made, "hi", 2, "one", priority=9)
+    plan = made.cycle(12)
+    assert passed_on(plan) == {"v1": "hi"}
+    assert not made.ledger.evicting("v2")
+
+
+def test_nobody_inherits_an_eviction_without_a_right_to_it() -> None:
+    """big has to go for hi, which gets in when short ends; free, which evicts nothing, relied on its room."""
+    made = engine(DEFAULT, graceful("a", "8", 60, LOWER), cpus("b", "0"))
+    running(made, "big", 6, "a")
+    running(made, "short", 2, "a", priority=7)
+    asks(made, "hi", 1, "a", priority=9)
+    assert evicted(made.cycle(10)) == {"big": "hi"}
+    asks(made, "free", 5, "b")
+    made.cycle(15)
+    made.release("short")
+    assert admitted(made.cycle(30)) == ["hi"]
+    assert not made.ledger.evicting("big")
+    made.cycle(30)
+    assert not made.ledger.holds
+
+
+def test_room_that_a_victim_left_is_not_taken_by_one_that_waits_for_its_own() -> None:
+    """x goes for mine at once, y for high in an hour: high borrows, and does not get in by what x left."""
+    made = engine(DEFAULT, graceful("a", "2", 3600, LOWER), cpus("b", "1", RECLAIM), graceful("c", "0", 60))
+    running(made, "y1", 1, "a")
+    running(made, "y2", 1, "a", since=1)
+    running(made, "x", 1, "c")
+    asks(made, "mine", 1, "b")
+    assert evicted(made.cycle(10)) == {"x": "mine"}
+    asks(made, "high", 1, "a", priority=9)
+    assert evicted(made.cycle(20)) == {"y2": "high"}
+    made.goes("x")
+    made.release("x")
+    assert admitted(made.cycle(70)) == ["mine"]
+
+
+def test_what_is_behind_a_strict_head_with_a_place_is_told_why_it_waits() -> None:
+    strict = queue("s", {"cpu": {"default": "4"}}, Strategy.STRICT_FIFO, cohort="c", preemption=RECLAIM)
+    made = engine(DEFAULT, strict, cpus("b", "0"))
+    running(made, "victim", 1, "b")
+    asks(made, "head", 4, "s", priority=9)
+    asks(made, "behind", 3, "s")
+    plan = made.cycle(60)
+    assert (evicted(plan), plan.refusals["behind"].reason) == ({"victim": "head"}, Reason.BEHIND_HEAD)
+    made.release("victim")
+    plan = made.cycle(61)
+    assert (admitted(plan), plan.refusals["behind"].reason) == (["head"], Reason.INSUFFICIENT_QUOTA)
+
+
+def test_a_displaced_workload_takes_nothing_back_from_what_could_come_back() -> None:
+    """low goes for high; what high leaves to others it takes back only once high has ended."""
+    made = engine(DEFAULT, cpus("a", "4", LOWER_AND_RECLAIM), cpus("b", "2", RECLAIM))
+    running(made, "low", 4, "a")
+    running(made, "other", 2, "b")
+    asks(made, "high", 3, "a", priority=9)
+    assert evicted(made.cycle(1)) == {"low": "high"}
+    low = made.ledger.held("low")
+    assert low is not None
+    assert low.workload is not None
+    made.release("low")
+    made.submit(low.workload)
+    assert admitted(made.cycle(2)) == ["high"]
+    assert made.ledger.is_displaced("low")
+    made.release("high")
+    assert not made.ledger.is_displaced("low")
+    assert admitted(made.cycle(3)) == ["low"]
+
+
+def test_what_ends_in_its_own_queue_ends_that_it_is_displaced() -> None:
+    made = engine(DEFAULT, cpus("a", "4", LOWER_AND_RECLAIM), cpus("b", "4"))
+    running(made, "low", 2, "a")
+    running(made, "rest", 2, "a", priority=5)
+    running(made, "full", 4, "b")
+    asks(made, "high", 2, "a", priority=9)
+    assert evicted(made.cycle(1)) == {"low": "high"}
+    low = made.ledger.held("low")
+    assert low is not None
+    assert low.workload is not None
+    made.release("low")
+    made.submit(low.workload)
+    made.cycle(2)
+    made.release("rest")
+    assert not made.ledger.is_displaced("low")
+    assert made.cycle(3).restored == ["low"]
+
+
+def test_a_cohort_takes_back_its_own_through_a_queue_that_lends_only_a_part() -> None:
+    """c has 2 and its queue 3, of which 2 are lent: together 5, which q asks for."""
+    for limits in ("3/2", "3/3", "3"):
+        made = engine(
+            DEFAULT,
+            cohort("c", "r", {"cpu": {"default": "2"}}),
+            cpus("q", limits, RECLAIM, parent="c"),
+            cpus("other", "0", parent="r"),
+        )
+        running(made, "borrows", 4, "other")
+        asks(made, "large", 5, "q")
+        assert evicted(made.cycle(1)) == {"borrows": "large"}, limits
+
+
+def test_with_fair_sharing_a_set_of_victims_counts_as_a_whole() -> None:
+    """h needs 4 of 10: b may lose b3 if low goes as well, for then a ends up with no more than b."""
+    policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    made = engine(
+        DEFAULT,
+        cohort("root", "", {"cpu": {"default": "10"}}, fair=True),
+        cpus("a", "0", policy, parent="root"),
+        cpus("b", "0", policy, parent="root"),
+    )
+    for since, (uid, cpu, name, priority) in enumerate(
+        [("keep", 1, "a", 9), ("low", 2, "a", 0), ("b1", 3, "b", 0), ("b2", 2, "b", 0), ("b3", 2, "b", 0)]
+    ):
+        running(made, uid, cpu, name, priority=priority, since=since)
+    asks(made, "h", 4, "a", priority=9)
+    assert evicted(made.cycle(60)) == {"b3": "h", "low": "h"}
