@@ -16,8 +16,8 @@ Passed = tuple[int, int, str]
 Combination = frozenset[Passed]
 """Choices that were made together."""
 
-Giving = Callable[[], Mapping[FlavorResource, int]]
-"""What those of the own queue use, as sums, who may be evicted for the workload; what is missing is 0."""
+Giving = Callable[[FlavorResource], int]
+"""What those of the own queue use of something who may be evicted for the workload."""
 
 Suits = Callable[[PodSet, str], FlavorRefusal | None]
 """Why pods could not run on a flavor, by taints and labels; None if they could."""
@@ -100,8 +100,8 @@ class Attempt:
             queue: whose flavors.
             slots: what has to be filled.
             passed: choices that are not to be preempted for together.
-            giving: what the own queue could give, asked at most once; None: no choices count that fit only if
-                something else is evicted.
+            giving: what the own queue could give; None: no choices count that fit only if something else is
+                evicted.
         """
         self.slots = slots
         self.picks: list[Choice] = []
@@ -114,7 +114,6 @@ class Attempt:
         self._suits = ground.suits
         self._passed = passed
         self._giving = giving
-        self._given: Mapping[FlavorResource, int] | None = None
         self._left = MOST_DEAD_ENDS
 
     def fill(self) -> bool:
@@ -131,6 +130,37 @@ class Attempt:
             if not self._left:
                 return False
         return False
+
+    def alone(self) -> Iterator[None]:
+        """Fill the only slot in one way after the other; after the last, `refusal` says why there is no more.
+
+        They come as `fill` would find them if each were passed once it has come to nothing: first those that
+        the queue's rules do not pass over, then the others from good to bad.
+        """
+        (slot,) = self.slots
+        refusals: dict[str, FlavorRefusal] = {}
+        others: list[Choice] = []
+        for name in slot.group.flavors:
+            judged = self._judge(slot, name, {})
+            if isinstance(judged, FlavorRefusal):
+                refusals[name] = judged
+                self.first &= judged.rule is not Rule.BUSY
+                continue
+            if self._passed_over(judged):
+                others.append(judged)
+            else:
+                yield from self._filled(slot, judged)
+            self.first = False
+        for choice in sorted(others, key=lambda choice: choice.rank):
+            yield from self._filled(slot, choice)
+        names = slot.group.flavors
+        self._dead_end(slot, tuple(refusals.get(name) or self._busy(slot, name) for name in names), {})
+
+    def _filled(self, slot: Slot, choice: Choice) -> Iterator[None]:
+        self.picks.append(choice)
+        self._use(slot, choice, 1)
+        yield
+        self._use(slot, self.picks.pop(), -1)
 
     def preempting(self) -> dict[Passed, Slot]:
         """The choices that fit only if something else is evicted, and for what they were made."""
@@ -251,18 +281,13 @@ class Attempt:
 
     def _borrows(self, slot: Slot, name: str, *, fits: bool) -> bool:
         """Whether a flavor would be borrowed; if others must go for it, once all of its own queue have."""
+        giving = self._giving
         for resource, amount in slot.wanted[name].items():
             key = self._queue.key(name, resource)
             more, cell = self.usage.get(key, 0) + amount, self._book.cell(self._queue.name, key)
-            if cell.borrows(more) and (fits or cell.borrows(more - self._could_go(key))):
+            if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
                 return True
         return False
-
-    def _could_go(self, key: FlavorResource) -> int:
-        """How much those of the own queue use who may be evicted for the workload."""
-        if self._given is None:
-            self._given = self._giving() if self._giving is not None else {}
-        return self._given.get(key, 0)
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""

@@ -6,7 +6,7 @@ top of what those before it got; if these left nothing for one, they have to mak
 Nothing is changed here: the outcome is a proposal.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ from admitter.engine.policy import Queue
 from admitter.engine.quota import Book
 from admitter.names import GPU_MEMORY, PODS
 
-Giving = Callable[[Queue, Workload], Mapping[FlavorResource, int]]
+Giving = Callable[[Queue, Workload, FlavorResource], int]
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Assigner:
         Args:
             book: what is in use.
             flavors: every flavor that a queue names, by name.
-            giving: what those of a workload's queue use, as sums, who may be evicted for it.
+            giving: what those of a workload's queue use of something who may be evicted for it.
         """
         self._book = book
         self._flavors = flavors
@@ -100,6 +100,28 @@ class Assigner:
             return attempt.refusal
         return _proposal(workload, queue, attempt)
 
+    def ways(self, workload: Workload, queue: Queue) -> "Ways":
+        """All ways to place a workload, one after the other."""
+        return Ways(self, workload, queue)
+
+    def alone(self, workload: Workload, queue: Queue) -> Iterator[Proposal | Refusal] | None:
+        """The ways to place a workload that needs flavors only once, and at last why there is no other.
+
+        None: it needs several, so what was chosen for one may matter for the next.
+        """
+        slots = _slots(workload, queue, self._flavors)
+        if len(slots) != 1 or _uncovered(workload, queue) is not None:
+            return None
+        giving = partial(self._giving, queue, workload) if queue.preemption.allowed else None
+        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving))
+
+    @staticmethod
+    def _alone(workload: Workload, queue: Queue, attempt: Attempt) -> Iterator[Proposal | Refusal]:
+        for _ in attempt.alone():
+            yield _proposal(workload, queue, attempt)
+        assert attempt.refusal is not None, "what can't be filled says why"
+        yield attempt.refusal
+
     def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.
 
@@ -140,6 +162,27 @@ class Assigner:
     def mismatch(self, pod_set: PodSet, name: str) -> FlavorRefusal | None:
         """Why a pod set's pods could not run on a flavor; None if they could."""
         return mismatch(pod_set, self._flavors[name])
+
+
+class Ways:
+    """All ways to place a workload, best first, as each in turn comes to nothing."""
+
+    def __init__(self, assigner: Assigner, workload: Workload, queue: Queue) -> None:
+        self._assigner = assigner
+        self._workload = workload
+        self._queue = queue
+        self._passed: set[Combination] = set()
+        self._alone = assigner.alone(workload, queue)
+
+    def best(self) -> Proposal | Refusal:
+        """The best of those that are left; why there is none."""
+        if self._alone is not None:
+            return next(self._alone)
+        return self._assigner.assign(self._workload, self._queue, self._passed)
+
+    def rule_out(self, hopeless: Combination) -> None:
+        """Nothing can be evicted for some choices, alone or together: they are part of the best way."""
+        self._passed.add(hopeless)
 
 
 def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> list[Slot]:

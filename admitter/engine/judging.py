@@ -52,9 +52,9 @@ class Judge:
 
     def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What exactly so many pods get, if need be by preemption."""
-        passed: set[Combination] = set()
+        ways = self._state.assigner.ways(workload, queue)
         while True:
-            outcome = self._state.assigner.assign(workload, queue, passed)
+            outcome = ways.best()
             if isinstance(outcome, Refusal):
                 return outcome
             if not outcome.preempting:
@@ -64,7 +64,7 @@ class Judge:
             if victims:
                 return Verdict(outcome, victims, search.grounds)
             self.outlook.note(search)
-            passed.add(self._hopeless(workload, queue, outcome))
+            ways.rule_out(self._hopeless(workload, queue, outcome))
 
     def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
         """Why not even the smallest form of a workload fits; None if there is no such form."""

@@ -17,8 +17,8 @@ Shape = tuple[Hashable, ...]
 class _Heads:
     """Classes in the order of their heads.
 
-    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes up,
-    so that nothing is searched for when one comes, goes or is parked.
+    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes
+    up, so that nothing is searched for when one comes, goes or is parked.
     """
 
     def __init__(self) -> None:
