@@ -1,6 +1,6 @@
 """One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,15 @@ Combination = frozenset[Passed]
 
 Giving = Callable[[FlavorResource], int]
 """What those of the own queue use of something who may be evicted for the workload."""
+
+Wanted = Sequence[tuple[FlavorResource, int]]
+"""How much is asked of what, each once."""
+
+Borrowing = Callable[[Wanted, bool], bool]
+"""Whether something would be borrowed; the second argument says whether it fits."""
+
+InVain = Callable[[Wanted], bool]
+"""Whether it is known at a glance that no evictions make room."""
 
 Suits = Callable[[PodSet, str], FlavorRefusal | None]
 """Why pods could not run on a flavor, by taints and labels; None if they could."""
@@ -45,13 +54,31 @@ class Slot:
     wanted: Mapping[str, Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
 class Choice:
-    """A flavor for a slot; `rank` orders choices from good to bad."""
+    """A flavor for a slot; `rank` orders choices from good to bad.
 
-    flavor: str
-    fits: bool
-    borrows: bool
+    Attributes:
+        flavor: its name.
+        wanted: what all slots ask of it up to this one, by what this one asks of it.
+        fits: whether enough of it is free.
+    """
+
+    __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
+
+    def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
+        """Choose; whether it would be borrowed is found out if somebody asks, as it may be dear."""
+        self.flavor = flavor
+        self.wanted = wanted
+        self.fits = fits
+        self._borrowing = borrowing
+        self._borrows: bool | None = None
+
+    @property
+    def borrows(self) -> bool:
+        """Whether it would be borrowed."""
+        if self._borrows is None:
+            self._borrows = self._borrowing(self.wanted, self.fits)
+        return self._borrows
 
     @property
     def rank(self) -> tuple[bool, bool]:
@@ -131,11 +158,14 @@ class Attempt:
                 return False
         return False
 
-    def alone(self) -> Iterator[None]:
+    def alone(self, in_vain: InVain) -> Iterator[None]:
         """Fill the only slot in one way after the other; after the last, `refusal` says why there is no more.
 
         They come as `fill` would find them if each were passed once it has come to nothing: first those that
         the queue's rules do not pass over, then the others from good to bad.
+
+        Args:
+            in_vain: for which choices it is known at a glance that no evictions make room.
         """
         (slot,) = self.slots
         refusals: dict[str, FlavorRefusal] = {}
@@ -148,13 +178,19 @@ class Attempt:
                 continue
             if self._passed_over(judged):
                 others.append(judged)
-            else:
+            elif judged.fits or not in_vain(judged.wanted):
                 yield from self._filled(slot, judged)
             self.first = False
-        for choice in sorted(others, key=lambda choice: choice.rank):
-            yield from self._filled(slot, choice)
+        yield from self._in_order(slot, [choice for choice in others if choice.fits])
+        yield from self._in_order(slot, [c for c in others if not c.fits and not in_vain(c.wanted)])
         names = slot.group.flavors
         self._dead_end(slot, tuple(refusals.get(name) or self._busy(slot, name) for name in names), {})
+
+    def _in_order(self, slot: Slot, choices: Sequence[Choice]) -> Iterator[None]:
+        for borrows in (False, True):
+            for choice in choices:
+                if choice.borrows is borrows:
+                    yield from self._filled(slot, choice)
 
     def _filled(self, slot: Slot, choice: Choice) -> Iterator[None]:
         self.picks.append(choice)
@@ -274,20 +310,23 @@ class Attempt:
             if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
-        alone = frozenset({(slot.number, slot.place, name)})
-        if not fits and (self._giving is None or alone in self._passed):
+        if not fits and (self._giving is None or self._is_passed(slot, name)):
             return self._busy(slot, name)
-        return Choice(name, fits, self._borrows(slot, name, fits=fits))
+        keys = [(self._queue.key(name, resource), amount) for resource, amount in slot.wanted[name].items()]
+        wanted = [(key, self.usage.get(key, 0) + amount) for key, amount in keys]
+        return Choice(name, wanted, self._borrows, fits=fits)
 
-    def _borrows(self, slot: Slot, name: str, *, fits: bool) -> bool:
-        """Whether a flavor would be borrowed; if others must go for it, once all of its own queue have."""
+    def _borrows(self, wanted: Wanted, fits: bool) -> bool:
+        """Whether something would be borrowed; if others must go for it, once all of its own queue have."""
         giving = self._giving
-        for resource, amount in slot.wanted[name].items():
-            key = self._queue.key(name, resource)
-            more, cell = self.usage.get(key, 0) + amount, self._book.cell(self._queue.name, key)
+        for key, more in wanted:
+            cell = self._book.cell(self._queue.name, key)
             if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
                 return True
         return False
+
+    def _is_passed(self, slot: Slot, name: str) -> bool:
+        return bool(self._passed) and frozenset({(slot.number, slot.place, name)}) in self._passed
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""
@@ -301,12 +340,14 @@ class Attempt:
         key = self._queue.key(flavor, resource)
         cell = self._book.cell(self._queue.name, key)
         needed, together = self.usage.get(key, 0) + amount, cell.together
-        in_all = (
-            amount if together is None else amount + sum(n for k, n in self.usage.items() if k[1] == resource)
-        )
-        if needed > cell.ceiling() or (together is not None and in_all > together.limit):
+        if together is None:
+            if needed <= cell.available():
+                return None
+            return Rule.LIMIT if needed > cell.ceiling() else Rule.BUSY
+        in_all = amount + sum(n for k, n in self.usage.items() if k[1] == resource)
+        if needed > cell.ceiling() or in_all > together.limit:
             return Rule.LIMIT
-        if needed > cell.available() or (together is not None and in_all > together.limit - together.used):
+        if needed > cell.available() or in_all > together.limit - together.used:
             return Rule.BUSY
         return None
 

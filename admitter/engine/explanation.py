@@ -174,7 +174,7 @@ class Explainer:
         found: set[str] = set()
         smallest = fewest(workload)
         for form in (workload,) if smallest is None else (workload, smallest):
-            ways = self._state.assigner.ways(form, queue)
+            ways = self._state.assigner.ways(form, queue, lambda _: False)
             while True:
                 outcome = ways.best()
                 if not isinstance(outcome, Proposal) or not outcome.preempting:

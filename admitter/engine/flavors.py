@@ -6,12 +6,12 @@ top of what those before it got; if these left nothing for one, they have to mak
 Nothing is changed here: the outcome is a proposal.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
-from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
+from admitter.engine.attempt import Attempt, Choice, Combination, Ground, InVain, Passed, Slot
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.matching import conflict, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
@@ -27,19 +27,41 @@ class Proposal:
     """Flavors for all pod sets of a workload.
 
     Attributes:
-        admission: what it would get.
-        usage: the same as sums by flavor and resource.
+        made: makes the admission that it would get, once.
+        usage: that as sums by flavor and resource.
         borrowing: whether it takes more than its queue's own quota.
         preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
             it fits now.
         first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
     """
 
-    admission: Admission
+    made: "_Made"
     usage: dict[FlavorResource, int]
     borrowing: bool = False
     preempting: dict[Passed, Usage] = field(default_factory=dict)
     first: bool = False
+
+    @property
+    def admission(self) -> Admission:
+        """What it would get."""
+        return self.made.admission
+
+
+class _Made:
+    """An admission that is made when it is asked for: most proposals come to nothing."""
+
+    __slots__ = ("_admission", "_make")
+
+    def __init__(self, make: Callable[[], Admission]) -> None:
+        self._make = make
+        self._admission: Admission | None = None
+
+    @property
+    def admission(self) -> Admission:
+        """It, made once."""
+        if self._admission is None:
+            self._admission = self._make()
+        return self._admission
 
 
 class Assigner:
@@ -100,24 +122,32 @@ class Assigner:
             return attempt.refusal
         return _proposal(workload, queue, attempt)
 
-    def ways(self, workload: Workload, queue: Queue) -> "Ways":
-        """All ways to place a workload, one after the other."""
-        return Ways(self, workload, queue)
+    def ways(self, workload: Workload, queue: Queue, in_vain: InVain) -> "Ways":
+        """All ways to place a workload, one after the other.
 
-    def alone(self, workload: Workload, queue: Queue) -> Iterator[Proposal | Refusal] | None:
+        Args:
+            workload: what asks.
+            queue: the queue it asks.
+            in_vain: for what it is known at a glance that no evictions make room.
+        """
+        return Ways(self, workload, queue, in_vain)
+
+    def alone(self, workload: Workload, queue: Queue, in_vain: InVain) -> Iterator[Proposal | Refusal] | None:
         """The ways to place a workload that needs flavors only once, and at last why there is no other.
 
-        None: it needs several, so what was chosen for one may matter for the next.
+        None: it needs several, so what was chosen for one may matter for the next. Arguments as of `ways`.
         """
         slots = _slots(workload, queue, self._flavors)
         if len(slots) != 1 or _uncovered(workload, queue) is not None:
             return None
         giving = partial(self._giving, queue, workload) if queue.preemption.allowed else None
-        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving))
+        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving), in_vain)
 
     @staticmethod
-    def _alone(workload: Workload, queue: Queue, attempt: Attempt) -> Iterator[Proposal | Refusal]:
-        for _ in attempt.alone():
+    def _alone(
+        workload: Workload, queue: Queue, attempt: Attempt, in_vain: InVain
+    ) -> Iterator[Proposal | Refusal]:
+        for _ in attempt.alone(in_vain):
             yield _proposal(workload, queue, attempt)
         assert attempt.refusal is not None, "what can't be filled says why"
         yield attempt.refusal
@@ -135,7 +165,7 @@ class Assigner:
         borrowing = any(cell.borrows(amount) for cell, amount in cells)
         if borrowing and not queue.fungibility.borrow:
             return None
-        return Proposal(proposal.admission, proposal.usage, borrowing, first=True)
+        return Proposal(proposal.made, proposal.usage, borrowing, first=True)
 
     def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
         """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
@@ -167,12 +197,12 @@ class Assigner:
 class Ways:
     """All ways to place a workload, best first, as each in turn comes to nothing."""
 
-    def __init__(self, assigner: Assigner, workload: Workload, queue: Queue) -> None:
+    def __init__(self, assigner: Assigner, workload: Workload, queue: Queue, in_vain: InVain) -> None:
         self._assigner = assigner
         self._workload = workload
         self._queue = queue
         self._passed: set[Combination] = set()
-        self._alone = assigner.alone(workload, queue)
+        self._alone = assigner.alone(workload, queue, in_vain)
 
     def best(self) -> Proposal | Refusal:
         """The best of those that are left; why there is none."""
@@ -206,25 +236,29 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
 
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
     """What an attempt that succeeded comes to."""
-    flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
-    usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
-    borrowing = False
-    for slot, choice in zip(attempt.slots, attempt.picks, strict=True):
-        wanted = slot.wanted[choice.flavor]
-        flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
-        usage[slot.number] += wanted.items()
-        borrowing |= choice.borrows
     preempting = {
         passed: tuple((queue.key(passed[2], r), n) for r, n in slot.wanted[passed[2]].items())
         for passed, slot in attempt.preempting().items()
     }
+    total = {key: amount for key, amount in attempt.usage.items() if amount}
+    made = _Made(partial(_admission, workload, queue, attempt.slots, tuple(attempt.picks)))
+    first = attempt.first and not preempting
+    return Proposal(made, total, any(choice.borrows for choice in attempt.picks), preempting, first)
+
+
+def _admission(workload: Workload, queue: Queue, slots: Iterable[Slot], picks: Iterable[Choice]) -> Admission:
+    """What a workload gets by a choice for each slot."""
+    flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
+    usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
+    for slot, choice in zip(slots, picks, strict=True):
+        wanted = slot.wanted[choice.flavor]
+        flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
+        usage[slot.number] += wanted.items()
     pod_sets = tuple(
         Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
         for number, pod_set in enumerate(workload.pod_sets)
     )
-    total = {key: amount for key, amount in attempt.usage.items() if amount}
-    admission = Admission(queue.name, pod_sets, queue.pool)
-    return Proposal(admission, total, borrowing, preempting, attempt.first and not preempting)
+    return Admission(queue.name, pod_sets, queue.pool)
 
 
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:

@@ -1,14 +1,16 @@
 """What a workload could get as things stand: as it is, by preemption, or with fewer pods."""
 
 from dataclasses import replace
+from functools import partial
 
-from admitter.engine.attempt import Combination
+from admitter.engine.attempt import Combination, Wanted
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.field import Verdict
 from admitter.engine.flavors import Proposal
 from admitter.engine.model import Workload
 from admitter.engine.partial import fewest, largest_that_fits
 from admitter.engine.policy import Queue
+from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Search
 from admitter.engine.state import Outlook, State
 
@@ -52,7 +54,8 @@ class Judge:
 
     def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What exactly so many pods get, if need be by preemption."""
-        ways = self._state.assigner.ways(workload, queue)
+        glance = Glance(self._state.scene, queue, workload)
+        ways = self._state.assigner.ways(workload, queue, partial(self._in_vain, glance))
         while True:
             outcome = ways.best()
             if isinstance(outcome, Refusal):
@@ -65,6 +68,13 @@ class Judge:
                 return Verdict(outcome, victims, search.grounds)
             self.outlook.note(search)
             ways.rule_out(self._hopeless(workload, queue, outcome))
+
+    def _in_vain(self, glance: Glance, wanted: Wanted) -> bool:
+        """Whether a glance says that no evictions make room; then that is noted as a search would be."""
+        if not glance.in_vain(wanted):
+            return False
+        self.outlook.note(glance)
+        return True
 
     def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
         """Why not even the smallest form of a workload fits; None if there is no such form."""

@@ -20,6 +20,7 @@ from admitter.engine.namespaces import NamespaceShare
 from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption import guaranteed
+from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Scene, Search
 from admitter.engine.quota import Node, Tree
 from admitter.engine.turns import ByNamespace
@@ -56,9 +57,10 @@ class Outlook:
     giving: NamespaceShare = NOBODY_GIVES
     due: float = inf
 
-    def note(self, search: Search) -> None:
+    def note(self, search: Search | Glance) -> None:
         """Take in what a search has found that came to nothing."""
-        self.evictable |= search.evictable
+        for key, amount in search.evictable.items():
+            self.evictable[key] = max(self.evictable[key], amount)
         self.barred &= search.barred
         self.share = min(self.share, search.share)
         self.giving = min(self.giving, search.giving)

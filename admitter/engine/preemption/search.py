@@ -138,10 +138,10 @@ class Search:
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if amount > cell.in_flavor()
         )
-        self._together: Counter[Together] = Counter()
+        self._together: dict[Together, int] = {}
         for cell, amount in self._wanted:
             if cell.together is not None:
-                self._together[cell.together] += amount
+                self._together[cell.together] = self._together.get(cell.together, 0) + amount
         self._limited = frozenset(
             key[1]
             for (key, _), (cell, _) in zip(self._usage, self._wanted, strict=True)
@@ -171,7 +171,8 @@ class Search:
         rule = reclaim.Reclaiming(self._tree, self._book, self._queue, self._usage, self._contested)
         others: list[Group] = []
         for side in self._sides:
-            if not rule.could_hold(side, {}) and not rule.could_hold(side, self._sums([*own, *others])):
+            given = [*own, *others]
+            if not rule.could_hold(side, {}) and not (given and rule.could_hold(side, self._sums(given))):
                 continue
             self.barred, self.share = False, NO_SHARE
             lesser = reclaim.lesser(self._queue.preemption.reclaim, self._preemptor)
