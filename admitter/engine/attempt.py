@@ -1,6 +1,6 @@
 """One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -181,16 +181,21 @@ class Attempt:
             elif judged.fits or not in_vain(judged.wanted):
                 yield from self._filled(slot, judged)
             self.first = False
-        yield from self._in_order(slot, [choice for choice in others if choice.fits])
-        yield from self._in_order(slot, [c for c in others if not c.fits and not in_vain(c.wanted)])
+        yield from self._in_order(slot, (choice for choice in others if choice.fits))
+        yield from self._in_order(slot, (c for c in others if not c.fits and not in_vain(c.wanted)))
         names = slot.group.flavors
         self._dead_end(slot, tuple(refusals.get(name) or self._busy(slot, name) for name in names), {})
 
-    def _in_order(self, slot: Slot, choices: Sequence[Choice]) -> Iterator[None]:
-        for borrows in (False, True):
-            for choice in choices:
-                if choice.borrows is borrows:
-                    yield from self._filled(slot, choice)
+    def _in_order(self, slot: Slot, choices: Iterable[Choice]) -> Iterator[None]:
+        """Rather what is not borrowed; each is looked at when those before it have come to nothing."""
+        borrowed = []
+        for choice in choices:
+            if choice.borrows:
+                borrowed.append(choice)
+            else:
+                yield from self._filled(slot, choice)
+        for choice in borrowed:
+            yield from self._filled(slot, choice)
 
     def _filled(self, slot: Slot, choice: Choice) -> Iterator[None]:
         self.picks.append(choice)
@@ -261,7 +266,7 @@ class Attempt:
 
     def _passed_over(self, choice: Choice) -> bool:
         fungibility = self._queue.fungibility
-        return (choice.borrows and not fungibility.borrow) or (not choice.fits and not fungibility.preempt)
+        return (not choice.fits and not fungibility.preempt) or (not fungibility.borrow and choice.borrows)
 
     def _others(self, slot: Slot) -> dict[str, Flavor]:
         """Flavors that the slot's pods have already for other resources."""
@@ -304,16 +309,16 @@ class Attempt:
             refused = conflict(slot.pod_set, self._flavors[name], others.values())
         if refused is not None:
             return refused
-        fits = True
+        fits, wanted = True, []
         for resource, amount in slot.wanted[name].items():
-            lacks = self._lacks(name, resource, amount)
+            key = self._queue.key(name, resource)
+            lacks = self._lacks(key, amount)
             if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
+            wanted.append((key, self.usage.get(key, 0) + amount))
         if not fits and (self._giving is None or self._is_passed(slot, name)):
             return self._busy(slot, name)
-        keys = [(self._queue.key(name, resource), amount) for resource, amount in slot.wanted[name].items()]
-        wanted = [(key, self.usage.get(key, 0) + amount) for key, amount in keys]
         return Choice(name, wanted, self._borrows, fits=fits)
 
     def _borrows(self, wanted: Wanted, fits: bool) -> bool:
@@ -331,20 +336,19 @@ class Attempt:
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""
         for resource, amount in slot.wanted[name].items():
-            if self._lacks(name, resource, amount) is not None:
+            if self._lacks(self._queue.key(name, resource), amount) is not None:
                 return self._short(slot, name, Rule.BUSY, resource)
         raise AssertionError("a flavor is called busy that is free")
 
-    def _lacks(self, flavor: str, resource: str, amount: int) -> Rule | None:
+    def _lacks(self, key: FlavorResource, amount: int) -> Rule | None:
         """Whether so much more of a resource is too much now, or would always be; None if it fits."""
-        key = self._queue.key(flavor, resource)
         cell = self._book.cell(self._queue.name, key)
         needed, together = self.usage.get(key, 0) + amount, cell.together
         if together is None:
             if needed <= cell.available():
                 return None
             return Rule.LIMIT if needed > cell.ceiling() else Rule.BUSY
-        in_all = amount + sum(n for k, n in self.usage.items() if k[1] == resource)
+        in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
         if needed > cell.ceiling() or in_all > together.limit:
             return Rule.LIMIT
         if needed > cell.available() or in_all > together.limit - together.used:
