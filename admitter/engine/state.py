@@ -17,6 +17,7 @@ from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.namespaces import NamespaceShare
+from admitter.engine.partial import fewest
 from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Reclaim, WithinQueue
 from admitter.engine.preemption import guaranteed
@@ -170,7 +171,8 @@ class State:
         queue = self.tree.queues[workload.queue]
         members = self.pending[workload.queue].class_of(workload)
         uncovered = refusal.reason is Reason.RESOURCE_NOT_COVERED  # nothing that is freed helps
-        keys = {} if uncovered else self.assigner.interests(workload, queue)
+        least = fewest(workload) or workload
+        keys = {} if uncovered else self.assigner.interests(least, queue)
         members.needs, members.share, members.giving = [], NO_SHARE, outlook.giving
         if outlook.due < self.timers.get(queue.name, inf):
             self.timers[queue.name] = outlook.due
@@ -187,11 +189,10 @@ class State:
     def _simple(self, workload: Workload) -> bool:
         """Whether it is known what has to change for a workload to fit.
 
-        With several pod sets, several numbers of pods, or cohorts under cohorts, anything may help.
+        With several pod sets, or cohorts under cohorts, anything may help. What can do with fewer pods needs
+        what the fewest need.
         """
-        (first, *others) = workload.pod_sets
-        levels = sum(1 for _ in self.tree.path(("queue", workload.queue)))
-        return not others and first.min_count is None and levels <= 2
+        return len(workload.pod_sets) == 1 and len(self.tree.path(("queue", workload.queue))) <= 2
 
     @staticmethod
     def _shortfalls(
