@@ -134,10 +134,14 @@ class Lines(Generic[T]):
         """Take in what could be evicted from now on."""
         for key, amount in usage:
             if amount:
-                line = self._of[queue].setdefault(key, Line())
+                lines = self._of[queue]
+                line = lines.get(key)
+                if line is None:
+                    line = lines[key] = Line()
                 before = line.front
                 line.add(place, workload, member, amount)
-                self._moved(queue, key, before, line.front)
+                if before is None or place < before:
+                    self._moved(queue, key, before, place)
 
     def remove(self, queue: str, usage: Usage, place: Place) -> None:
         """Let go what is gone, or has to go already."""
@@ -146,19 +150,19 @@ class Lines(Generic[T]):
                 line = self._of[queue][key]
                 before = line.front
                 line.remove(place)
-                self._moved(queue, key, before, line.front)
+                if before == place:
+                    self._moved(queue, key, place, line.front)
                 if not len(line):
                     del self._of[queue][key]
         if not self._of[queue]:
             del self._of[queue]
 
     def _moved(self, queue: str, key: FlavorResource, before: Place | None, after: Place | None) -> None:
-        if before != after:
-            fronts = self._fronts[key]
-            if before is not None:
-                del fronts[bisect_left(fronts, (before, queue))]
-            if after is not None:
-                insort(fronts, (after, queue))
+        fronts = self._fronts[key]
+        if before is not None:
+            del fronts[bisect_left(fronts, (before, queue))]
+        if after is not None:
+            insort(fronts, (after, queue))
 
     def fronts(self, keys: Collection[FlavorResource], below: float) -> Iterator[tuple[Place, str]]:
         """The queues that have any of lower priority than that, first to give first; some several times."""
