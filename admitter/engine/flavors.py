@@ -29,10 +29,12 @@ class Proposal:
     Attributes:
         made: makes the admission that it would get, once.
         usage: that as sums by flavor and resource.
-        borrowing: whether it takes more than its queue's own quota.
+        borrowing: whether it takes more than its queue's own quota; if something must be evicted for it, only
+            once `borrows` was asked, which may be dear.
         preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
             it fits now.
         first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
+        borrows: whether it takes more than its queue's own, once all of that queue have gone who may.
     """
 
     made: "_Made"
@@ -40,6 +42,7 @@ class Proposal:
     borrowing: bool = False
     preempting: dict[Passed, Usage] = field(default_factory=dict)
     first: bool = False
+    borrows: Callable[[], bool] = bool
 
     @property
     def admission(self) -> Admission:
@@ -243,7 +246,12 @@ def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
     total = {key: amount for key, amount in attempt.usage.items() if amount}
     made = _Made(partial(_admission, workload, queue, attempt.slots, tuple(attempt.picks)))
     first = attempt.first and not preempting
-    return Proposal(made, total, any(choice.borrows for choice in attempt.picks), preempting, first)
+    borrows = partial(_borrow, tuple(attempt.picks))
+    return Proposal(made, total, not preempting and borrows(), preempting, first, borrows)
+
+
+def _borrow(picks: Iterable[Choice]) -> bool:
+    return any(choice.borrows for choice in picks)
 
 
 def _admission(workload: Workload, queue: Queue, slots: Iterable[Slot], picks: Iterable[Choice]) -> Admission:

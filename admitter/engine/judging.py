@@ -65,6 +65,7 @@ class Judge:
             search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
             victims = search.victims()
             if victims:
+                outcome.borrowing = outcome.borrows()
                 return Verdict(outcome, victims, search.grounds)
             self.outlook.note(search)
             ways.rule_out(self._hopeless(workload, queue, outcome))
