@@ -5,13 +5,12 @@ measured in one run; what counts is how they grow.
 """
 
 import argparse
-import gc
 import heapq
 import json
 import platform
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -20,6 +19,7 @@ from typing import Any
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Cohort, Group, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+from benchmarks.masses import cpu, curves
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
 KEY = ("default", "gpu")
@@ -59,14 +59,6 @@ def pods(units: int) -> tuple[PodSet, ...]:
 def admission(name: str, units: int) -> Admission:
     """What such a pod set uses."""
     return Admission(name, (Assignment("main", 1, (("gpu", "default"),), (("gpu", units),)),))
-
-
-def cpu(work: Callable[[], object]) -> float:
-    """CPU seconds that some work takes."""
-    gc.collect()  # what was left before is no part of it
-    began = time.process_time()
-    work()
-    return time.process_time() - began
 
 
 @dataclass
@@ -352,6 +344,7 @@ def main() -> None:
             "namespaces_preempting": [
                 shared(count, Preemption(WithinQueue.LOWER_PRIORITY)) for count in (250, 500, 1000)
             ],
+            "one_cycle": curves(scale),
         },
     }
     print(json.dumps(result, indent=2))

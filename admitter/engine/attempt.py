@@ -1,6 +1,6 @@
 """One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,8 +17,17 @@ Passed = tuple[int, int, str]
 Combination = frozenset[Passed]
 """Choices that were made together."""
 
-Giving = Callable[[], Mapping[FlavorResource, int]]
-"""What those of the own queue use, as sums, who may be evicted for the workload; what is missing is 0."""
+Giving = Callable[[FlavorResource], int]
+"""What those of the own queue use of something who may be evicted for the workload."""
+
+Wanted = Sequence[tuple[FlavorResource, int]]
+"""How much is asked of what, each once."""
+
+Borrowing = Callable[[Wanted, bool], bool]
+"""Whether something would be borrowed; the second argument says whether it fits."""
+
+InVain = Callable[[Wanted], bool]
+"""Whether it is known at a glance that no evictions make room."""
 
 Suits = Callable[[PodSet, str], FlavorRefusal | None]
 """Why pods could not run on a flavor, by taints and labels; None if they could."""
@@ -46,13 +55,31 @@ class Slot:
     wanted: Mapping[str, Mapping[str, int]]
 
 
-@dataclass(frozen=True, slots=True)
 class Choice:
-    """A flavor for a slot; `rank` orders choices from good to bad."""
+    """A flavor for a slot; `rank` orders choices from good to bad.
 
-    flavor: str
-    fits: bool
-    borrows: bool
+    Attributes:
+        flavor: its name.
+        wanted: what all slots ask of it up to this one, by what this one asks of it.
+        fits: whether enough of it is free.
+    """
+
+    __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
+
+    def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
+        """Choose; whether it would be borrowed is found out if somebody asks, as it may be dear."""
+        self.flavor = flavor
+        self.wanted = wanted
+        self.fits = fits
+        self._borrowing = borrowing
+        self._borrows: bool | None = None
+
+    @property
+    def borrows(self) -> bool:
+        """Whether it would be borrowed."""
+        if self._borrows is None:
+            self._borrows = self._borrowing(self.wanted, self.fits)
+        return self._borrows
 
     @property
     def rank(self) -> tuple[bool, bool]:
@@ -68,7 +95,7 @@ class Ground:
         book: what is in use.
         flavors: by name.
         suits: why pods could not run on a flavor.
-        room: how much of a queue's cell a request may have.
+        room: how much of a queue's cell a request may have, never more than if nothing were in use.
     """
 
     book: Book
@@ -103,8 +130,8 @@ class Attempt:
             queue: whose flavors.
             slots: what has to be filled.
             passed: choices that are not to be preempted for together.
-            giving: what the own queue could give, asked at most once; None: no choices count that fit only if
-                something else is evicted.
+            giving: what the own queue could give; None: no choices count that fit only if something else is
+                evicted.
         """
         self.slots = slots
         self.picks: list[Choice] = []
@@ -118,7 +145,6 @@ class Attempt:
         self._room = ground.room
         self._passed = passed
         self._giving = giving
-        self._given: Mapping[FlavorResource, int] | None = None
         self._left = MOST_DEAD_ENDS
 
     def fill(self) -> bool:
@@ -135,6 +161,51 @@ class Attempt:
             if not self._left:
                 return False
         return False
+
+    def alone(self, in_vain: InVain) -> Iterator[None]:
+        """Fill the only slot in one way after the other; after the last, `refusal` says why there is no more.
+
+        They come as `fill` would find them if each were passed once it has come to nothing: first those that
+        the queue's rules do not pass over, then the others from good to bad.
+
+        Args:
+            in_vain: for which choices it is known at a glance that no evictions make room.
+        """
+        (slot,) = self.slots
+        refusals: dict[str, FlavorRefusal] = {}
+        others: list[Choice] = []
+        for name in slot.group.flavors:
+            judged = self._judge(slot, name, {})
+            if isinstance(judged, FlavorRefusal):
+                refusals[name] = judged
+                self.first &= judged.rule is not Rule.BUSY
+                continue
+            if self._passed_over(judged):
+                others.append(judged)
+            elif judged.fits or not in_vain(judged.wanted):
+                yield from self._filled(slot, judged)
+            self.first = False
+        yield from self._in_order(slot, (choice for choice in others if choice.fits))
+        yield from self._in_order(slot, (c for c in others if not c.fits and not in_vain(c.wanted)))
+        names = slot.group.flavors
+        self._dead_end(slot, tuple(refusals.get(name) or self._busy(slot, name) for name in names), {})
+
+    def _in_order(self, slot: Slot, choices: Iterable[Choice]) -> Iterator[None]:
+        """Rather what is not borrowed; each is looked at when those before it have come to nothing."""
+        borrowed = []
+        for choice in choices:
+            if choice.borrows:
+                borrowed.append(choice)
+            else:
+                yield from self._filled(slot, choice)
+        for choice in borrowed:
+            yield from self._filled(slot, choice)
+
+    def _filled(self, slot: Slot, choice: Choice) -> Iterator[None]:
+        self.picks.append(choice)
+        self._use(slot, choice, 1)
+        yield
+        self._use(slot, self.picks.pop(), -1)
 
     def preempting(self) -> dict[Passed, Slot]:
         """The choices that fit only if something else is evicted, and for what they were made."""
@@ -199,7 +270,7 @@ class Attempt:
 
     def _passed_over(self, choice: Choice) -> bool:
         fungibility = self._queue.fungibility
-        return (choice.borrows and not fungibility.borrow) or (not choice.fits and not fungibility.preempt)
+        return (not choice.fits and not fungibility.preempt) or (not fungibility.borrow and choice.borrows)
 
     def _others(self, slot: Slot) -> dict[str, Flavor]:
         """Flavors that the slot's pods have already for other resources."""
@@ -242,50 +313,49 @@ class Attempt:
             refused = conflict(slot.pod_set, self._flavors[name], others.values())
         if refused is not None:
             return refused
-        fits = True
+        fits, wanted = True, []
         for resource, amount in slot.wanted[name].items():
-            lacks = self._lacks(name, resource, amount)
+            key = self._queue.key(name, resource)
+            lacks = self._lacks(key, amount)
             if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
-        alone = frozenset({(slot.number, slot.place, name)})
-        if not fits and (self._giving is None or alone in self._passed):
+            wanted.append((key, self.usage.get(key, 0) + amount))
+        if not fits and (self._giving is None or self._is_passed(slot, name)):
             return self._busy(slot, name)
-        return Choice(name, fits, self._borrows(slot, name, fits=fits))
+        return Choice(name, wanted, self._borrows, fits=fits)
 
-    def _borrows(self, slot: Slot, name: str, *, fits: bool) -> bool:
-        """Whether a flavor would be borrowed; if others must go for it, once all of its own queue have."""
-        for resource, amount in slot.wanted[name].items():
-            key = self._queue.key(name, resource)
-            more, cell = self.usage.get(key, 0) + amount, self._book.cell(self._queue.name, key)
-            if cell.borrows(more) and (fits or cell.borrows(more - self._could_go(key))):
+    def _borrows(self, wanted: Wanted, fits: bool) -> bool:
+        """Whether something would be borrowed; if others must go for it, once all of its own queue have."""
+        giving = self._giving
+        for key, more in wanted:
+            cell = self._book.cell(self._queue.name, key)
+            if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
                 return True
         return False
 
-    def _could_go(self, key: FlavorResource) -> int:
-        """How much those of the own queue use who may be evicted for the workload."""
-        if self._given is None:
-            self._given = self._giving() if self._giving is not None else {}
-        return self._given.get(key, 0)
+    def _is_passed(self, slot: Slot, name: str) -> bool:
+        return bool(self._passed) and frozenset({(slot.number, slot.place, name)}) in self._passed
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""
         for resource, amount in slot.wanted[name].items():
-            if self._lacks(name, resource, amount) is not None:
+            if self._lacks(self._queue.key(name, resource), amount) is not None:
                 return self._short(slot, name, Rule.BUSY, resource)
         raise AssertionError("a flavor is called busy that is free")
 
-    def _lacks(self, flavor: str, resource: str, amount: int) -> Rule | None:
+    def _lacks(self, key: FlavorResource, amount: int) -> Rule | None:
         """Whether so much more of a resource is too much now, or would always be; None if it fits."""
-        key = self._queue.key(flavor, resource)
         cell = self._book.cell(self._queue.name, key)
         needed, together = self.usage.get(key, 0) + amount, cell.together
-        in_all = (
-            amount if together is None else amount + sum(n for k, n in self.usage.items() if k[1] == resource)
-        )
-        if needed > cell.ceiling() or (together is not None and in_all > together.limit):
+        if together is None:
+            if needed <= self._room(cell):
+                return None
+            return Rule.LIMIT if needed > cell.ceiling() else Rule.BUSY
+        in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
+        if needed > cell.ceiling() or in_all > together.limit:
             return Rule.LIMIT
-        if needed > self._room(cell) or (together is not None and in_all > together.limit - together.used):
+        if needed > self._room(cell) or in_all > together.limit - together.used:
             return Rule.BUSY
         return None
 

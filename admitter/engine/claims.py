@@ -7,15 +7,21 @@ others hold it now. Nothing is remembered: what is claimed follows from what wai
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Final
 
 from admitter.engine.cells import Cell
 from admitter.engine.classes import Class
 from admitter.engine.flavors import Assigner, Proposal
-from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.pending import Pending
 from admitter.engine.policy import Queue
 from admitter.engine.quota import Book, Node, Tree
+
+Taken = tuple[str, Usage]
+"""The UID of a workload, and what it has got."""
+
+NOTHING_TAKEN: Final[Taken] = ("", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,39 @@ class Claim:
     amounts: tuple[tuple[FlavorResource, int], ...]
 
 
+_Left = list[tuple[int, dict[FlavorResource, int]]]
+"""Subtrees by how far each is above a queue, and how much of its own is left in it by flavor and resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LookedAt:
+    """In what state something of a queue was looked for that owns what it asks for.
+
+    Attributes:
+        version: of the tree.
+        pending: what waits in the queue.
+        left: in the subtrees around it.
+        together: by resource, in all flavors together where that is limited.
+    """
+
+    version: int
+    pending: Pending
+    left: _Left
+    together: dict[str, int]
+
+    def may_differ(self, before: "_LookedAt") -> bool:
+        """Whether what did not own enough may do so now: something is defined anew, or more is left."""
+        if self.version != before.version or self.pending is not before.pending:
+            return True
+        if any(amount > before.together[resource] for resource, amount in self.together.items()):
+            return True
+        return any(
+            amount > known[key]
+            for (_, left), (_, known) in zip(self.left, before.left, strict=True)
+            for key, amount in left.items()
+        )
+
+
 class Claims:
     """The claims in one book of use, one a queue at most."""
 
@@ -41,6 +80,7 @@ class Claims:
         self._book = book
         self._assigner = assigner
         self._of: dict[str, Claim] = {}
+        self._looked_at: dict[str, _LookedAt] = {}
 
     def of(self, queue: str) -> Claim | None:
         """The claim of a queue's next candidate."""
@@ -52,21 +92,27 @@ class Claims:
             if any(each == key for each, _ in claim.amounts) and self._tree.root(queue) == root:
                 yield queue, claim
 
-    def refresh(self, queue: str, pending: Pending | None, *, awaited: bool) -> dict[FlavorResource, int]:
+    def refresh(
+        self, queue: str, pending: Pending | None, *, awaited: bool, taken: Taken = NOTHING_TAKEN
+    ) -> dict[FlavorResource, int]:
         """Let the next candidate of a queue claim what it owns, in the place of what was claimed before.
 
         Args:
             queue: its name.
             pending: what waits in it.
             awaited: whether nothing of it may start before another one that has a place.
+            taken: what a workload of the queue has got just now.
 
         Returns:
-            How much less is claimed than before, by flavor and resource.
+            How much less others have to leave than before, by flavor and resource; what is taken now by what
+            claimed it is none of that.
         """
         before = self._of.get(queue)
         definition = self._tree.queues.get(queue)
         made = None
-        if pending is not None and definition is not None and definition.admits and not awaited:
+        if pending is None:
+            self._looked_at.pop(queue, None)
+        elif definition is not None and definition.admits and not awaited:
             made = self._made(definition, pending)
         if made == before:
             return {}
@@ -75,6 +121,10 @@ class Claims:
             self._of[queue] = made
             self._attach(made, 1)
         less = dict(before.amounts) if before is not None else {}
+        uid, usage = taken
+        if before is not None and before.uid == uid and before.node == ("queue", queue):
+            for key, amount in usage:
+                less[key] = less.get(key, 0) - amount
         for key, amount in made.amounts if made is not None else ():
             less[key] = less.get(key, 0) - amount
         return {key: amount for key, amount in less.items() if amount > 0}
@@ -97,32 +147,46 @@ class Claims:
 
     def _made(self, queue: Queue, pending: Pending) -> Claim | None:
         """The claim of the first candidate that a subtree below the root owns all of."""
-        owners = self._owners(queue)
+        left = self._left(queue)
+        owners = [(levels, free) for levels, free in left if any(amount > 0 for amount in free.values())]
         if not owners:
             return None
-        for members in pending.candidates(queue.strategy):
+        made: dict[Class, Claim] = {}
+
+        def counts(members: Class) -> bool:
             workload = members.head()
-            assert workload is not None, "a class has a first workload as long as it is one"
             for levels, free in owners:
-                if self._may_own(queue, members, workload, free):
+                if workload is not None and self._may_own(queue, members, workload, free):
                     claim = self._claimed(queue, workload, levels)
                     if claim is not None:
-                        return claim
-        return None
+                        made[members] = claim
+                        return True
+            return False
 
-    def _owners(self, queue: Queue) -> list[tuple[int, dict[FlavorResource, int]]]:
-        """The subtrees around a queue, below the root, that have something of their own left, lowest first.
+        looked_at = _LookedAt(self._tree.version, pending, left, self._left_together(queue))
+        before = self._looked_at.get(queue.name)
+        self._looked_at[queue.name] = looked_at
+        if before is None or looked_at.may_differ(before):
+            pending.reconsider()
+        first = pending.claimant(queue.strategy, counts)
+        return made[first] if first is not None else None
 
-        Returns:
-            How far each is above the queue, and how much is left in it by flavor and resource.
-        """
-        found, keys = [], queue.keys()
-        for levels in range(len(self._tree.path(("queue", queue.name))) - 1):
-            left = {key: self._book.cell(queue.name, key).alone(levels) for key in keys}
-            free = {key: amount for key, amount in left.items() if amount > 0}
-            if free:
-                found.append((levels, free))
-        return found
+    def _left(self, queue: Queue) -> _Left:
+        """What is left in the subtrees around a queue, below the root, the lowest first."""
+        keys = queue.keys()
+        cells = [(key, self._book.cell(queue.name, key)) for key in keys]
+        return [
+            (levels, {key: cell.alone(levels) for key, cell in cells})
+            for levels in range(len(self._tree.path(("queue", queue.name))) - 1)
+        ]
+
+    def _left_together(self, queue: Queue) -> dict[str, int]:
+        """What is left of each resource that is limited in all flavors together."""
+        if not queue.limits:
+            return {}
+        keys = queue.keys()
+        cells = [(key, self._book.cell(queue.name, key).together) for key in keys]
+        return {key[1]: limited.limit - limited.used for key, limited in cells if limited is not None}
 
     def _may_own(
         self, queue: Queue, members: Class, workload: Workload, free: Mapping[FlavorResource, int]
@@ -139,7 +203,7 @@ class Claims:
         """What a workload claims of the subtree so far above its queue; None if it does not own all of it."""
 
         def alone(cell: Cell) -> int:
-            return cell.alone(levels)
+            return min(cell.alone(levels), cell.ceiling())
 
         def owned(form: Workload) -> Proposal | None:
             outcome = self._assigner.assign(form, queue, room=alone)

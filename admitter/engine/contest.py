@@ -15,7 +15,7 @@ from admitter.engine.explain import Refusal
 from admitter.engine.field import ByRank, ByShare, Entry, Field, Verdict
 from admitter.engine.judging import Judge
 from admitter.engine.ledger import Hold, Reservation
-from admitter.engine.model import Admission, FlavorResource, Workload
+from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.quota import Node
 from admitter.engine.receipt import Passed, Passing, Receipt, Receipts
@@ -109,6 +109,9 @@ class Contest:
             ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
         )
         self._judge = Judge(state)
+        # What was woken as the queue of what is decided claims anew, and has to compete; which queue that is.
+        self._woken: set[str] = set()
+        self._claimed = ""
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
@@ -116,8 +119,9 @@ class Contest:
         with self._ledger.rooms_kept(self._holds()):
             while True:
                 redeemed = self._redeem(now, plan)
-                self._state.changed |= redeemed  # what is behind those gets another reason
-                self._enter_all(names | redeemed | self._claim(names | redeemed))
+                woken = redeemed | self._state.withheld.wake(self._root)
+                self._state.changed |= woken  # what is behind those gets another reason
+                self._enter_all(names | woken | self._claim(names | redeemed))
                 if not self._field:
                     return
                 self._drain(now, plan)
@@ -132,7 +136,17 @@ class Contest:
         moved = {name for name in self._ledger.moved if self._tree.root(name) == self._root}
         self._ledger.moved -= moved
         relatives = (self._state.relatives(name) for name in sorted(moved))
-        return self._state.claim(set(names).union(*relatives))
+        claiming = set(names).union(*relatives) - {self._claimed}
+        woken, self._woken, self._claimed = self._woken, set(), ""
+        return woken | self._state.claim(claiming)
+
+    def _claim_next(self, workload: Workload, usage: Usage) -> None:
+        """Let its queue claim for the next one as soon as a workload has a place: before anything is judged.
+
+        Else all would be looked at twice: beside what the workload uses and claims, and without the claim.
+        """
+        self._woken |= self._state.claim({workload.queue}, (workload.uid, usage))
+        self._claimed = workload.queue
 
     def _drain(self, now: float, plan: Plan) -> None:
         """Take the turn of everybody who competes."""
@@ -231,6 +245,7 @@ class Contest:
         """Admit now if that fits what is real too; else keep the place until it does."""
         if self._ledger.fits_really(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
+            self._claim_next(workload, admission.usage)
             self._admit(workload, admission, plan)
         else:
             borrowed = self._promise(workload, admission, plan)
@@ -244,7 +259,9 @@ class Contest:
         if pending is not None:
             pending.wake_above(workload.priority)
             self._state.changed.add(workload.queue)
-        return self._ledger.hold(workload, admission)
+        borrowed = self._ledger.hold(workload, admission)
+        self._claim_next(workload, admission.usage)
+        return borrowed
 
     def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
         """Say who is admitted, and whom of its queue it passes."""
@@ -310,6 +327,7 @@ class Contest:
         self._field.changed(admission.queue)
         for place in places:
             state.enqueue(place.workload)
+            self._claimed = ""  # one of these may be next
             woken |= state.freed(place.queue, place.usage)
         woken |= state.exposed(admission.queue, borrowed)
         self._enter_all(woken | {workload.queue})

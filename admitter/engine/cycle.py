@@ -70,6 +70,7 @@ class Engine:
         """Define a flavor, or change it."""
         if self._state.flavors.get(flavor.name) != flavor:
             self._state.flavors[flavor.name] = flavor
+            self.tree.version += 1
             queues = self.tree.queues.values()
             names = {q.name for q in queues if any(flavor.name in g.flavors for g in q.groups)}
             self._reshaped(names)
@@ -213,8 +214,9 @@ class Engine:
         evicted_for = self.ledger.preemptor(holder)
         self._state.exposed(admission.queue, self.ledger.reserve(made))
         self._state.settled(holder)
-        if any(self._state.claims.of(name) for name in self._state.relatives(admission.queue)):
-            self._state.changed.add(admission.queue)  # less may be claimed now
+        claimed = any(self._state.claims.of(name) for name in self._state.relatives(admission.queue))
+        if claimed or self.tree.root(admission.queue) in self._state.withheld:
+            self._state.changed.add(admission.queue)  # less may be claimed now, or have room
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from admitter.engine.attempt import Combination
 from admitter.engine.cells import Cell
 from admitter.engine.enders import Enders
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
@@ -188,10 +187,11 @@ class Explainer:
         None: not looked for to the end.
         """
         found: set[str] = set()
-        for form in (workload, fewest(workload)):
-            passed: set[Combination] = set()
-            while form is not None:
-                outcome = self._state.assigner.assign(form, queue, passed)
+        smallest = fewest(workload)
+        for form in (workload,) if smallest is None else (workload, smallest):
+            ways = self._state.assigner.ways(form, queue, lambda _: False)
+            while True:
+                outcome = ways.best()
                 if not isinstance(outcome, Proposal) or not outcome.preempting:
                     break
                 if enough():
@@ -199,7 +199,7 @@ class Explainer:
                 search = Search(self._state.scene, queue, form, tuple(outcome.usage.items()))
                 search.victims()
                 found |= search.considered()
-                passed.add(frozenset(outcome.preempting))
+                ways.rule_out(frozenset(outcome.preempting))
         return found
 
 

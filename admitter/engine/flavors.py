@@ -6,12 +6,12 @@ top of what those before it got; if these left nothing for one, they have to mak
 Nothing is changed here: the outcome is a proposal.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from admitter.engine.attempt import Attempt, Combination, Ground, Passed, Slot
+from admitter.engine.attempt import Attempt, Choice, Combination, Ground, InVain, Passed, Slot
 from admitter.engine.cells import Cell
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.matching import conflict, mismatch
@@ -20,7 +20,7 @@ from admitter.engine.policy import Queue
 from admitter.engine.quota import Book
 from admitter.names import GPU_MEMORY, PODS
 
-Giving = Callable[[Queue, Workload], Mapping[FlavorResource, int]]
+Giving = Callable[[Queue, Workload, FlavorResource], int]
 
 
 @dataclass(slots=True)
@@ -28,19 +28,44 @@ class Proposal:
     """Flavors for all pod sets of a workload.
 
     Attributes:
-        admission: what it would get.
-        usage: the same as sums by flavor and resource.
-        borrowing: whether it takes more than its queue's own quota.
+        made: makes the admission that it would get, once.
+        usage: that as sums by flavor and resource.
+        borrowing: whether it takes more than its queue's own quota; if something must be evicted for it, only
+            once `borrows` was asked, which may be dear.
         preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
             it fits now.
         first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
+        borrows: whether it takes more than its queue's own, once all of that queue have gone who may.
     """
 
-    admission: Admission
+    made: "_Made"
     usage: dict[FlavorResource, int]
     borrowing: bool = False
     preempting: dict[Passed, Usage] = field(default_factory=dict)
     first: bool = False
+    borrows: Callable[[], bool] = bool
+
+    @property
+    def admission(self) -> Admission:
+        """What it would get."""
+        return self.made.admission
+
+
+class _Made:
+    """An admission that is made when it is asked for: most proposals come to nothing."""
+
+    __slots__ = ("_admission", "_make")
+
+    def __init__(self, make: Callable[[], Admission]) -> None:
+        self._make = make
+        self._admission: Admission | None = None
+
+    @property
+    def admission(self) -> Admission:
+        """It, made once."""
+        if self._admission is None:
+            self._admission = self._make()
+        return self._admission
 
 
 class Assigner:
@@ -52,7 +77,7 @@ class Assigner:
         Args:
             book: what is in use.
             flavors: every flavor that a queue names, by name.
-            giving: what those of a workload's queue use, as sums, who may be evicted for it.
+            giving: what those of a workload's queue use of something who may be evicted for it.
         """
         self._book = book
         self._flavors = flavors
@@ -105,6 +130,36 @@ class Assigner:
             return attempt.refusal
         return _proposal(workload, queue, attempt)
 
+    def ways(self, workload: Workload, queue: Queue, in_vain: InVain) -> "Ways":
+        """All ways to place a workload, one after the other.
+
+        Args:
+            workload: what asks.
+            queue: the queue it asks.
+            in_vain: for what it is known at a glance that no evictions make room.
+        """
+        return Ways(self, workload, queue, in_vain)
+
+    def alone(self, workload: Workload, queue: Queue, in_vain: InVain) -> Iterator[Proposal | Refusal] | None:
+        """The ways to place a workload that needs flavors only once, and at last why there is no other.
+
+        None: it needs several, so what was chosen for one may matter for the next. Arguments as of `ways`.
+        """
+        slots = _slots(workload, queue, self._flavors)
+        if len(slots) != 1 or _uncovered(workload, queue) is not None:
+            return None
+        giving = partial(self._giving, queue, workload) if queue.preemption.allowed else None
+        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving), in_vain)
+
+    @staticmethod
+    def _alone(
+        workload: Workload, queue: Queue, attempt: Attempt, in_vain: InVain
+    ) -> Iterator[Proposal | Refusal]:
+        for _ in attempt.alone(in_vain):
+            yield _proposal(workload, queue, attempt)
+        assert attempt.refusal is not None, "what can't be filled says why"
+        yield attempt.refusal
+
     def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.
 
@@ -118,7 +173,7 @@ class Assigner:
         borrowing = any(cell.borrows(amount) for cell, amount in cells)
         if borrowing and not queue.fungibility.borrow:
             return None
-        return Proposal(proposal.admission, proposal.usage, borrowing, first=True)
+        return Proposal(proposal.made, proposal.usage, borrowing, first=True)
 
     def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
         """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
@@ -147,6 +202,27 @@ class Assigner:
         return mismatch(pod_set, self._flavors[name])
 
 
+class Ways:
+    """All ways to place a workload, best first, as each in turn comes to nothing."""
+
+    def __init__(self, assigner: Assigner, workload: Workload, queue: Queue, in_vain: InVain) -> None:
+        self._assigner = assigner
+        self._workload = workload
+        self._queue = queue
+        self._passed: set[Combination] = set()
+        self._alone = assigner.alone(workload, queue, in_vain)
+
+    def best(self) -> Proposal | Refusal:
+        """The best of those that are left; why there is none."""
+        if self._alone is not None:
+            return next(self._alone)
+        return self._assigner.assign(self._workload, self._queue, self._passed)
+
+    def rule_out(self, hopeless: Combination) -> None:
+        """Nothing can be evicted for some choices, alone or together: they are part of the best way."""
+        self._passed.add(hopeless)
+
+
 def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> list[Slot]:
     """All that has to be filled, in order: pod set by pod set, group by group."""
     slots = []
@@ -168,25 +244,34 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
 
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
     """What an attempt that succeeded comes to."""
-    flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
-    usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
-    borrowing = False
-    for slot, choice in zip(attempt.slots, attempt.picks, strict=True):
-        wanted = slot.wanted[choice.flavor]
-        flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
-        usage[slot.number] += wanted.items()
-        borrowing |= choice.borrows
     preempting = {
         passed: tuple((queue.key(passed[2], r), n) for r, n in slot.wanted[passed[2]].items())
         for passed, slot in attempt.preempting().items()
     }
+    total = {key: amount for key, amount in attempt.usage.items() if amount}
+    made = _Made(partial(_admission, workload, queue, attempt.slots, tuple(attempt.picks)))
+    first = attempt.first and not preempting
+    borrows = partial(_borrow, tuple(attempt.picks))
+    return Proposal(made, total, not preempting and borrows(), preempting, first, borrows)
+
+
+def _borrow(picks: Iterable[Choice]) -> bool:
+    return any(choice.borrows for choice in picks)
+
+
+def _admission(workload: Workload, queue: Queue, slots: Iterable[Slot], picks: Iterable[Choice]) -> Admission:
+    """What a workload gets by a choice for each slot."""
+    flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
+    usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
+    for slot, choice in zip(slots, picks, strict=True):
+        wanted = slot.wanted[choice.flavor]
+        flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
+        usage[slot.number] += wanted.items()
     pod_sets = tuple(
         Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
         for number, pod_set in enumerate(workload.pod_sets)
     )
-    total = {key: amount for key, amount in attempt.usage.items() if amount}
-    admission = Admission(queue.name, pod_sets, queue.pool)
-    return Proposal(admission, total, borrowing, preempting, attempt.first and not preempting)
+    return Admission(queue.name, pod_sets, queue.pool)
 
 
 def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:

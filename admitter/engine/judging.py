@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
-from admitter.engine.attempt import Combination
+from admitter.engine.attempt import Combination, Wanted
 from admitter.engine.cells import Cell
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.field import Verdict
@@ -13,6 +14,7 @@ from admitter.engine.ledger import Hold
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.partial import fewest, largest_that_fits
 from admitter.engine.policy import Queue
+from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Search
 from admitter.engine.state import Outlook, State
 
@@ -56,23 +58,32 @@ class Judge:
 
     def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What exactly so many pods get, if need be by preemption."""
-        passed: set[Combination] = set()
         lesser = self._lesser(workload, queue)
+        taking = self._instead(workload, queue, lesser) if lesser else None
+        if taking is not None:
+            return taking
+        glance = Glance(self._state.scene, queue, workload)
+        ways = self._state.assigner.ways(workload, queue, partial(self._in_vain, glance))
         while True:
-            outcome = self._state.assigner.assign(workload, queue, passed)
-            if isinstance(outcome, Proposal) and not outcome.preempting:
-                return Verdict(outcome)
-            if lesser and (taking := self._taking_over(workload, queue, lesser)) is not None:
-                return taking
-            lesser = []
+            outcome = ways.best()
             if isinstance(outcome, Refusal):
                 return outcome
+            if not outcome.preempting:
+                return Verdict(outcome)
             search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
             victims = search.victims()
             if victims:
+                outcome.borrowing = outcome.borrows()
                 return Verdict(outcome, victims, search.grounds)
             self.outlook.note(search)
-            passed.add(self._hopeless(workload, queue, outcome))
+            ways.rule_out(self._hopeless(workload, queue, outcome))
+
+    def _in_vain(self, glance: Glance, wanted: Wanted) -> bool:
+        """Whether a glance says that no evictions make room; then that is noted as a search would be."""
+        if not glance.in_vain(wanted):
+            return False
+        self.outlook.note(glance)
+        return True
 
     def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
         """Why not even the smallest form of a workload fits; None if there is no such form."""
@@ -99,6 +110,13 @@ class Judge:
             and (not queue.by_namespace or hold.namespace == workload.namespace)
         ]
         return sorted(holds, key=lambda hold: hold.workload.rank, reverse=True)
+
+    def _instead(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
+        """What it gets before others are evicted: as it is, if that is the first choice, or some places."""
+        outcome = self._state.assigner.assign(workload, queue)
+        if isinstance(outcome, Proposal) and not outcome.preempting:
+            return Verdict(outcome)
+        return self._taking_over(workload, queue, places)
 
     def _taking_over(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
         """What it could get without some places: the fewest and least that do; None: none do.

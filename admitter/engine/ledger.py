@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from admitter.engine.lines import Lines, Place
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.namespaces import Sharing
 from admitter.engine.promises import Promises
@@ -96,6 +97,15 @@ class Hold(_Place):
         return self.workload.namespace
 
 
+def place_of(reservation: Reservation, workload: Workload) -> Place:
+    """The place of a workload's reservation among those of its queue: the smallest is evicted first.
+
+    Lowest priority, newest admission (design §3); of those that were admitted in the same second the one that
+    was created last comes first, then the UID.
+    """
+    return (workload.priority, -reservation.since, -workload.created, reservation.holder)
+
+
 class Ledger:
     """Reservations and holds.
 
@@ -121,6 +131,7 @@ class Ledger:
         self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
         self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
+        self._lines: Lines[Reservation] | None = None
         self._pods: dict[str, Pods] = {}
         self._told: set[str] = set()
         self._rooms: dict[str, Usage] | None = None
@@ -188,6 +199,27 @@ class Ledger:
             if reservation.workload is not None and reservation.holder not in self._evicting:
                 yield reservation
 
+    @property
+    def lines(self) -> Lines[Reservation]:
+        """What could be evicted, in order; kept up once it has been asked for."""
+        if self._lines is None:
+            self._lines = Lines()
+            for queue in self._in_queue:
+                for reservation in self.candidates(queue):
+                    self._line_up(reservation)
+        return self._lines
+
+    def _line_up(self, reservation: Reservation, sign: int = 1) -> None:
+        """A reservation could be evicted from now on, or with sign -1 no longer."""
+        workload = reservation.workload
+        if self._lines is None or workload is None:
+            return
+        place = place_of(reservation, workload)
+        if sign > 0:
+            self._lines.add(reservation.queue, reservation.usage, place, workload, reservation)
+        else:
+            self._lines.remove(reservation.queue, reservation.usage, place)
+
     def reservations(self, queue: str) -> list[Reservation]:
         """All that is reserved in a queue."""
         return list(self._in_queue.get(queue, {}).values())
@@ -212,6 +244,7 @@ class Ledger:
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._keep(reservation)
+        self._line_up(reservation)
         self.real.add(reservation.queue, reservation.usage)
         return self._plan(reservation)
 
@@ -223,6 +256,9 @@ class Ledger:
             sharing.add(before.namespace, before.usage, -1)
             sharing.add(reservation.namespace, reservation.usage, 1)
         self.revisions[reservation.queue] += 1
+        if reservation.holder not in self._evicting:
+            self._line_up(before, -1)
+            self._line_up(reservation)
         self._reservations[reservation.holder] = reservation
         self._keep(reservation)
 
@@ -244,6 +280,7 @@ class Ledger:
                 del self._in_queue[reservation.queue]
             self.real.add(reservation.queue, reservation.usage, -1)
             if self._evicting.pop(holder, None) is None:
+                self._line_up(reservation, -1)
                 self._plan(reservation, -1)
             else:
                 self.settle(holder)
@@ -253,6 +290,7 @@ class Ledger:
         """Plan without a holder; its reservation is real until it is released."""
         if holder not in self._evicting:
             reservation = self._reservations[holder]
+            self._line_up(reservation, -1)
             self._plan(reservation, -1)
             self.revisions[reservation.queue] += 1
         self._evicting[holder] = preemptor
@@ -307,6 +345,7 @@ class Ledger:
         """Plan without some holders that nobody evicts yet; returns what that frees, by queue."""
         sums: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
         for victim in victims:
+            self._line_up(victim, -1)
             self.revisions[victim.queue] += 1
             freed = sums[victim.queue]
             if victim.queue in self.sharing:
@@ -327,6 +366,7 @@ class Ledger:
         if self._evicting.pop(holder, None) is not None:
             self.promises.end(holder)
             reservation = self._reservations[holder]
+            self._line_up(reservation)
             self._plan(reservation)
             self.revisions[reservation.queue] += 1
 

@@ -22,6 +22,7 @@ class _Heads:
         self._heap: list[tuple[Rank, int, Class]] = []
         self._ranks: dict[Class, Rank] = {}
         self._serial = count()
+        self._most = 64
 
     def put(self, members: Class) -> None:
         """A class counts, or has got another head."""
@@ -29,6 +30,15 @@ class _Heads:
         if head is not None and (known is None or head.rank < known):
             self._ranks[members] = head.rank
             heapq.heappush(self._heap, (head.rank, next(self._serial), members))
+            if len(self._heap) > self._most:
+                self._clean()
+
+    def _clean(self) -> None:
+        """Drop what would be dropped when it comes up, which may be much later."""
+        self._ranks = {members: rank for members, rank in self._ranks.items() if members.members}
+        self._heap = [entry for entry in self._heap if self._ranks.get(entry[2]) == entry[0]]
+        heapq.heapify(self._heap)
+        self._most = 2 * len(self._heap) + 64
 
     def first(self, counts: Callable[[Class], bool]) -> Workload | None:
         """The first head of those that count; a class that does not must be put in again once it does."""
@@ -69,6 +79,7 @@ class Pending:
         self._class_of: dict[str, Class] = {}
         self._heads = _Heads()
         self._awake = _Heads()
+        self._claiming = _Heads()
         self._displaced: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -93,6 +104,7 @@ class Pending:
             self._displaced[workload.uid] = None
         if members.head() is workload:
             self._heads.put(members)
+            self._claiming.put(members)
             if members.parked is None:
                 self.retried(members)
         return members
@@ -195,17 +207,23 @@ class Pending:
     def _shape(self, workload: Workload) -> Shape:
         return (workload.priority, workload.pod_sets, self._is_displaced(workload.uid))
 
-    def candidates(self, strategy: Strategy) -> Iterator[Class]:
-        """All classes that may have their turn, parked or not, in that order; of a strict queue the first."""
-        first = self._heads.first(_any)
-        if first is None:
-            return
-        yield self.class_of(first)
-        if strategy is not Strategy.STRICT_FIFO:
-            ranked = [
-                (head.rank, c) for c in self._classes.values() if (head := c.head()) not in {None, first}
-            ]
-            yield from (members for _, members in sorted(ranked, key=lambda each: each[0]))
+    def reconsider(self) -> None:
+        """What did not count as a claimant may count by now."""
+        for members in self._classes.values():
+            self._claiming.put(members)
+
+    def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
+        """The first class that counts, of those that may have their turn, parked or not; None if none does.
+
+        Args:
+            strategy: that of the queue: of a strict one only the first class may have its turn.
+            counts: says whether a class counts; those that did not are not looked at before `reconsider`.
+        """
+        if strategy is Strategy.STRICT_FIFO:
+            first = self._heads.first(_any)
+            return self.class_of(first) if first is not None and counts(self.class_of(first)) else None
+        first = self._claiming.first(counts)
+        return self.class_of(first) if first is not None else None
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""

@@ -34,13 +34,15 @@ class Tree:
     Attributes:
         queues: as they are defined, by name.
         cohorts: as they are defined, by name; a cohort that is only named is not among them.
-        version: changes with every definition.
+        version: changes with every definition, of flavors too.
+        apart: the queues in which more than priority and rank decides what of them may be evicted.
     """
 
     def __init__(self) -> None:
         self.queues: dict[str, Queue] = {}
         self.cohorts: dict[str, Cohort] = {}
         self.version = 0
+        self.apart: set[str] = set()
         self._books: list[Book] = []
         self._parents: dict[Node, Node | None] = {}
         self._paths: dict[Node, tuple[Node, ...]] = {}
@@ -49,7 +51,7 @@ class Tree:
         # Of each cohort the queues below it, by name, and what all of these and all of its cohorts are given.
         self._below: dict[Node, list[str]] = {}
         self._given: dict[Node, Given] = {}
-        self._beside: dict[Node, dict[Node, frozenset[str]]] = {}
+        self._holders: dict[Node, frozenset[Node | None]] = {}
         self._to_borrow: defaultdict[tuple[Node, BorrowWithin], set[str]] = defaultdict(set)
 
     def follow(self, book: "Book") -> None:
@@ -154,12 +156,16 @@ class Tree:
                 self._to_borrow[place].discard(name)
                 if not self._to_borrow[place]:
                     del self._to_borrow[place]
+                self.apart.discard(name)
             for book in self._books:
                 book.lift(name)
         yield
         for name in queues:
             if name in self.queues:
-                self._to_borrow[self.root(name), self.queues[name].preemption.borrow].add(name)
+                definition = self.queues[name]
+                self._to_borrow[self.root(name), definition.preemption.borrow].add(name)
+                if definition.pool or definition.patience.runtime or definition.by_namespace:
+                    self.apart.add(name)
             for book in self._books:
                 book.put(name)
 
@@ -181,7 +187,7 @@ class Tree:
                 node = ("cohort", cohort)
                 del self._named[cohort], self._parents[node], self._below[node], self._given[node]
                 self._paths.pop(node, None)
-                self._beside.pop(node, None)
+                self._holders.pop(node, None)
                 for book in self._books:
                     book.drop(node)
 
@@ -201,7 +207,7 @@ class Tree:
             for name in names:
                 del self._below[place][bisect_left(self._below[place], name)]
             _add(self._given[place], given, -1)
-            self._beside.pop(place, None)
+            self._holders.pop(place, None)
         self._parents[node] = parent
         if node[0] == "cohort":
             self._paths.clear()
@@ -210,7 +216,7 @@ class Tree:
             for name in names:
                 insort(self._below[place], name)
             _add(self._given[place], given, 1)
-            self._beside.pop(place, None)
+            self._holders.pop(place, None)
         for book in self._books:
             book.fit(node)
 
@@ -270,16 +276,11 @@ class Tree:
             return [name] if name in self.queues else []
         return self._below.get(node, [])
 
-    def beside(self, side: Node) -> AbstractSet[str]:
-        """The queues below the node above a node, and not below that one."""
-        above = self._parents.get(side)
-        if above is None:
-            return frozenset()
-        known = self._beside.setdefault(above, {})
-        found = known.get(side)
-        if found is None:
-            found = known[side] = frozenset(self.below(above)) - set(self.below(side))
-        return found
+    def holders(self, cohort: Node) -> AbstractSet[Node | None]:
+        """The cohorts right above the queues below a cohort."""
+        if cohort not in self._holders:
+            self._holders[cohort] = frozenset(self._parents["queue", name] for name in self.below(cohort))
+        return self._holders[cohort]
 
     def path(self, node: Node) -> tuple[Node, ...]:
         """A node and all above it, upwards."""

@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 
 from admitter.engine.capacity import Capacity
-from admitter.engine.claims import Claims
+from admitter.engine.claims import NOTHING_TAKEN, Claims, Taken
 from admitter.engine.classes import Class, Need, Waiters
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
@@ -18,12 +18,15 @@ from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.namespaces import NamespaceShare
+from admitter.engine.partial import fewest
 from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from admitter.engine.preemption import guaranteed
+from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Scene, Search
 from admitter.engine.quota import Node, Tree
 from admitter.engine.turns import ByNamespace
+from admitter.engine.withheld import Withheld
 
 
 class Look(Enum):
@@ -49,6 +52,7 @@ class Outlook:
         share: with fair sharing, how large a share another queue must have to give anything.
         giving: where namespaces share its queue, how large a share one of them must keep to give anything.
         due: when somebody may be preempted who may not yet; inf if there is nobody.
+        withheld: what there is room for, but not beside what others claim.
     """
 
     evictable: Counter[FlavorResource] = field(default_factory=Counter)
@@ -56,14 +60,17 @@ class Outlook:
     share: Share = ENDLESS
     giving: NamespaceShare = NOBODY_GIVES
     due: float = inf
+    withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
 
-    def note(self, search: Search) -> None:
+    def note(self, search: Search | Glance) -> None:
         """Take in what a search has found that came to nothing."""
-        self.evictable |= search.evictable
+        for key, amount in search.evictable.items():
+            self.evictable[key] = max(self.evictable[key], amount)
         self.barred &= search.barred
         self.share = min(self.share, search.share)
         self.giving = min(self.giving, search.giving)
         self.due = min(self.due, search.due)
+        self.withheld.update(dict.fromkeys(search.withheld))
 
 
 class State:
@@ -80,6 +87,7 @@ class State:
         claims: what waiting workloads own, and others may not newly borrow.
         capacity: who is over quota.
         scene: what victims are looked for in.
+        withheld: what has room but for claims.
         timers: when who waits in a queue has to be tried again.
         doubtful: queues in which somebody else's decision has changed the plan.
         restored: UIDs of what was displaced, and is not any more though its place is still held.
@@ -97,6 +105,7 @@ class State:
         self.scene = Scene(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
         self.claims = Claims(self.tree, self.ledger.planned, self.assigner)
+        self.withheld = Withheld(self.tree, self.ledger.planned)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}
@@ -227,7 +236,8 @@ class State:
         queue = self.tree.queues[workload.queue]
         members = self.pending[workload.queue].class_of(workload)
         uncovered = refusal.reason is Reason.RESOURCE_NOT_COVERED  # nothing that is freed helps
-        keys = {} if uncovered else self.assigner.interests(workload, queue)
+        least = fewest(workload) or workload
+        keys = {} if uncovered else self.assigner.interests(least, queue)
         members.needs, members.share, members.giving = [], NO_SHARE, outlook.giving
         if outlook.due < self.timers.get(queue.name, inf):
             self.timers[queue.name] = outlook.due
@@ -240,15 +250,15 @@ class State:
         else:
             shortfalls = [(key, 1) for key in keys]
         self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)
+        self.withheld.park(members, tuple(outlook.withheld))
 
     def _simple(self, workload: Workload) -> bool:
         """Whether it is known what has to change for a workload to fit.
 
-        With several pod sets, several numbers of pods, or cohorts under cohorts, anything may help.
+        With several pod sets, or cohorts under cohorts, anything may help. What can do with fewer pods needs
+        what the fewest need.
         """
-        (first, *others) = workload.pod_sets
-        levels = sum(1 for _ in self.tree.path(("queue", workload.queue)))
-        return not others and first.min_count is None and levels <= 2
+        return len(workload.pod_sets) == 1 and len(self.tree.path(("queue", workload.queue))) <= 2
 
     @staticmethod
     def _shortfalls(
@@ -317,8 +327,8 @@ class State:
         self.changed.add(queue)
         return names
 
-    def claim(self, queues: Iterable[str]) -> set[str]:
-        """Let what waits in some queues claim what it owns, as of now.
+    def claim(self, queues: Iterable[str], taken: Taken = NOTHING_TAKEN) -> set[str]:
+        """Let what waits in some queues claim what it owns, as of now; `taken` is as for `Claims.refresh`.
 
         Returns:
             The queues in which something was woken, since less is claimed than before.
@@ -328,7 +338,7 @@ class State:
             definition = self.tree.queues.get(queue)
             strict = definition is not None and definition.strategy is Strategy.STRICT_FIFO
             awaited = strict and bool(self.ledger.holds_in(queue))
-            less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited)
+            less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited, taken=taken)
             if less:
                 names |= self._released(queue, less.items())
         self.changed |= names

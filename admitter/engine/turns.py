@@ -7,7 +7,7 @@ may be too good: one that is not true any more is replaced by what is when it co
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from admitter.engine.classes import Class, Rank, Shape
 from admitter.engine.model import Workload
@@ -59,8 +59,8 @@ class ByNamespace(Pending):
             if not classes:
                 del self._of_namespace[workload.namespace]
 
-    def candidates(self, strategy: Strategy) -> Iterator[Class]:
-        """All classes that may have their turn, parked or not, in that order; of a strict queue the first."""
+    def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
+        """As for any queue, but in the order of namespaces, which changes with what they use."""
         ranked = [
             ((self._sharing.of(namespace), head.rank), members)
             for namespace, classes in self._of_namespace.items()
@@ -68,8 +68,8 @@ class ByNamespace(Pending):
             if (head := members.head()) is not None
         ]
         ranked.sort(key=lambda each: each[0])
-        for _, members in ranked[:1] if strategy is Strategy.STRICT_FIFO else ranked:
-            yield members
+        among = ranked[:1] if strategy is Strategy.STRICT_FIFO else ranked
+        return next((members for _, members in among if counts(members)), None)
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""

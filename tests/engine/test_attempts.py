@@ -127,3 +127,21 @@ def test_nobody_is_woken_who_is_awake(monkeypatch: pytest.MonkeyPatch) -> None:
     made.release("runs")  # it fits, and is within what its queue may take back
     assert woken == ["q"]
     assert admitted(made.cycle()) == ["next"]
+
+
+def test_what_can_do_with_fewer_pods_is_not_looked_at_before_so_much_is_free(
+    judged: Counter[str], glances: Counter[str]
+) -> None:
+    made = engine(flavor("default"), queue("q", {"cpu": {"default": "8"}}))
+    for number in range(8):
+        made.submit(workload(f"runs-{number}", pods(cpu="1"), created=number))
+    made.cycle()
+    made.submit(workload("waits", pods(8, cpu="1", min_count=3), created=100))
+    made.cycle()
+    judged.clear()
+    glances.clear()
+    for number in range(3):
+        assert judged["waits"] == glances["q"] == 0
+        made.release(f"runs-{number}")
+        plan = made.cycle()
+    assert [(w.uid, a.pod_sets[0].count) for w, a in plan.admissions] == [("waits", 3)]

@@ -194,3 +194,16 @@ def test_explain_says_how_much_is_kept_for_which_one() -> None:
     ((amounts,),) = explained.amounts.values()
     assert (amounts.borrowable, amounts.claimed) == (0, 1000)
     assert amounts.claims == (("b0", ("queue", "b"), 4000),)
+
+
+@pytest.mark.parametrize("least", [None, 1])
+def test_what_had_room_but_for_claims_preempts_once_that_room_is_taken(least: int | None) -> None:
+    made = engine(DEFAULT, cpus("a", "3", LOWER), cpus("b", "3", LOWER))
+    running(made, "a-low", 1, "a")
+    running(made, "b-low", 1, "b")
+    for number, (name, count) in enumerate((("a", 2), ("b", 2), ("a", 1))):
+        asked = pods(count, cpu="1", min_count=least if number == 2 else None)
+        made.submit(workload(f"w{number}", asked, queue=name, priority=1, created=number))
+    plan = made.cycle()
+    assert admitted(plan) == ["w0", "w1"]
+    assert [(each.victim.holder, each.preemptor.uid) for each in plan.evictions] == [("a-low", "w2")]

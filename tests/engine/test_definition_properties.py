@@ -60,11 +60,11 @@ def shape(tree: Tree) -> State:
     """All that a tree says."""
     nodes = [*(("queue", name) for name in QUEUES), *(("cohort", name) for name in COHORTS)]
     roots = sorted({tree.path(node)[-1] for node in nodes})
-    found: State = {"parents": dict(tree.parents())}
+    found: State = {"parents": dict(tree.parents()), "apart": set(tree.apart)}
     for node in nodes:
         found["path", node] = tree.path(node)
         found["below", node] = tree.below(node)
-        found["beside", node] = tree.beside(node)
+        found["holders", node] = tree.holders(node) if node[0] == "cohort" else ()
         found["given", node] = dict(tree.given(node))
         found["cycle", node] = tree.cycle(node[1]) if node[0] == "cohort" else ()
     for root in roots:

@@ -8,6 +8,7 @@ import pytest
 from admitter.engine.cells import Cell
 from admitter.engine.contest import Contest
 from admitter.engine.cycle import Engine
+from admitter.engine.lines import EVERYBODY
 from admitter.engine.pending import Pending
 from admitter.engine.preemption import within_queue
 from admitter.engine.state import State
@@ -25,7 +26,7 @@ def _everything_fits(patch: pytest.MonkeyPatch) -> None:
 
 
 def _each_evicts_each(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(within_queue, "allows", lambda *_: True)
+    patch.setattr(within_queue, "lesser", lambda *_: EVERYBODY)
 
 
 def _places_are_forgotten(patch: pytest.MonkeyPatch) -> None:

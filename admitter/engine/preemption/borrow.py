@@ -1,8 +1,10 @@
 """Preempting in order to borrow (design §3, *Preemption*: `borrowWithinCohort`)."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 
 from admitter.engine.cells import Cell
+from admitter.engine.lines import NOBODY, Lesser
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
@@ -10,14 +12,14 @@ from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota import Tree
 
 
-def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:
-    """Whether priority lets a workload whose queue borrows preempt one of another queue that borrows too."""
+def lesser(policy: Preemption, preemptor: Workload) -> Lesser:
+    """Which workloads of other queues that borrow priority lets one preempt whose queue borrows too."""
     match policy.borrow:
         case BorrowWithin.NEVER | BorrowWithin.GUARANTEED_SHARE:
-            return False
+            return NOBODY
         case BorrowWithin.LOWER_PRIORITY:
-            tolerable = policy.threshold is None or victim.priority <= policy.threshold
-            return tolerable and victim.priority < preemptor.priority
+            tolerable = inf if policy.threshold is None else policy.threshold + 1
+            return Lesser(min(tolerable, preemptor.priority))
 
 
 def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:

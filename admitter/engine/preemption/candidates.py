@@ -3,14 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace, merge
+from operator import itemgetter
 from typing import Protocol
 
 from admitter.engine.capacity import Age, Standing
 from admitter.engine.cells import Cell
-from admitter.engine.ledger import Reservation
+from admitter.engine.ledger import Reservation, place_of
+from admitter.engine.lines import Lesser, Line, Lines, Place
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota import Book, Node, Tree
+
+QueueLines = Mapping[FlavorResource, Line[Reservation]]
+"""Reservations of one queue that could be evicted, by what they use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +34,21 @@ class Pool:
         queue: the queue's name.
         side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
         own: whether it is the preemptor's own queue.
-        held: what they hold together.
     """
 
     def __init__(self, ground: Ground, queue: str, side: Node) -> None:
         self.queue = queue
         self.side = side
         self.own = side == ("queue", queue)
-        self.held: dict[FlavorResource, int] = {}
+        self._held: dict[FlavorResource, int] = {}
         self._ground = ground
         self._candidates: list[Candidate] = []
         self._largest: dict[FlavorResource, int] = {}
+
+    @property
+    def held(self) -> Mapping[FlavorResource, int]:
+        """What they hold together."""
+        return self._held
 
     @cached_property
     def cells(self) -> Mapping[FlavorResource, Cell]:
@@ -64,7 +73,7 @@ class Pool:
     def add(self, reservation: Reservation) -> None:
         """Take a reservation in."""
         self._candidates.append(Candidate(reservation, self))
-        held, largest = self.held, self._largest
+        held, largest = self._held, self._largest
         for key, amount in reservation.usage:
             held[key] = held.get(key, 0) + amount
             if amount > largest.get(key, 0):
@@ -74,13 +83,189 @@ class Pool:
         """Who might be evicted."""
         return self._candidates
 
+    def in_order(self) -> Iterable["Candidate"]:
+        """As `members`, first to go first."""
+        return sorted(self._candidates, key=place)
+
+    def pools(self) -> Iterable["Pool"]:
+        """Itself: a pool is a group of one."""
+        return (self,)
+
+    def amount(self, key: FlavorResource) -> int:
+        """What they hold of something that is contested."""
+        return self.held.get(key, 0)
+
+    def _most(self, key: FlavorResource) -> int:
+        """No single one of them holds more."""
+        return self._largest.get(key, 0)
+
     def at_most(self, key: FlavorResource) -> int:
         """A bound on what can be freed: of what is contested what it borrows, and one workload more."""
-        held = self.held.get(key, 0)
+        held = self.amount(key)
         if self.own or not held or key not in self._ground.contested:
             return held
         cell = self._ground.book.cell(self.queue, key)
-        return min(held, cell.used - cell.own + self._largest[key])
+        return min(held, cell.used - cell.own + self._most(key))
+
+
+def first_of(lines: QueueLines, lesser: Lesser) -> Place | None:
+    """The place of the first in some lines; None if there is none."""
+    places = [found for line in lines.values() if (found := line.first(lesser)) is not None]
+    return min(places, default=None)
+
+
+class InLine(Pool):
+    """All candidates of a queue in which priority and rank alone decide.
+
+    They are looked at one by one, as they are taken.
+    """
+
+    def __init__(self, ground: Ground, queue: str, side: Node, lines: QueueLines, lesser: Lesser) -> None:
+        """Prepare.
+
+        Args:
+            ground: what candidates are looked for on.
+            queue: the queue's name.
+            side: as of any pool.
+            lines: its reservations, by what of it is contested.
+            lesser: which of these are candidates.
+        """
+        super().__init__(ground, queue, side)
+        self._lines = lines
+        self._lesser = lesser
+
+    @property
+    def held(self) -> Mapping[FlavorResource, int]:
+        """What they hold together, also of what is not contested."""
+        sums: dict[FlavorResource, int] = {}
+        for candidate in self.in_order():
+            for key, amount in candidate.reservation.usage:
+                sums[key] = sums.get(key, 0) + amount
+        return sums
+
+    def members(self) -> Iterable["Candidate"]:
+        """Who might be evicted."""
+        return self.in_order()
+
+    def in_order(self) -> Iterator["Candidate"]:
+        """As `members`, first to go first."""
+        return (candidate for _, candidate in self.placed())
+
+    def placed(self) -> Iterator[tuple[Place, "Candidate"]]:
+        """As `in_order`, each with its place."""
+        last: Place | None = None
+        for found, reservation in self._merged():
+            if found != last:  # what uses several of what is contested is in as many lines
+                yield found, Candidate(reservation, self)
+            last = found
+
+    def _merged(self) -> Iterator[tuple[Place, Reservation]]:
+        lines = [line.members(self._lesser) for line in self._lines.values()]
+        return lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0))
+
+    def amount(self, key: FlavorResource) -> int:
+        """What they hold of something that is contested."""
+        line = self._lines.get(key)
+        return line.amount(self._lesser) if line is not None else 0
+
+    def _most(self, key: FlavorResource) -> int:
+        return self._lines[key].largest
+
+
+class Queues:
+    """The candidates of many queues that part from the preemptor's at one place, all in line.
+
+    A queue is looked at when the first of it is taken, or when all have to be known.
+    """
+
+    own = False
+
+    def __init__(
+        self,
+        ground: Ground,
+        side: Node,
+        lines: Lines[Reservation],
+        lesser: Lesser,
+        among: Callable[[str], bool],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            ground: what candidates are looked for on.
+            side: as of any pool.
+            lines: reservations of all queues.
+            lesser: which of these are candidates, by priority.
+            among: whether a queue is one of those that are meant, which does not change in the meantime.
+        """
+        self._ground = ground
+        self._side = side
+        self._lines = lines
+        self._lesser = lesser
+        self._among = among
+        self._pools: dict[str, InLine] = {}
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self._fronts())
+
+    def pools(self) -> Iterator[Pool]:
+        """Those of queues that have any."""
+        return (self._pool(name) for _, name in self._fronts())
+
+    def members(self) -> Iterable["Candidate"]:
+        """Who might be evicted."""
+        return self.in_order()
+
+    def in_order(self) -> Iterator["Candidate"]:
+        """As `members`, first to go first."""
+        fronts, heap = self._fronts(), list[_InTurn]()
+        front = next(fronts, None)
+        while heap or front is not None:
+            while front is not None and (not heap or front[0] < heap[0].place):
+                heappush(heap, _InTurn(self._pool(front[1]).placed()))
+                front = next(fronts, None)
+            turn = heap[0]
+            yield turn.candidate
+            if turn.advance():
+                heapreplace(heap, turn)
+            else:
+                heappop(heap)
+
+    def _fronts(self) -> Iterator[tuple[Place, str]]:
+        """The queues that have any, each once, in the order of the first of each."""
+        seen: set[str] = set()
+        for place, name in self._lines.fronts(self._ground.contested, self._lesser.below):
+            if name not in seen:
+                seen.add(name)
+                if self._among(name):
+                    yield place, name
+
+    def _pool(self, name: str) -> InLine:
+        found = self._pools.get(name)
+        if found is None:
+            lines = self._lines.of(name)
+            mine = {key: lines[key] for key in self._ground.contested if key in lines}
+            found = self._pools[name] = InLine(self._ground, name, self._side, mine, self._lesser)
+        return found
+
+
+class _InTurn:
+    """What of a queue comes next."""
+
+    __slots__ = ("_following", "candidate", "place")
+
+    def __init__(self, following: Iterator[tuple[Place, "Candidate"]]) -> None:
+        self._following = following
+        self.place, self.candidate = next(following)
+
+    def __lt__(self, other: "_InTurn") -> bool:
+        return self.place < other.place
+
+    def advance(self) -> bool:
+        """Go on to the next; False if there is none."""
+        after = next(self._following, None)
+        if after is not None:
+            self.place, self.candidate = after
+        return after is not None
 
 
 class OverQuota(Pool):
@@ -101,7 +286,7 @@ class OverQuota(Pool):
         super().__init__(ground, queue, side)
         self._standing = standing
         self._eligible = eligible
-        self.held = standing.held
+        self._held = standing.held
         self._largest = standing.largest
 
     def members(self) -> Iterable["Candidate"]:
@@ -117,6 +302,10 @@ class OverQuota(Pool):
         """The age of that place; None if there are not so many."""
         excesses = self._standing.excesses
         return excesses[place].newest if place < len(excesses) else None
+
+
+Group = Pool | Queues
+"""Candidates that are looked at together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +333,11 @@ class Candidate:
         return [(chains[key], amount) for key, amount in self.reservation.usage if amount and key in chains]
 
 
-def place(candidate: Candidate) -> tuple[bool, int, float, float, str]:
-    """A candidate's place (design §3): other queues first, lowest priority, newest admission, UID.
-
-    Of those that were admitted in the same second the one that was created last comes first.
-    """
-    reservation = candidate.reservation
-    workload = reservation.workload
-    assert workload is not None
-    since, created = reservation.since, workload.created
-    return (candidate.pool.own, workload.priority, -since, -created, reservation.holder)
+def place(candidate: Candidate) -> tuple[bool, Place]:
+    """A candidate's place (design §3): other queues first, then as in its queue."""
+    workload = candidate.reservation.workload
+    assert workload is not None, "only workloads are evicted"
+    return (candidate.pool.own, place_of(candidate.reservation, workload))
 
 
 class _Turn:
@@ -181,7 +365,7 @@ class _Turn:
 class Rule(Protocol):
     """By what right workloads of other queues are evicted."""
 
-    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
+    def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
         """Candidates, first to go first, while those before are being taken out."""
 
     def may_go(self, candidate: Candidate) -> bool:
@@ -197,15 +381,15 @@ class Rule(Protocol):
 class Simple:
     """What is the same for every rule that does not say otherwise."""
 
-    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
+    def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
         """In their fixed order; of elastic queues the newest that is over quota, whatever its priority."""
-        others: list[Candidate] = []
+        others: list[Group] = []
         heap: list[_Turn] = []
         for pool in pools:
             if isinstance(pool, OverQuota):
                 heap.append(_Turn(pool))
             else:
-                others += pool.members()
+                others.append(pool)
         heapify(heap)
         while heap:
             turn = heap[0]
@@ -216,7 +400,9 @@ class Simple:
                 heappop(heap)
             if candidate is not None:
                 yield candidate
-        yield from sorted(others, key=place)
+        for own in (False, True):
+            lines = [group.in_order() for group in others if group.own is own]
+            yield from lines[0] if len(lines) == 1 else merge(*lines, key=place)
 
     def holds(self) -> bool:
         """Always."""

@@ -11,16 +11,18 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
 from admitter.engine.fairness import ENDLESS, Share, Shares
+from admitter.engine.lines import Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption import borrow, reclaim
-from admitter.engine.preemption.candidates import Candidate, Pool, place
+from admitter.engine.preemption.candidates import Candidate, Group, place
 from admitter.engine.quota import Book, Node, Tree
 
 
-def allows(policy: Preemption, preemptor: Workload, victim: Workload) -> bool:
-    """Whether a queue's policy lets a workload preempt one of another queue, if the shares do."""
-    return reclaim.allows(policy.reclaim, preemptor, victim) or borrow.allows(policy, preemptor, victim)
+def lesser(policy: Preemption, preemptor: Workload) -> Lesser:
+    """Which workloads of other queues a queue's policy lets a workload preempt, if the shares do."""
+    reclaimed, borrowed = reclaim.lesser(policy.reclaim, preemptor), borrow.lesser(policy, preemptor)
+    return Lesser(max(reclaimed.below, borrowed.below))
 
 
 class FairSharing:
@@ -52,7 +54,7 @@ class FairSharing:
         self._ways: dict[str, tuple[int, list[Node]]] = {}
         self._out: Counter[str] = Counter()
 
-    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
+    def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
         """Nearest relatives first, of these the largest share; in a queue as ever; one's own queue last."""
         own: list[Candidate] = []
         others: dict[str, deque[Candidate]] = {}

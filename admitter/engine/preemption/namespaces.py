@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.namespaces import NO_SHARE, NamespaceShare, Sharing, by_resource
-from admitter.engine.preemption.candidates import Candidate, Pool, Rule, place
+from admitter.engine.preemption.candidates import Candidate, Group, Rule, place
 
 _Turn = tuple[bool, bool, NamespaceShare, str]
 
@@ -61,7 +61,7 @@ class AmongNamespaces:
         self._out: dict[str, Counter[str]] = {}
         self._lost: Counter[str] = Counter()
 
-    def order(self, pools: Iterable[Pool]) -> Iterator[Candidate]:
+    def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
         """Other queues first; in the own one the namespace with the largest share, its own last."""
         everybody = list(pools)
         others = [pool for pool in everybody if not pool.own]

@@ -8,21 +8,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from admitter.engine.cells import Cell
+from admitter.engine.lines import EVERYBODY, NOBODY, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
 from admitter.engine.quota import Book, Node, Tree
 
 
-def allows(policy: Reclaim, preemptor: Workload, victim: Workload) -> bool:
-    """Whether a workload may preempt one of another queue, if that queue borrows."""
+def lesser(policy: Reclaim, preemptor: Workload) -> Lesser:
+    """Which workloads of other queues a workload may preempt, if those queues borrow."""
     match policy:
         case Reclaim.NEVER:
-            return False
+            return NOBODY
         case Reclaim.LOWER_PRIORITY:
-            return victim.priority < preemptor.priority
+            return Lesser(preemptor.priority)
         case Reclaim.ANY:
-            return True
+            return EVERYBODY
 
 
 def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:

@@ -6,7 +6,7 @@ of what is planned, and is undone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from math import inf
@@ -16,11 +16,23 @@ from admitter.engine.capacity import Capacity
 from admitter.engine.cells import Together
 from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.lines import EVERYBODY, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, namespaces, reclaim, within_queue
-from admitter.engine.preemption.candidates import Candidate, Ground, OverQuota, Pool, Rule
+from admitter.engine.preemption.candidates import (
+    Candidate,
+    Ground,
+    Group,
+    InLine,
+    OverQuota,
+    Pool,
+    QueueLines,
+    Queues,
+    Rule,
+    first_of,
+)
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota import Node, Tree
 from admitter.engine.receipt import Grounds
@@ -32,9 +44,9 @@ MOST_STEPS: Final = 2000
 """So many candidates are looked at again at most, if the first attempt came to nothing."""
 
 
-def _anybody(_: Workload) -> bool:
-    """Whatever the priority."""
-    return True
+def _pools(groups: Iterable[Group]) -> Iterator[Pool]:
+    """The queues that have candidates in some groups."""
+    return (pool for group in groups for pool in group.pools())
 
 
 @dataclass(slots=True)
@@ -53,23 +65,26 @@ class Scene:
     capacity: Capacity
     now: float = 0.0
 
-    def giving(self, queue: Queue, preemptor: Workload) -> Counter[FlavorResource]:
-        """What those of a queue use, as sums, who may be evicted for one of its workloads.
+    def giving(self, queue: Queue, preemptor: Workload, key: FlavorResource) -> int:
+        """What those of a queue use of something who may be evicted for one of its workloads.
 
         Between namespaces that share a queue shares decide, in the end; here anybody of others may go.
         """
-        policy, sums = queue.preemption.within, Counter[FlavorResource]()
+        policy = queue.preemption.within
         if policy is WithinQueue.NEVER:
-            return sums
+            return 0
+        lesser = within_queue.lesser(policy, preemptor)
+        if queue.name not in self.tree.apart:
+            line = self.ledger.lines.of(queue.name).get(key)
+            return line.amount(lesser) if line is not None else 0
         shared, runtime = queue.name in self.ledger.sharing, self.tree.patience(queue.name).runtime
-        for reservation in self.ledger.candidates(queue.name):
-            victim = reservation.workload
-            if victim is None or reservation.since + runtime > self.now:
-                continue
-            other = shared and victim.namespace != preemptor.namespace
-            if other or within_queue.allows(policy, preemptor, victim):
-                sums.update(dict(reservation.usage))
-        return sums
+        return sum(
+            dict(reservation.usage).get(key, 0)
+            for reservation in self.ledger.candidates(queue.name)
+            if (victim := reservation.workload) is not None
+            and (lesser.has(victim) or (shared and victim.namespace != preemptor.namespace))
+            and reservation.since + runtime <= self.now
+        )
 
 
 @dataclass(slots=True)
@@ -93,13 +108,13 @@ class Search:
     """Looks for victims of one preemptor.
 
     Attributes:
-        evictable: the use of all candidates that were found, allowed together or not.
         barred: whether there were none for no other reason than what the own queue uses. The workload must
             ask for a single resource, in a queue with one cohort above it at most.
         share: with fair sharing, how large a share another queue of that cohort must have to give anything.
         giving: where namespaces share the queue, how large a share one of them must keep to give anything.
         due: when the first of those may be preempted who have not run for long enough; inf if there are none.
         grounds: the rule by which victims of other queues were found.
+        withheld: what of the usage there is room for, but not beside what others claim.
     """
 
     def __init__(self, scene: Scene, queue: Queue, preemptor: Workload, usage: Usage) -> None:
@@ -124,19 +139,23 @@ class Search:
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if amount > cell.vacant()
         )
-        self._together: Counter[Together] = Counter()
+        self.withheld = tuple(
+            (key, amount)
+            for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
+            if key not in self._contested and amount > cell.in_flavor()
+        )
+        self._together: dict[Together, int] = {}
         for cell, amount in self._wanted:
             if cell.together is not None:
-                self._together[cell.together] += amount
+                self._together[cell.together] = self._together.get(cell.together, 0) + amount
         self._limited = frozenset(
             key[1]
             for (key, _), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if cell.together is not None and not self._within(cell.together)
         )
         self._ground = Ground(tree, self._book, self._contested)
-        self.evictable: Counter[FlavorResource] = Counter()
         self.due = inf
-        self._found: list[Pool] = []
+        self._found: list[Group] = []
         self.barred = False
         self.share = ENDLESS
         self.giving = NOBODY_GIVES
@@ -148,7 +167,10 @@ class Search:
 
     def victims(self) -> list[Reservation]:
         """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
-        own = self._counted(self._own())
+        if not self._contested and not self._limited:
+            self.barred, self.share = len(self._usage) == 1, NO_SHARE  # it borrows what others claim
+            return []
+        own = self._noted(self._own())
         self.barred = not own and len(self._usage) == 1
         reclaimed = self._by_reclaim(own)
         if any(victim.queue != self._queue.name for victim in reclaimed):
@@ -156,31 +178,30 @@ class Search:
         # What takes back nothing loses nothing if others give first: their turn is before the own queue's.
         return self._by_borrowing(own) or reclaimed or self._least(own, WithinOwnQueue())
 
-    def _by_reclaim(self, own: list[Pool]) -> list[Reservation]:
+    def _by_reclaim(self, own: list[Group]) -> list[Reservation]:
         """Take back what the queue lent, or cohorts above it."""
         if self._queue.preemption.reclaim is Reclaim.NEVER:
             return []
         rule = reclaim.Reclaiming(self._tree, self._book, self._queue, self._usage, self._contested)
-        others: list[Pool] = []
-        freed = Counter(own[0].held) if own else Counter()
+        others: list[Group] = []
         for side in self._sides:
-            if not rule.could_hold(side, freed):
+            given = [*own, *others]
+            if not rule.could_hold(side, {}) and not (given and rule.could_hold(side, self._sums(given))):
                 continue
             self.barred, self.share = False, NO_SHARE
-            allows = self._may_reclaim
+            lesser = reclaim.lesser(self._queue.preemption.reclaim, self._preemptor)
             if rule.borrows_besides(side):
                 by_share = self._tree.preempting_to_borrow(self._root, BorrowWithin.GUARANTEED_SHARE)
                 if self._shared or by_share or not rule.borrows_only_the_unowned(side):
                     continue
                 if self._tree.preempting_to_borrow(self._root, BorrowWithin.LOWER_PRIORITY):
-                    allows = self._may_reclaim_lower
-            found = self._others(side, self._borrowers(side), allows)
-            for pool in found:
-                freed.update(pool.held)
-            others += found
+                    # What borrows besides what can be lost again to higher priority may only evict lower
+                    # priority: so every sequence of such evictions rises in priority, and comes to an end.
+                    lesser = Lesser(min(lesser.below, self._preemptor.priority))
+            others += self._others(side, lesser)
         return self._least([*others, *own], rule) if others else []
 
-    def _by_borrowing(self, own: list[Pool]) -> list[Reservation]:
+    def _by_borrowing(self, own: list[Group]) -> list[Reservation]:
         """Borrow instead of others: by priority, or where it is shared by weight, by that."""
         policy = self._queue.preemption
         if self._shared:
@@ -197,54 +218,68 @@ class Search:
             if not own and not rule.holds():
                 return []  # whoever goes elsewhere, its own queue uses too much for it
             self.barred = False
-            return self._by_rule(own, rule, _anybody)
+            return self._by_rule(own, rule, EVERYBODY)
         self.grounds, self.barred = Grounds.BORROW, False
-        return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), self._may_borrow)
+        lesser = borrow.lesser(policy, self._preemptor)
+        return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), lesser)
 
-    def _by_rule(self, own: list[Pool], rule: Rule, allows: Callable[[Workload], bool]) -> list[Reservation]:
-        others: list[Pool] = []
+    def _by_rule(self, own: list[Group], rule: Rule, lesser: Lesser) -> list[Reservation]:
+        others: list[Group] = []
         for side in self._sides:
-            others += self._others(side, self._borrowers(side), allows)
+            others += self._others(side, lesser)
         return self._least([*others, *own], rule) if others else []
 
     def _guaranteed(self) -> guaranteed.GuaranteedSharing:
         return guaranteed.GuaranteedSharing(self._tree, self._book, self._queue, self._usage)
 
-    def _by_share(self, own: list[Pool]) -> list[Reservation]:
-        held = own[0].held if own else {}
+    def _by_share(self, own: list[Group]) -> list[Reservation]:
+        held = next((pool.held for pool in _pools(own)), {})
         rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage, held)
         self.share = min(self.share, rule.share)
-        others: list[Pool] = []
+        lesser = fair.lesser(self._queue.preemption, self._preemptor)
+        others: list[Group] = []
         for side in self._sides:
             # Once a relative has given, this side's share is smaller for those who are farther away.
-            names = [name for name in self._borrowers(side) if others or rule.could_give(name)]
-            others += self._others(side, names, self._may_share)
+            gives = (lambda _: True) if others else rule.could_give
+            others += self._others(side, lesser, gives)
         return self._least([*others, *own], rule) if others else []
 
-    def _own(self) -> list[Pool]:
+    def _own(self) -> list[Group]:
         policy = self._queue.preemption.within
         if policy is WithinQueue.NEVER:
             return []
-        pool = Pool(self._ground, self._queue.name, ("queue", self._queue.name))
-        allows = self._eligible(lambda victim: within_queue.allows(policy, self._preemptor, victim))
-        sharing = self._ledger.sharing.get(self._queue.name)
+        node, sharing = ("queue", self._queue.name), self._ledger.sharing.get(self._queue.name)
+        lesser = within_queue.lesser(policy, self._preemptor)
+        if not self._displaced and self._queue.name not in self._tree.apart:
+            lines = self._own_lines()
+            empty = first_of(lines, lesser) is None
+            return [] if empty else [InLine(self._ground, self._queue.name, node, lines, lesser)]
+        pool = Pool(self._ground, self._queue.name, node)
+        allows = self._eligible(lesser)
         mine = self._preemptor.namespace if sharing is not None else None
         for reservation in filter(allows, self._ledger.candidates(self._queue.name, mine)):
             pool.add(reservation)
         if sharing is not None:  # between namespaces shares decide
-            anybody = self._eligible(_anybody)
+            anybody = self._eligible(EVERYBODY)
             self.giving = namespaces.share_at_least(sharing, self._preemptor, self._usage, pool.held)
             for name in namespaces.givers(sharing, self._preemptor, self.giving):
                 for reservation in filter(anybody, self._ledger.candidates(self._queue.name, name)):
                     pool.add(reservation)
         return [pool] if pool.held else []
 
-    def _eligible(self, allows: Callable[[Workload], bool]) -> Callable[[Reservation], bool]:
+    def _own_lines(self) -> QueueLines:
+        """What of the own queue uses what is contested, or of what too much is in use in all flavors."""
+        lines, limited = self._ledger.lines.of(self._queue.name), self._limited
+        if limited:
+            return {k: line for k, line in lines.items() if k in self._contested or k[1] in limited}
+        return {key: lines[key] for key in self._contested if key in lines}
+
+    def _eligible(self, lesser: Lesser) -> Callable[[Reservation], bool]:
         """Who may be evicted, by rules on each alone."""
 
         def eligible(reservation: Reservation) -> bool:
             workload = reservation.workload
-            if workload is None or not self._contends(reservation) or not allows(workload):
+            if workload is None or not self._contends(reservation) or not lesser.has(workload):
                 return False
             if self._displaced and not self._stays_out(reservation):
                 return False
@@ -269,47 +304,104 @@ class Search:
         mine = not self._queue.by_namespace or victim.namespace == self._preemptor.namespace
         return mine and self._preemptor.rank < victim.workload.rank
 
-    def _others(self, side: Node, names: Iterable[str], allows: Callable[[Workload], bool]) -> list[Pool]:
-        """Candidates of some queues that part from the preemptor's at this place on its side."""
-        eligible = self._eligible(allows)
-        pools = (self._filled(queue, side, eligible) for queue in names)
-        return self._counted([pool for pool in pools if pool.held])
+    def _others(self, side: Node, lesser: Lesser, gives: Callable[[str], bool] | None = None) -> list[Group]:
+        """Candidates of queues that part from the preemptor's at this place on its side.
 
-    def _filled(self, queue: str, side: Node, eligible: Callable[[Reservation], bool]) -> Pool:
-        """The candidates of another queue."""
-        if self._tree.queues[queue].pool:
-            return OverQuota(self._ground, queue, side, self._scene.capacity.planned(queue), eligible)
-        pool = Pool(self._ground, queue, side)
-        if any(reclaim.exceeds([chain]) for chain in pool.chains.values()):
-            for reservation in self._ledger.candidates(queue):
-                if eligible(reservation):
+        Args:
+            side: its queue, or a cohort above it.
+            lesser: which may be evicted, by priority.
+            gives: which of the queues that borrow what is contested may have to give; None: all.
+        """
+        groups: list[Group] = []
+        # What is displaced may evict less of every queue: then all are looked at in full.
+        exceeds, apart = self._exceeding(side), self._borrowers(side) if self._displaced else self._tree.apart
+        # Shares change while others are taken out: where they decide, they do so before that.
+        giving = None if gives is None else set(filter(gives, self._borrowers(side)))
+        for name in sorted(self._borrowers(side, apart) if giving is None else apart & giving):
+            if self._tree.queues[name].pool:
+                standing = self._scene.capacity.planned(name)
+                groups.append(OverQuota(self._ground, name, side, standing, self._eligible(lesser)))
+            elif exceeds(name):
+                pool = Pool(self._ground, name, side)
+                for reservation in filter(self._eligible(lesser), self._ledger.candidates(name)):
                     pool.add(reservation)
-        return pool
+                groups.append(pool)
+        groups = [group for group in groups if isinstance(group, Pool) and group.held]
+        if self._displaced:
+            return self._noted(groups)
 
-    def _borrowers(self, side: Node) -> list[str]:
+        def among(name: str) -> bool:
+            given = self._is_beside(side, name) if giving is None else name in giving
+            return given and name not in apart and exceeds(name)
+
+        queues = Queues(self._ground, side, self._ledger.lines, lesser, among)
+        return self._noted([*groups, queues] if queues else groups)
+
+    def _exceeding(self, side: Node) -> Callable[[str], bool]:
+        """Says whether a queue on another side, and all between it and the node above both, exceed their own.
+
+        In anything that is contested.
+        """
+        parents, top = self._tree.parents(), self._tree.parents().get(side)
+        known: dict[Node | None, Keys] = {top: self._contested}
+
+        def keys(node: Node | None) -> Keys:
+            if node not in known:
+                assert node is not None, "the node above both is above it"
+                above = keys(parents[node])
+                known[node] = frozenset(key for key in above if self._book.at(node, key).borrows())
+            return known[node]
+
+        borrowers = {key: self._book.borrowers(self._root, key) for key in self._contested}
+        holders = self._tree.holders(top) if top is not None else ()
+        found = {node: [borrowers[key] for key in keys(node)] for node in holders}
+        return lambda name: any(name in borrowing for borrowing in found[parents["queue", name]])
+
+    def _borrowers(self, side: Node, among: AbstractSet[str] | None = None) -> set[str]:
         """Queues that part from the preemptor's at this place on its side, and borrow what is contested."""
-        beside = self._tree.beside(side)
-        return sorted(
-            {name for key in self._contested for name in self._book.borrowers(self._root, key) & beside}
-        )
+        found: set[str] = set()
+        for key in self._contested:
+            names = self._book.borrowers(self._root, key)
+            found.update(names if among is None else names & among)
+        return {name for name in found if self._is_beside(side, name)}
 
-    def _counted(self, pools: list[Pool]) -> list[Pool]:
-        self._found += pools
-        for pool in pools:
-            for key, amount in pool.held.items():
-                self.evictable[key] += amount
-        return pools
+    def _is_beside(self, side: Node, queue: str) -> bool:
+        """Whether a queue is below the node above a side, and not below that."""
+        path = self._tree.path(("queue", queue))
+        return side not in path and self._tree.parents().get(side) in path
+
+    def _noted(self, groups: list[Group]) -> list[Group]:
+        self._found += groups
+        return groups
+
+    @property
+    def evictable(self) -> Counter[FlavorResource]:
+        """What all candidates that were found use of what is asked for, allowed together or not."""
+        return self._sums(self._found)
+
+    def _sums(self, groups: Iterable[Group]) -> Counter[FlavorResource]:
+        """What candidates use of what is asked for."""
+        sums: Counter[FlavorResource] = Counter()
+        for pool in _pools(groups):
+            for key, _ in self._usage:
+                sums[key] += pool.amount(key)
+        return sums
 
     def considered(self) -> set[str]:
         """The UIDs of all candidates that were found."""
-        return {candidate.reservation.holder for pool in self._found for candidate in pool.members()}
+        return {candidate.reservation.holder for group in self._found for candidate in group.members()}
 
-    def _enough(self, pools: Sequence[Pool]) -> bool:
+    def _enough(self, groups: Sequence[Group]) -> bool:
         """Whether candidates could free what is lacking: a cheap look before the search."""
-        return all(
-            amount <= cell.vacant() + sum(pool.at_most(key) for pool in pools)
-            for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
-        )
+        for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True):
+            lacking = amount - cell.vacant()
+            pools = _pools(groups)
+            while lacking > 0:
+                pool = next(pools, None)
+                if pool is None:
+                    return False
+                lacking -= pool.at_most(key)
+        return True
 
     def _contends(self, reservation: Reservation) -> bool:
         own = reservation.queue == self._queue.name
@@ -318,23 +410,7 @@ class Search:
             for key, amount in reservation.usage
         )
 
-    def _may_reclaim(self, victim: Workload) -> bool:
-        return reclaim.allows(self._queue.preemption.reclaim, self._preemptor, victim)
-
-    def _may_reclaim_lower(self, victim: Workload) -> bool:
-        """Who borrows besides what can be lost again to higher priority may only evict lower priority.
-
-        So every sequence of such evictions rises in priority, and comes to an end.
-        """
-        return victim.priority < self._preemptor.priority and self._may_reclaim(victim)
-
-    def _may_borrow(self, victim: Workload) -> bool:
-        return borrow.allows(self._queue.preemption, self._preemptor, victim)
-
-    def _may_share(self, victim: Workload) -> bool:
-        return fair.allows(self._queue.preemption, self._preemptor, victim)
-
-    def _least(self, pools: Sequence[Pool], rule: Rule) -> list[Reservation]:
+    def _least(self, pools: Sequence[Group], rule: Rule) -> list[Reservation]:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none.
 
         Who went first may be why others may not: then it is tried without one of those who went, and without
@@ -360,7 +436,7 @@ class Search:
                     break
         return found.victims
 
-    def _attempt(self, pools: Sequence[Pool], rule: Rule, spared: AbstractSet[str]) -> "_Attempt":
+    def _attempt(self, pools: Sequence[Group], rule: Rule, spared: AbstractSet[str]) -> "_Attempt":
         """Take out whoever may go until the preemptor fits, but for some; leaves all as it was."""
         made = _Attempt()
         removed: list[Candidate] = []
