@@ -157,7 +157,7 @@ class Claims:
             workload = members.head()
             for levels, free in owners:
                 if workload is not None and self._may_own(queue, members, workload, free):
-                    claim = self._claimed(queue, workload, levels)
+                    claim = self._claimed(queue, members, workload, levels)
                     if claim is not None:
                         made[members] = claim
                         return True
@@ -199,7 +199,7 @@ class Claims:
         enough = {key[1] for key, amount in needs.items() if free.get(key, 0) >= (1 if partial else amount)}
         return bool(needs) and all(key[1] in enough for key, amount in needs.items() if amount)
 
-    def _claimed(self, queue: Queue, workload: Workload, levels: int) -> Claim | None:
+    def _claimed(self, queue: Queue, members: Class, workload: Workload, levels: int) -> Claim | None:
         """What a workload claims of the subtree so far above its queue; None if it does not own all of it."""
 
         def alone(cell: Cell) -> int:
@@ -209,9 +209,18 @@ class Claims:
             outcome = self._assigner.assign(form, queue, room=alone)
             return outcome if isinstance(outcome, Proposal) else None
 
-        proposal = owned(workload) or largest_that_fits(workload, owned)
+        known = members.owned
+        if known is not None and known[:2] == (self._tree.version, levels):
+            proposal = known[2] if self._book.fits(queue.name, known[2].usage.items(), alone) else None
+        else:
+            proposal = None
         if proposal is None:
-            return None
+            proposal = owned(workload) or largest_that_fits(workload, owned)
+            if proposal is None:
+                return None
+            # The next of the class owns the same, as long as no flavor was passed over for what is in use.
+            whole = proposal.first and all(pod_set.min_count is None for pod_set in workload.pod_sets)
+            members.owned = (self._tree.version, levels, proposal) if whole else None
         amounts = []
         for key, asked in proposal.usage.items():
             cell, rising = self._book.cell(queue.name, key), asked

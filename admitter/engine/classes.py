@@ -58,6 +58,7 @@ class Class:
         refusal: why none of it fitted when it was parked last.
         share: with fair sharing, how large a share another queue must have to give anything.
         giving: where namespaces share the queue, how large a share one must keep to give anything.
+        owned: what the last of it claimed: by which version of the tree, how far above its queue, and what.
         least: how much it needs of each flavor and resource at least, and by which version of the tree.
         proposal: what the last of it could get without evictions, if nothing in use made it that.
     """
@@ -74,6 +75,7 @@ class Class:
         self.share = NO_SHARE
         self.giving = NOTHING_KEPT
         self.proposal: Proposal | None = None
+        self.owned: tuple[int, int, Proposal] | None = None
         self.least: tuple[int, Mapping[FlavorResource, int]] | None = None
         self._heap: list[tuple[Rank, str]] = []
         self._head: Workload | None = None

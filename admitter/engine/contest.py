@@ -133,8 +133,7 @@ class Contest:
         Returns:
             The queues in which something was woken by that.
         """
-        moved = {name for name in self._ledger.moved if self._tree.root(name) == self._root}
-        self._ledger.moved -= moved
+        moved, self._ledger.moved = self._ledger.moved, set()
         relatives = (self._state.relatives(name) for name in sorted(moved))
         claiming = set(names).union(*relatives) - {self._claimed}
         woken, self._woken, self._claimed = self._woken, set(), ""

@@ -349,8 +349,13 @@ class Engine:
         for root in [root for root in trees if decides is not None and not decides(root)]:
             state.put_off |= trees[root]
             changed -= trees.pop(root)
+        moved: defaultdict[Node, set[str]] = defaultdict(set)
+        for name in self.ledger.moved:
+            moved[self.tree.root(name)].add(name)
         for root in sorted(trees):
+            self.ledger.moved = moved.pop(root, set())
             Contest(state, root).run(trees[root], now, plan)
+        self.ledger.moved = set().union(*moved.values())
         for name in sorted(changed | state.changed):
             if name in self.tree.queues and self.tree.queues[name].admits and name in state.pending:
                 awaited = bool(self.ledger.holds_in(name))
