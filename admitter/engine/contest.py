@@ -119,9 +119,10 @@ class Contest:
         with self._ledger.rooms_kept(self._holds()):
             while True:
                 redeemed = self._redeem(now, plan)
+                claimed = self._claim(names | redeemed)
                 woken = redeemed | self._state.withheld.wake(self._root)
                 self._state.changed |= woken  # what is behind those gets another reason
-                self._enter_all(names | woken | self._claim(names | redeemed))
+                self._enter_all(names | woken | claimed)
                 if not self._field:
                     return
                 self._drain(now, plan)

@@ -53,6 +53,7 @@ class Outlook:
         giving: where namespaces share its queue, how large a share one of them must keep to give anything.
         due: when somebody may be preempted who may not yet; inf if there is nobody.
         withheld: what there is room for, but not beside what others claim.
+        bound: whether evictions could have let it in but for what others claim.
     """
 
     evictable: Counter[FlavorResource] = field(default_factory=Counter)
@@ -61,6 +62,7 @@ class Outlook:
     giving: NamespaceShare = NOBODY_GIVES
     due: float = inf
     withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
+    bound: bool = False
 
     def note(self, search: Search | Glance) -> None:
         """Take in what a search has found that came to nothing."""
@@ -71,6 +73,7 @@ class Outlook:
         self.giving = min(self.giving, search.giving)
         self.due = min(self.due, search.due)
         self.withheld.update(dict.fromkeys(search.withheld))
+        self.bound |= search.bound
 
 
 class State:
@@ -250,7 +253,7 @@ class State:
         else:
             shortfalls = [(key, 1) for key in keys]
         self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)
-        self.withheld.park(members, tuple(outlook.withheld))
+        self.withheld.park(members, tuple(outlook.withheld), keys if outlook.bound else ())
 
     def _simple(self, workload: Workload) -> bool:
         """Whether it is known what has to change for a workload to fit.
@@ -346,12 +349,11 @@ class State:
 
     def _released(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """So much may be had again in the tree of a queue: try what may fit; returns the queues of that."""
-        names = set()
-        for members in self._waiters.freed(self.tree.root(queue), self._felt(queue, usage)):
-            if self.look(members) is not Look.SHORT:
-                members.retry()
-                names.add(members.queue)
-        return names
+        found = self._waiters.freed(self.tree.root(queue), self._felt(queue, usage))
+        may_fit = [members for members in found if self.look(members) is not Look.SHORT]
+        for members in may_fit:
+            members.retry()
+        return {members.queue for members in may_fit}
 
     def _wake_who_gained(self, queue: str, pending: Pending) -> bool:
         """Wake those of a queue that uses less who may be entitled to more by that; whether there are any."""

@@ -207,3 +207,17 @@ def test_what_had_room_but_for_claims_preempts_once_that_room_is_taken(least: in
     plan = made.cycle()
     assert admitted(plan) == ["w0", "w1"]
     assert [(each.victim.holder, each.preemptor.uid) for each in plan.evictions] == [("a-low", "w2")]
+
+
+def test_what_claims_kept_from_evicting_is_tried_again_once_they_are_others() -> None:
+    """high needs 4: with one of its queue out there is room, of which one is claimed; with both, for it."""
+    made = engine(DEFAULT, cpus("a", "0", LOWER), cpus("b", "4"), cpus("d", "1"))
+    running(made, "a0", 1, "a")
+    running(made, "a1", 1, "a")
+    asks(made, "b0", 4, "b")
+    asks(made, "high", 4, "a", priority=9)
+    assert made.cycle().evictions == []
+    asks(made, "b1", 1, "b", priority=20)
+    plan = made.cycle()
+    assert admitted(plan) == ["b1"], "and b0 asks for more than b has left"
+    assert sorted(eviction.victim.holder for eviction in plan.evictions) == ["a0", "a1"]

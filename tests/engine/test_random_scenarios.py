@@ -33,6 +33,13 @@ def test_rules_hold_in_random_scenarios(part: int) -> None:
     assert not unmet, f"nothing was met that these rules judge: {unmet}"
 
 
+@pytest.mark.parametrize("seed", [6282])
+def test_rules_hold_where_they_once_did_not(seed: int) -> None:
+    case = scenario(seed)
+    outcome = play(case)
+    assert not outcome.rule, outcome.told(case)
+
+
 @pytest.mark.skipif(not claims.IN_FORCE, reason="what an owner waits for is not kept for it yet")
 @pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
 def test_an_owner_starts_whatever_others_ask(part: int) -> None:

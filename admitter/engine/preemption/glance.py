@@ -25,12 +25,14 @@ class Glance:
         giving: likewise.
         due: likewise.
         withheld: likewise.
+        bound: likewise.
     """
 
     share: Final = ENDLESS
     giving: Final = NOBODY_GIVES
     due: Final = inf
     withheld: Final[Usage] = ()
+    bound: Final = False
 
     def __init__(self, scene: Scene, queue: Queue, preemptor: Workload) -> None:
         """Prepare.

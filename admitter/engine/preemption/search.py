@@ -115,6 +115,7 @@ class Search:
         due: when the first of those may be preempted who have not run for long enough; inf if there are none.
         grounds: the rule by which victims of other queues were found.
         withheld: what of the usage there is room for, but not beside what others claim.
+        bound: whether victims were found, and the preemptor would not leave what others claim.
     """
 
     def __init__(self, scene: Scene, queue: Queue, preemptor: Workload, usage: Usage) -> None:
@@ -139,6 +140,7 @@ class Search:
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if amount > cell.vacant()
         )
+        self.bound = False
         self.withheld = tuple(
             (key, amount)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
@@ -455,6 +457,8 @@ class Search:
                     removed = self._give_back(removed, rule)
                     if self._leaves_claims():
                         made.victims = [victim.reservation for victim in removed]
+                    else:
+                        self.bound = True
                     return made
             made.removed = [candidate.reservation.holder for candidate in removed]
             return made
