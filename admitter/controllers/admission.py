@@ -32,10 +32,11 @@ from admitter.controllers.intake import Intake
 from admitter.controllers.messages import passing_message, receipt_message
 from admitter.controllers.places import keep_places
 from admitter.controllers.pod_views import PodView
+from admitter.controllers.preemptions import Preemption
 from admitter.controllers.promises import REFUSED_SECONDS, Promises
 from admitter.controllers.remainders import Remainders
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
-from admitter.controllers.views import Json, Preemption, WorkloadView, at, parse_workload
+from admitter.controllers.views import Json, WorkloadView, at, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine import model

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from admitter.cluster.store import Key
 from admitter.controllers.gate import Gate
 from admitter.controllers.intake import NO_WORKLOAD
-from admitter.controllers.views import Place, Preemption
+from admitter.controllers.preemptions import Place, Preemption
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.ledger import Hold

@@ -17,7 +17,8 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Waiting
 from admitter.controllers.places import Promised
-from admitter.controllers.views import Json, Place, Preemption, WorkloadView, parse_workload
+from admitter.controllers.preemptions import Place, Preemption
+from admitter.controllers.views import Json, WorkloadView, parse_workload
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine.contest import Plan

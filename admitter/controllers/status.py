@@ -16,7 +16,8 @@ from admitter.api.conditions import (
     WorkloadState,
 )
 from admitter.controllers.messages import queue_title
-from admitter.controllers.views import Json, Place, Preemption, WorkloadView, at, timestamp
+from admitter.controllers.preemptions import Place, Preemption
+from admitter.controllers.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Admission

@@ -14,6 +14,7 @@ from typing import Any, Final
 from admitter.api.conditions import ConditionType
 from admitter.cluster.sharing import shared
 from admitter.cluster.store import Key
+from admitter.controllers.preemptions import Place, Preemption
 from admitter.convert import workloads
 from admitter.engine.model import Admission, Taint
 from admitter.names import (
@@ -331,40 +332,6 @@ def _kept_metadata(metadata: Json) -> Json:
         }
     )
     return kept
-
-
-@dataclass(frozen=True, slots=True)
-class Preemption:
-    """For whom a Workload was evicted, or will be, and what that one will get.
-
-    Attributes:
-        key: namespace and name of that one.
-        uid: of the same.
-        admission: what it will get.
-        generation: which of the places that were promised to it that is; 0 if that was not written.
-        evict_at: until when the Workload may go on, in seconds since the epoch; None: it was evicted at once.
-        why: by which rule, in a sentence; empty if that was not written.
-    """
-
-    key: Key
-    uid: str
-    admission: Admission
-    generation: int = 0
-    evict_at: float | None = None
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place that was promised to a Workload.
-
-    Attributes:
-        generation: how many have been promised to it, this one included.
-        admission: what it will get; None once it has been taken or given up.
-    """
-
-    generation: int = 0
-    admission: Admission | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,30 +225,25 @@ class Cell:
 
     def vacant(self) -> int:
         """As `in_flavor`, whatever others claim."""
-        cell: Cell | None = self
-        free = 0
-        room: int | None = None
-        while cell is not None:
-            if cell.limit is not None and (room is None or cell.limit - cell.total < room):
-                room = cell.limit - cell.total
-            if cell.kept > cell.used:
-                free += cell.kept - cell.used
-            cell = cell.parent
-        return free if room is None or free < room else room
+        return self.alone(None)
 
-    def alone(self, levels: int) -> int:
-        """The largest request that would fit if nothing were above the subtree so many levels up."""
+    def alone(self, levels: int | None) -> int:
+        """The largest request that would fit if nothing were above the subtree so many levels up.
+
+        Args:
+            levels: how far that is above; None: the whole tree.
+        """
         cell: Cell | None = self
-        free = 0
+        free = level = 0
         room: int | None = None
-        for level in range(levels + 1):
-            assert cell is not None, "the subtree is below the root"
+        while cell is not None and (levels is None or level <= levels):
             if cell.limit is not None and (room is None or cell.limit - cell.total < room):
                 room = cell.limit - cell.total
             own = cell.own if level == levels else cell.kept
             if own > cell.used:
                 free += own - cell.used
             cell = cell.parent
+            level += 1
         return free if room is None or free < room else room
 
     def ceiling(self) -> int:

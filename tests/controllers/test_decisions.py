@@ -11,7 +11,8 @@ from admitter.api.conditions import EvictedReason, FinishedReason
 from admitter.controllers import status
 from admitter.controllers.decisions import Decisions
 from admitter.controllers.metrics import Metrics
-from admitter.controllers.views import Preemption, WorkloadView, parse_job
+from admitter.controllers.preemptions import Preemption
+from admitter.controllers.views import WorkloadView, parse_job
 from tests.controllers.test_status import ADMISSION, applied, at, view
 
 WHO = {"namespace": "team", "workload": "w", "log_level": "info"}

@@ -21,6 +21,15 @@ def passed_on(plan: Plan) -> dict[str, str]:
     return {each.victim: each.preemptor.uid for each in plan.reassigned}
 
 
+def waits_again(made: Engine, uid: str) -> None:
+    """A victim is gone, and competes again."""
+    held = made.ledger.held(uid)
+    assert held is not None
+    assert held.workload is not None
+    made.release(uid)
+    made.submit(held.workload)
+
+
 def low_has_a_place(preemption: Preemption) -> Engine:
     """One owns 3, which two's `v` uses: it was told to go for `low`."""
     made = engine(DEFAULT, cpus("one", "3..3", preemption), graceful("two", "0..3", 300))
@@ -148,11 +157,7 @@ def test_a_displaced_workload_takes_nothing_back_from_what_could_come_back() -> 
     running(made, "other", 2, "b")
     asks(made, "high", 3, "a", priority=9)
     assert evicted(made.cycle(1)) == {"low": "high"}
-    low = made.ledger.held("low")
-    assert low is not None
-    assert low.workload is not None
-    made.release("low")
-    made.submit(low.workload)
+    waits_again(made, "low")
     assert admitted(made.cycle(2)) == ["high"]
     assert made.ledger.is_displaced("low")
     made.release("high")
@@ -167,11 +172,7 @@ def test_what_ends_in_its_own_queue_ends_that_it_is_displaced() -> None:
     running(made, "full", 4, "b")
     asks(made, "high", 2, "a", priority=9)
     assert evicted(made.cycle(1)) == {"low": "high"}
-    low = made.ledger.held("low")
-    assert low is not None
-    assert low.workload is not None
-    made.release("low")
-    made.submit(low.workload)
+    waits_again(made, "low")
     made.cycle(2)
     made.release("rest")
     assert not made.ledger.is_displaced("low")

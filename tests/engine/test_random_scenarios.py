@@ -10,7 +10,6 @@ from typing import Final
 
 import pytest
 
-from tests.engine.scenarios import claims
 from tests.engine.scenarios.generator import PARTS, scenario
 from tests.engine.scenarios.judges import judges
 from tests.engine.scenarios.playing import play
@@ -40,7 +39,6 @@ def test_rules_hold_where_they_once_did_not(seed: int) -> None:
     assert not outcome.rule, outcome.told(case)
 
 
-@pytest.mark.skipif(not claims.IN_FORCE, reason="what an owner waits for is not kept for it yet")
 @pytest.mark.parametrize("part", range(len(PARTS)), ids=PARTS)
 def test_an_owner_starts_whatever_others_ask(part: int) -> None:
     first = FIRST - FIRST % len(PARTS) + part

@@ -5,15 +5,11 @@ outside that subtree newly borrows from that part. The part is what the candidat
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import Strategy
 from tests.engine.scenarios.arithmetic import Node, Quotas, Use, added, ways
 from tests.engine.scenarios.driver import Play
-
-IN_FORCE: Final = True
-"""Whether the engine keeps to this rule: until then nothing is withheld, and owners may starve."""
 
 Usage = Mapping[FlavorResource, int]
 

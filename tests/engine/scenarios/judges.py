@@ -201,7 +201,7 @@ class Idle(Judge):
             self.met += 1
             for smaller in {workload.pod_sets: workload, least(workload).pod_sets: least(workload)}.values():
                 for usage in ways(smaller, play.world.queues[workload.queue], flavors):
-                    if claims.IN_FORCE and claims.withheld(play, workload, usage, use):
+                    if claims.withheld(play, workload, usage, use):
                         continue
                     if not quotas.too_much(workload.queue, usage, use):
                         raise self.broken(f"{workload.uid} waits, and {_words(usage)} are free for it")
