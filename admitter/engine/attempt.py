@@ -1,15 +1,15 @@
 """One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from admitter.engine.book import Book
 from admitter.engine.cells import Cell
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule, reason_of
 from admitter.engine.matching import conflict
 from admitter.engine.model import Flavor, FlavorResource, PodSet
 from admitter.engine.policy import Group, Queue
-from admitter.engine.quota import Book
 
 Passed = tuple[int, int, str]
 """A choice: the places of pod set and group, and the flavor's name."""
@@ -95,13 +95,13 @@ class Ground:
         book: what is in use.
         flavors: by name.
         suits: why pods could not run on a flavor.
-        room: how much of a queue's cell a request may have, never more than if nothing were in use.
+        room: whether a queue's cell has room for so much: never more than if nothing were in use.
     """
 
     book: Book
     flavors: Mapping[str, Flavor]
     suits: Suits
-    room: Callable[[Cell], int] = Cell.available
+    room: Callable[[Cell, int], bool] = Cell.fits
 
 
 class Attempt:
@@ -185,16 +185,18 @@ class Attempt:
             elif judged.fits or not in_vain(judged.wanted):
                 yield from self._filled(slot, judged)
             self.first = False
-        yield from self._in_order(slot, (choice for choice in others if choice.fits))
-        yield from self._in_order(slot, (c for c in others if not c.fits and not in_vain(c.wanted)))
+        yield from self._in_order(slot, [choice for choice in others if choice.fits], in_vain)
+        yield from self._in_order(slot, [choice for choice in others if not choice.fits], in_vain)
         names = slot.group.flavors
         self._dead_end(slot, tuple(refusals.get(name) or self._busy(slot, name) for name in names), {})
 
-    def _in_order(self, slot: Slot, choices: Iterable[Choice]) -> Iterator[None]:
+    def _in_order(self, slot: Slot, choices: Sequence[Choice], in_vain: InVain) -> Iterator[None]:
         """Rather what is not borrowed; each is looked at when those before it have come to nothing."""
         borrowed = []
         for choice in choices:
-            if choice.borrows:
+            if not choice.fits and in_vain(choice.wanted):
+                continue
+            if len(choices) > 1 and choice.borrows:
                 borrowed.append(choice)
             else:
                 yield from self._filled(slot, choice)
@@ -209,6 +211,8 @@ class Attempt:
 
     def preempting(self) -> dict[Passed, Slot]:
         """The choices that fit only if something else is evicted, and for what they were made."""
+        if all(pick.fits for pick in self.picks):
+            return {}
         return {
             (slot.number, slot.place, pick.flavor): slot
             for slot, pick in zip(self.slots, self.picks, strict=True)
@@ -349,13 +353,13 @@ class Attempt:
         cell = self._book.cell(self._queue.name, key)
         needed, together = self.usage.get(key, 0) + amount, cell.together
         if together is None:
-            if needed <= self._room(cell):
+            if self._room(cell, needed):
                 return None
             return Rule.LIMIT if needed > cell.ceiling() else Rule.BUSY
         in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
         if needed > cell.ceiling() or in_all > together.limit:
             return Rule.LIMIT
-        if needed > self._room(cell) or in_all > together.limit - together.used:
+        if not self._room(cell, needed) or in_all > together.limit - together.used:
             return Rule.BUSY
         return None
 

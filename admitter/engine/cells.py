@@ -4,6 +4,7 @@ A cell knows the one above it. Use that comes or goes changes integers on the wa
 does a definition: a cell hands up by how much what it lends and what it takes have changed.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from admitter.engine.policy import Quota
@@ -26,6 +27,25 @@ class Together:
         self.used = 0
 
 
+class Renewal:
+    """Lets claims be made anew before any of them is looked at: most decisions concern none.
+
+    Attributes:
+        due: makes them anew; None: they are as they should be.
+    """
+
+    __slots__ = ("due",)
+
+    def __init__(self) -> None:
+        self.due: Callable[[], None] | None = None
+
+    def run(self) -> None:
+        """Make them anew if that is due."""
+        due, self.due = self.due, None
+        if due is not None:
+            due()
+
+
 class Cell:
     """One resource in one flavor at one node. All amounts are in the resource's unit.
 
@@ -41,6 +61,7 @@ class Cell:
         attached: what waiting workloads claim of what this subtree owns (see `claims`).
         claimed: what the children claim of what they own here, together.
         handed: how much of `claimed` at the parent is this subtree's.
+        renewal: of the claims in the same book.
     """
 
     __slots__ = (
@@ -52,12 +73,14 @@ class Cell:
         "own",
         "parent",
         "quota",
+        "renewal",
         "together",
         "total",
         "used",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, renewal: Renewal) -> None:
+        self.renewal = renewal
         self.parent: Cell | None = None
         self.quota = NO_QUOTA
         self.own = 0
@@ -184,24 +207,76 @@ class Cell:
 
     def in_flavor(self) -> int:
         """As `available`, but for the limit on all flavors together."""
-        cell: Cell | None = self
-        free = 0
-        room: int | None = None
-        bound = False
-        while cell is not None:
-            if cell.limit is not None:
-                left = cell.limit - cell.total
-                if room is None or left < room:
-                    room = left
-            if cell.kept > cell.used:
-                free += cell.kept - cell.used
-            parent = cell.parent
-            if parent is not None and parent.claimed > cell.handed:
-                bound = True
+        self.renewal.run()
+        free = self.vacant()
+        return min(free, self._beside_claims()) if self._is_bound() else free
+
+    def fits(self, amount: int) -> bool:
+        """Whether a request of so much fits here now: as `available` says, in one walk.
+
+        Claims are only looked at if the request newly borrows.
+        """
+        together = self.together
+        if together is not None and amount > together.limit - together.used:
+            return False
+        cell, rest, borrows = self, amount, False
+        while (parent := cell.parent) is not None:
+            if cell.limit is not None and amount > cell.limit - cell.total:
+                return False
+            if rest > 0:
+                used, kept = cell.used, cell.kept
+                borrows = borrows or used + rest > cell.own
+                if used < kept:
+                    rest -= kept - used
             cell = parent
-        if bound:
-            free = self._beside_claims()
-        return free if room is None or free < room else room
+        if cell.limit is not None and amount > cell.limit - cell.total:
+            return False
+        if rest > 0 and rest > cell.own - cell.used:
+            return False
+        return not borrows or self._leaves_claims(amount)
+
+    def has_vacant(self, amount: int) -> bool:
+        """As `fits`, whatever others claim, and but for the limit on all flavors together."""
+        return amount <= self.vacant()
+
+    def newly_borrows(self, amount: int) -> bool:
+        """Whether with so much added some subtree takes more than its own, and more than it took before."""
+        cell, rest = self, amount
+        while cell.parent is not None and rest > 0:
+            if cell.used + rest > cell.own:
+                return True
+            rest = cell.rising(rest)
+            cell = cell.parent
+        return False
+
+    def lacking(self, amount: int) -> int:
+        """How much more has to be free at least for a request of so much; not positive if it fits."""
+        lacks, together = amount - self.vacant(), self.together
+        if together is not None:
+            lacks = max(lacks, amount - together.limit + together.used)
+        if lacks > 0 or not self.newly_borrows(amount):
+            return lacks
+        self.renewal.run()
+        return max(lacks, amount - self._beside_claims()) if self._is_bound() else lacks
+
+    def is_kept(self, amount: int) -> bool:
+        """Whether there is room for so much, but for what others claim."""
+        return self.has_vacant(amount) and self.newly_borrows(amount) and not self._leaves_claims(amount)
+
+    def _leaves_claims(self, amount: int) -> bool:
+        """Whether a request for which there is room leaves what others claim."""
+        if self.renewal.due is not None:
+            self.renewal.run()
+        return not self._is_bound() or amount <= self._beside_claims()
+
+    def _is_bound(self) -> bool:
+        """Whether others claim anything on the way to the root."""
+        cell = self
+        while cell.parent is not None:
+            if cell.parent.claimed > cell.handed:
+                return True
+            cell = cell.parent
+        return False
 
     def _beside_claims(self) -> int:
         """The largest request that fits if no maximum counted, and newly borrows nothing that others claim.
@@ -213,30 +288,36 @@ class Cell:
         while chain[-1].parent is not None:
             chain.append(chain[-1].parent)
         root = chain.pop()
-        free = max(0, root.own - root.used)
+        free = root.own - root.used if root.own > root.used else 0
         for cell in reversed(chain):
             assert cell.parent is not None, "the root has gone"
             withheld = cell.parent.claimed - cell.handed
             if cell.kept > cell.used:
                 free += cell.kept - cell.used
             if withheld > 0:
-                free = min(free, max(cell.own - cell.used, free - withheld))
+                left = free - withheld if free - withheld > cell.own - cell.used else cell.own - cell.used
+                free = min(free, left) if left > 0 else 0
         return free
 
     def vacant(self) -> int:
-        """As `in_flavor`, whatever others claim."""
-        return self.alone(None)
+        """The largest request for which there is room, whatever others claim; as `in_flavor` else."""
+        cell: Cell | None = self
+        free = 0
+        room: int | None = None
+        while cell is not None:
+            if cell.limit is not None and (room is None or cell.limit - cell.total < room):
+                room = cell.limit - cell.total
+            if cell.kept > cell.used:
+                free += cell.kept - cell.used
+            cell = cell.parent
+        return free if room is None or free < room else room
 
-    def alone(self, levels: int | None) -> int:
-        """The largest request that would fit if nothing were above the subtree so many levels up.
-
-        Args:
-            levels: how far that is above; None: the whole tree.
-        """
+    def alone(self, levels: int) -> int:
+        """The largest request that would fit if nothing were above the subtree so many levels up."""
         cell: Cell | None = self
         free = level = 0
         room: int | None = None
-        while cell is not None and (levels is None or level <= levels):
+        while cell is not None and level <= levels:
             if cell.limit is not None and (room is None or cell.limit - cell.total < room):
                 room = cell.limit - cell.total
             own = cell.own if level == levels else cell.kept

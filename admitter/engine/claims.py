@@ -4,6 +4,7 @@ The next candidate of each queue claims what it asks for in the lowest subtree t
 others hold it now. Nothing is remembered: what is claimed follows from what waits, is defined and is planned.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,16 +13,17 @@ from typing import Final
 from admitter.engine.cells import Cell
 from admitter.engine.classes import Class
 from admitter.engine.flavors import Assigner, Proposal
+from admitter.engine.ledger import Ledger
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.partial import largest_that_fits
 from admitter.engine.pending import Pending
 from admitter.engine.policy import Queue
-from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.quota import Node, Tree
 
-Taken = tuple[str, Usage]
-"""The UID of a workload, and what it has got."""
+Taken = Mapping[str, Usage]
+"""By the UIDs of workloads, what they have got."""
 
-NOTHING_TAKEN: Final[Taken] = ("", ())
+NOTHING_TAKEN: Final[Taken] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +77,41 @@ class _LookedAt:
 class Claims:
     """The claims in one book of use, one a queue at most."""
 
-    def __init__(self, tree: Tree, book: Book, assigner: Assigner) -> None:
+    def __init__(self, tree: Tree, ledger: Ledger, assigner: Assigner) -> None:
         self._tree = tree
-        self._book = book
+        self._ledger = ledger
+        self._book = ledger.planned
         self._assigner = assigner
         self._of: dict[str, Claim] = {}
         self._looked_at: dict[str, _LookedAt] = {}
-
-    def of(self, queue: str) -> Claim | None:
-        """The claim of a queue's next candidate."""
-        return self._of.get(queue)
+        self._known: dict[str, tuple[int, list[tuple[FlavorResource, Cell]]]] = {}
+        # By trees, the queues whose claims are to be made anew, and those whose relatives' are too.
+        self._stale: defaultdict[Node, set[str]] = defaultdict(set)
+        self._moved: defaultdict[Node, set[str]] = defaultdict(set)
 
     def on(self, root: Node, key: FlavorResource) -> Iterator[tuple[str, Claim]]:
         """The claims in a tree that are on some flavor and resource, with their queues."""
         for queue, claim in sorted(self._of.items()):
             if any(each == key for each, _ in claim.amounts) and self._tree.root(queue) == root:
                 yield queue, claim
+
+    def mark(self, root: Node, queues: Iterable[str]) -> None:
+        """What waits in some queues of a tree may claim something else than before."""
+        self._stale[root].update(queues)
+
+    def sort_moved(self) -> None:
+        """Note of which trees those queues are of which other amounts are planned than before."""
+        for name in self._ledger.moved:
+            self._moved[self._tree.root(name)].add(name)
+        self._ledger.moved.clear()
+
+    def stale(self, root: Node) -> list[str]:
+        """The queues of a tree whose claims are to be made anew, each told once."""
+        self.sort_moved()
+        found = self._stale.pop(root, set())
+        for name in self._moved.pop(root, ()):
+            found.update(self._tree.relatives(name))
+        return sorted(found)
 
     def refresh(
         self, queue: str, pending: Pending | None, *, awaited: bool, taken: Taken = NOTHING_TAKEN
@@ -101,7 +122,7 @@ class Claims:
             queue: its name.
             pending: what waits in it.
             awaited: whether nothing of it may start before another one that has a place.
-            taken: what a workload of the queue has got just now.
+            taken: what workloads have got since it was made.
 
         Returns:
             How much less others have to leave than before, by flavor and resource; what is taken now by what
@@ -112,6 +133,7 @@ class Claims:
         made = None
         if pending is None:
             self._looked_at.pop(queue, None)
+            self._known.pop(queue, None)
         elif definition is not None and definition.admits and not awaited:
             made = self._made(definition, pending)
         if made == before:
@@ -121,9 +143,8 @@ class Claims:
             self._of[queue] = made
             self._attach(made, 1)
         less = dict(before.amounts) if before is not None else {}
-        uid, usage = taken
-        if before is not None and before.uid == uid and before.node == ("queue", queue):
-            for key, amount in usage:
+        if before is not None and before.node == ("queue", queue):
+            for key, amount in taken.get(before.uid, ()):
                 less[key] = less.get(key, 0) - amount
         for key, amount in made.amounts if made is not None else ():
             less[key] = less.get(key, 0) - amount
@@ -148,7 +169,7 @@ class Claims:
     def _made(self, queue: Queue, pending: Pending) -> Claim | None:
         """The claim of the first candidate that a subtree below the root owns all of."""
         left = self._left(queue)
-        owners = [(levels, free) for levels, free in left if any(amount > 0 for amount in free.values())]
+        owners = [each for each in left if max(each[1].values(), default=0) > 0]
         if not owners:
             return None
         made: dict[Class, Claim] = {}
@@ -173,20 +194,27 @@ class Claims:
 
     def _left(self, queue: Queue) -> _Left:
         """What is left in the subtrees around a queue, below the root, the lowest first."""
-        keys = queue.keys()
-        cells = [(key, self._book.cell(queue.name, key)) for key in keys]
+        cells = self._cells(queue)
         return [
             (levels, {key: cell.alone(levels) for key, cell in cells})
             for levels in range(len(self._tree.path(("queue", queue.name))) - 1)
         ]
 
+    def _cells(self, queue: Queue) -> list[tuple[FlavorResource, Cell]]:
+        """What a queue may use, looked up once for its definition."""
+        known = self._known.get(queue.name)
+        if known is None or known[0] != self._tree.version:
+            keys = queue.keys()
+            cells = [(key, self._book.cell(queue.name, key)) for key in keys]
+            known = self._known[queue.name] = (self._tree.version, cells)
+        return known[1]
+
     def _left_together(self, queue: Queue) -> dict[str, int]:
         """What is left of each resource that is limited in all flavors together."""
         if not queue.limits:
             return {}
-        keys = queue.keys()
-        cells = [(key, self._book.cell(queue.name, key).together) for key in keys]
-        return {key[1]: limited.limit - limited.used for key, limited in cells if limited is not None}
+        cells = ((key[1], cell.together) for key, cell in self._cells(queue))
+        return {resource: limited.limit - limited.used for resource, limited in cells if limited is not None}
 
     def _may_own(
         self, queue: Queue, members: Class, workload: Workload, free: Mapping[FlavorResource, int]
@@ -202,8 +230,8 @@ class Claims:
     def _claimed(self, queue: Queue, members: Class, workload: Workload, levels: int) -> Claim | None:
         """What a workload claims of the subtree so far above its queue; None if it does not own all of it."""
 
-        def alone(cell: Cell) -> int:
-            return min(cell.alone(levels), cell.ceiling())
+        def alone(cell: Cell, amount: int) -> bool:
+            return amount <= cell.alone(levels) and amount <= cell.ceiling()
 
         def owned(form: Workload) -> Proposal | None:
             outcome = self._assigner.assign(form, queue, room=alone)

@@ -6,8 +6,7 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.cells import Cell
@@ -109,44 +108,50 @@ class Contest:
             ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
         )
         self._judge = Judge(state)
-        # What was woken as the queue of what is decided claims anew, and has to compete; which queue that is.
+        self._renewal = self._ledger.planned.renewal
+        # What workloads have got since claims were made anew, and where something was woken by these.
+        self._taken: dict[str, Usage] = {}
         self._woken: set[str] = set()
-        self._claimed = ""
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
         names = queues
-        with self._ledger.rooms_kept(self._holds()):
+        self._ledger.keep_rooms(self._holds())
+        try:
             while True:
                 redeemed = self._redeem(now, plan)
-                claimed = self._claim(names | redeemed)
-                woken = redeemed | self._state.withheld.wake(self._root)
+                self._claim_anew(names | redeemed)
+                woken = redeemed | self._released() | self._state.withheld.wake(self._root)
                 self._state.changed |= woken  # what is behind those gets another reason
-                self._enter_all(names | woken | claimed)
+                self._enter_all(names | woken)
                 if not self._field:
                     return
                 self._drain(now, plan)
                 names = set()
+        finally:
+            self._ledger.free_rooms()
+            self._renewal.due = None
 
-    def _claim(self, names: AbstractSet[str] = frozenset()) -> set[str]:
-        """Let candidates claim what they own, where something was decided or has changed.
+    def _claim_anew(self, names: Iterable[str]) -> None:
+        """What waits in some queues may claim something else: before any claim is looked at next.
 
-        Returns:
-            The queues in which something was woken by that.
+        Most decisions concern none, and nothing is found out for those.
         """
-        moved, self._ledger.moved = self._ledger.moved, set()
-        relatives = (self._state.relatives(name) for name in sorted(moved))
-        claiming = set(names).union(*relatives) - {self._claimed}
-        woken, self._woken, self._claimed = self._woken, set(), ""
-        return woken | self._state.claim(claiming)
+        self._state.claims.mark(self._root, names)
+        self._renewal.due = self._renew
 
-    def _claim_next(self, workload: Workload, usage: Usage) -> None:
-        """Let its queue claim for the next one as soon as a workload has a place: before anything is judged.
+    def _renew(self) -> None:
+        taken, self._taken = self._taken, {}
+        self._woken |= self._state.renew_claims(self._root, taken)
 
-        Else all would be looked at twice: beside what the workload uses and claims, and without the claim.
-        """
-        self._woken |= self._state.claim({workload.queue}, (workload.uid, usage))
-        self._claimed = workload.queue
+    def _released(self) -> set[str]:
+        """The queues in which something was woken, as less is claimed; if anything waits for that."""
+        if self._root in self._state.withheld:
+            self._renewal.run()
+        if not self._woken:
+            return set()
+        woken, self._woken = self._woken, set()
+        return woken
 
     def _drain(self, now: float, plan: Plan) -> None:
         """Take the turn of everybody who competes."""
@@ -157,7 +162,7 @@ class Contest:
                 verdict = entry.verdict if fresh else self._judge_anew(entry)
                 if verdict is not None:
                     self._decide(entry.workload, verdict, now, plan)
-                    self._enter_all(self._claim({entry.workload.queue}))
+                    self._enter_all(self._released())
             self._enter(entry.workload.queue)
 
     def _is_next(self, workload: Workload) -> bool:
@@ -245,7 +250,7 @@ class Contest:
         """Admit now if that fits what is real too; else keep the place until it does."""
         if self._ledger.fits_really(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
-            self._claim_next(workload, admission.usage)
+            self._placed(workload, admission.usage)
             self._admit(workload, admission, plan)
         else:
             borrowed = self._promise(workload, admission, plan)
@@ -260,8 +265,13 @@ class Contest:
             pending.wake_above(workload.priority)
             self._state.changed.add(workload.queue)
         borrowed = self._ledger.hold(workload, admission)
-        self._claim_next(workload, admission.usage)
+        self._placed(workload, admission.usage)
         return borrowed
+
+    def _placed(self, workload: Workload, usage: Usage) -> None:
+        """A workload has a place: the next of its queue may claim."""
+        self._taken[workload.uid] = usage
+        self._claim_anew([workload.queue])
 
     def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
         """Say who is admitted, and whom of its queue it passes."""
@@ -313,7 +323,7 @@ class Contest:
         woken = set()
         for told in ledger.told_for(workload.uid)[::-1]:
             ledger.spare(told.holder)
-            if ledger.planned.fits(admission.queue, admission.usage, Cell.vacant):
+            if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
                 plan.spare(told.holder)
                 woken |= state.exposed(told.queue, (key for key, _ in told.usage))
                 self._field.changed(told.queue)
@@ -327,7 +337,7 @@ class Contest:
         self._field.changed(admission.queue)
         for place in places:
             state.enqueue(place.workload)
-            self._claimed = ""  # one of these may be next
+            self._claim_anew([place.queue])
             woken |= state.freed(place.queue, place.usage)
         woken |= state.exposed(admission.queue, borrowed)
         self._enter_all(woken | {workload.queue})

@@ -214,8 +214,7 @@ class Engine:
         evicted_for = self.ledger.preemptor(holder)
         self._state.exposed(admission.queue, self.ledger.reserve(made))
         self._state.settled(holder)
-        claimed = any(self._state.claims.of(name) for name in self._state.relatives(admission.queue))
-        if claimed or self.tree.root(admission.queue) in self._state.withheld:
+        if self.tree.root(admission.queue) in self._state.withheld:
             self._state.changed.add(admission.queue)  # less may be claimed now, or have room
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
@@ -249,9 +248,9 @@ class Engine:
         self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
-            if promised is None:
+            if promised is None and self.ledger.promises:
                 self._state.left(holder)
-                self._state.restore(self._state.relatives(reservation.queue))
+                self._state.restore(self.tree.relatives(reservation.queue))
             self._state.freed_by(reservation)
             queue = self.tree.queues.get(reservation.queue)
             if queue is not None and not queue.groups and not queue.admits:
@@ -349,13 +348,9 @@ class Engine:
         for root in [root for root in trees if decides is not None and not decides(root)]:
             state.put_off |= trees[root]
             changed -= trees.pop(root)
-        moved: defaultdict[Node, set[str]] = defaultdict(set)
-        for name in self.ledger.moved:
-            moved[self.tree.root(name)].add(name)
+        state.claims.sort_moved()
         for root in sorted(trees):
-            self.ledger.moved = moved.pop(root, set())
             Contest(state, root).run(trees[root], now, plan)
-        self.ledger.moved = set().union(*moved.values())
         for name in sorted(changed | state.changed):
             if name in self.tree.queues and self.tree.queues[name].admits and name in state.pending:
                 awaited = bool(self.ledger.holds_in(name))
@@ -474,5 +469,5 @@ class Engine:
             queue is not None
             and queue.admits
             and self._state.assigner.suits(hold.workload, hold.admission, queue)
-            and self.ledger.planned.fits(queue.name, hold.usage, Cell.vacant)
+            and self.ledger.planned.fits(queue.name, hold.usage, Cell.has_vacant)
         )

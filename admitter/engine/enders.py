@@ -35,7 +35,7 @@ class Enders:
         self._enough = enough
         self._gone: list[Reservation] = []
         self._told: dict[str, list[str]] = {}
-        self._related = set(state.relatives(queue.name))
+        self._related = set(state.tree.relatives(queue.name))
         self._displaced_by = self._ledger.promises.preemptor(workload.uid)
 
     def found(self) -> list[str] | None:

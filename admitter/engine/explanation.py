@@ -101,6 +101,7 @@ class Explainer:
             enough: asked between attempts whether the search for enders, which may be dear, is to end.
         """
         queue = self._state.tree.queues[workload.queue]
+        self._state.renew_claims(self._state.tree.root(queue.name))
         pending = self._state.pending[workload.queue]
         outcome = self._state.assigner.assign(workload, queue)
         awaited = bool(self._state.ledger.holds_in(queue.name))
@@ -122,7 +123,9 @@ class Explainer:
     def explain_hold(self, workload: Workload) -> Explanation:
         """Explain a workload for which others have been told to go: it waits for their end."""
         ledger, queue = self._state.ledger, self._state.tree.queues[workload.queue]
-        names = self._state.tree.members(self._state.tree.root(queue.name))
+        root = self._state.tree.root(queue.name)
+        self._state.renew_claims(root)
+        names = self._state.tree.members(root)
         holders = [r.holder for name in names for r in ledger.reservations(name)]
         victims = tuple(sorted(uid for uid in holders if ledger.preemptor(uid) == workload.uid))
         return Explanation(

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Final
 
+from admitter.engine.book import Book
 from admitter.engine.model import Usage
-from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.quota import Node, Tree
 
 Share = tuple[bool, Fraction]
 """Whether it is endless (whoever has weight 0 and borrows), and how large it is else. Ordered."""

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from admitter.engine.book import Book
 from admitter.engine.classes import Rank
 from admitter.engine.fairness import Share, Shares
 from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Hold, Reservation
 from admitter.engine.model import Workload
-from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.quota import Node, Tree
 from admitter.engine.receipt import Grounds
 
 

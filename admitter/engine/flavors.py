@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from admitter.engine.attempt import Attempt, Choice, Combination, Ground, InVain, Passed, Slot
+from admitter.engine.book import Book
 from admitter.engine.cells import Cell
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal
 from admitter.engine.matching import conflict, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Queue
-from admitter.engine.quota import Book
 from admitter.names import GPU_MEMORY, PODS
 
 Giving = Callable[[Queue, Workload, FlavorResource], int]
@@ -105,7 +105,7 @@ class Assigner:
         passed: AbstractSet[Combination] = frozenset(),
         *,
         preempts: bool = True,
-        room: Callable[[Cell], int] | None = None,
+        room: Callable[[Cell, int], bool] | None = None,
     ) -> Proposal | Refusal:
         """Find flavors for all pod sets of a workload, or say why there are none.
 
@@ -114,8 +114,8 @@ class Assigner:
             queue: the queue it asks.
             passed: choices that nobody can be evicted for, alone or together.
             preempts: whether choices count that fit only if something else is evicted.
-            room: how much of a queue's cell a request may have; None: what is available. Then nothing is
-                evicted.
+            room: whether a queue's cell has room for so much, and nothing is evicted; None: it has if so
+                much is available.
         """
         refusal = _uncovered(workload, queue)
         if refusal is not None:
@@ -167,10 +167,10 @@ class Assigner:
             proposal: what the last one could get, since when neither queues nor flavors have changed.
             queue: the queue that both ask.
         """
-        if not proposal.first or not self._book.fits(queue.name, proposal.usage.items()):
+        usage, book = proposal.usage.items(), self._book
+        if not proposal.first or not book.fits(queue.name, usage):
             return None
-        cells = [(self._book.cell(queue.name, key), amount) for key, amount in proposal.usage.items()]
-        borrowing = any(cell.borrows(amount) for cell, amount in cells)
+        borrowing = any(book.cell(queue.name, key).borrows(amount) for key, amount in usage)
         if borrowing and not queue.fungibility.borrow:
             return None
         return Proposal(proposal.made, proposal.usage, borrowing, first=True)

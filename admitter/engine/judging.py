@@ -12,11 +12,12 @@ from admitter.engine.field import Verdict
 from admitter.engine.flavors import Proposal
 from admitter.engine.ledger import Hold
 from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.outlook import Outlook
 from admitter.engine.partial import fewest, largest_that_fits
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Search
-from admitter.engine.state import Outlook, State
+from admitter.engine.state import State
 
 
 class Judge:
@@ -26,9 +27,10 @@ class Judge:
         outlook: what evictions could have done for the workload that was judged last.
     """
 
+    outlook: Outlook
+
     def __init__(self, state: State) -> None:
         self._state = state
-        self.outlook = Outlook()
 
     def verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What a workload could get, by the first of these ways that there is.
@@ -82,7 +84,7 @@ class Judge:
         """Whether a glance says that no evictions make room; then that is noted as a search would be."""
         if not glance.in_vain(wanted):
             return False
-        self.outlook.note(glance)
+        self.outlook.glanced(glance)
         return True
 
     def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
@@ -101,11 +103,12 @@ class Judge:
         Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
         evicts nothing that could come back (docs/design/preemption.md).
         """
-        if self._state.ledger.is_displaced(workload.uid):
+        holds = self._state.ledger.holds_in(queue.name)
+        if not holds or self._state.ledger.is_displaced(workload.uid):
             return []
         holds = [
             hold
-            for hold in self._state.ledger.holds_in(queue.name)
+            for hold in holds
             if hold.workload.priority < workload.priority
             and (not queue.by_namespace or hold.namespace == workload.namespace)
         ]
@@ -129,11 +132,11 @@ class Judge:
         try:
             for place in places:
                 ledger.drop(place.workload.uid)
-            proposal = self._fitting(workload, queue, Cell.vacant)
+            proposal = self._fitting(workload, queue, Cell.has_vacant)
             for place in places[::-1] if proposal is not None else ():
                 ledger.hold(place.workload, place.admission)
                 taken.remove(place)
-                fewer = self._fitting(workload, queue, Cell.vacant)
+                fewer = self._fitting(workload, queue, Cell.has_vacant)
                 if fewer is None:
                     ledger.drop(place.workload.uid)
                     taken.append(place)
@@ -154,7 +157,7 @@ class Judge:
         return largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue)) is not None
 
     def _fitting(
-        self, workload: Workload, queue: Queue, room: Callable[[Cell], int] = Cell.available
+        self, workload: Workload, queue: Queue, room: Callable[[Cell, int], bool] = Cell.fits
     ) -> Proposal | None:
         outcome = self._state.assigner.assign(workload, queue, room=room)
         return outcome if isinstance(outcome, Proposal) else None

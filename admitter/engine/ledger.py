@@ -8,16 +8,16 @@ made for.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from admitter.engine.book import Book
 from admitter.engine.lines import Lines, Place
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.namespaces import Sharing
 from admitter.engine.promises import Promises
-from admitter.engine.quota import Book, Tree
+from admitter.engine.quota import Tree
 
 Pod = tuple[float, str]
 """When a pod was created, in seconds since the epoch, and its name."""
@@ -331,8 +331,10 @@ class Ledger:
 
         Or by what that was evicted for in turn, and so on.
         """
-        seen = {uid}
         preemptor = self.promises.preemptor(uid)
+        if preemptor is None:
+            return False
+        seen = {uid}
         while preemptor is not None and preemptor not in seen:
             stays = preemptor in self._reservations and preemptor not in self._evicting
             if stays or preemptor in self.holds:
@@ -399,18 +401,17 @@ class Ledger:
         borrows = any(self.planned.cell(hold.queue, key).borrows() for key, amount in hold.usage if amount)
         return (waits, borrows, hold.workload.rank)
 
-    @contextmanager
-    def rooms_kept(self, holds: Iterable[Hold]) -> Iterator[None]:
-        """Count as in use what is left for some places already, and for each that is made meanwhile."""
+    def keep_rooms(self, holds: Iterable[Hold]) -> None:
+        """Count as in use what is left for places already, also for those made until `free_rooms`."""
         self._rooms = {}
         for hold in holds:
             self._keep_room(hold)
-        try:
-            yield
-        finally:
-            for hold in [self.holds[uid] for uid in self._rooms]:
-                self._free_room(hold)
-            self._rooms = None
+
+    def free_rooms(self) -> None:
+        """Count only what is in use again."""
+        for uid in list(self._rooms or ()):
+            self._free_room(self.holds[uid])
+        self._rooms = None
 
     def _keep_room(self, hold: Hold) -> None:
         if self._rooms is not None:
@@ -429,11 +430,12 @@ class Ledger:
         victims = self.promises.victims(hold.workload.uid)
         if not victims:
             return ()
-        coming: Counter[FlavorResource] = Counter()
+        coming: dict[FlavorResource, int] = {}
         for victim in victims:
             if victim in self._evicting:
-                coming.update(dict(self._reservations[victim].usage))
-        return tuple((key, max(0, amount - coming[key])) for key, amount in hold.usage)
+                for key, amount in self._reservations[victim].usage:
+                    coming[key] = coming.get(key, 0) + amount
+        return tuple((key, max(0, amount - coming.get(key, 0))) for key, amount in hold.usage)
 
     def redeems(self, hold: Hold) -> bool:
         """Whether a place can be taken now: it fits in fact, beside the room that is left for others."""

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from math import lcm
 from typing import Final
 
+from admitter.engine.book import Book
 from admitter.engine.model import Usage, Workload
-from admitter.engine.quota import Book, Tree
+from admitter.engine.quota import Tree
 from admitter.names import PODS
 
 NamespaceShare = tuple[bool, int]

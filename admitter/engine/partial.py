@@ -23,11 +23,11 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
         workload: all of it does not fit.
         attempt: what a reduced form gets; None if it does not fit.
     """
-    spare = _spare(workload)
     smallest = fewest(workload)
     best = attempt(smallest) if smallest is not None else None
     if best is None:
         return None
+    spare = _spare(workload)
     low, high = 1, sum(spare) - 1  # how many pods are left out, of all that can be
     while low <= high:
         middle = (low + high) // 2
@@ -41,6 +41,8 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
 
 def fewest(workload: Workload) -> Workload | None:
     """The smallest form of a workload; None if it can't do with fewer pods."""
+    if all(pod_set.min_count is None for pod_set in workload.pod_sets):
+        return None
     spare = _spare(workload)
     return _reduced(workload, spare) if any(spare) else None
 

@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Callable, Iterator
-from itertools import count
 
 from admitter.engine.classes import Class, Need, Rank, Shape
 from admitter.engine.explain import Reason, Refusal
@@ -12,24 +11,26 @@ from admitter.engine.policy import Queue, Strategy
 
 
 class _Heads:
-    """Classes in the order of their heads.
+    """Classes in the order of their heads; if wanted, only those that are not parked.
 
     An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes
     up, so that nothing is searched for when one comes, goes or is parked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, awake: bool = False) -> None:
         self._heap: list[tuple[Rank, int, Class]] = []
         self._ranks: dict[Class, Rank] = {}
-        self._serial = count()
+        self._serial = 0
         self._most = 64
+        self._only_awake = awake
 
     def put(self, members: Class) -> None:
         """A class counts, or has got another head."""
         head, known = members.head(), self._ranks.get(members)
         if head is not None and (known is None or head.rank < known):
             self._ranks[members] = head.rank
-            heapq.heappush(self._heap, (head.rank, next(self._serial), members))
+            self._serial += 1
+            heapq.heappush(self._heap, (head.rank, self._serial, members))
             if len(self._heap) > self._most:
                 self._clean()
 
@@ -40,27 +41,23 @@ class _Heads:
         heapq.heapify(self._heap)
         self._most = 2 * len(self._heap) + 64
 
-    def first(self, counts: Callable[[Class], bool]) -> Workload | None:
+    def first(self, counts: Callable[[Class], bool] | None = None) -> Workload | None:
         """The first head of those that count; a class that does not must be put in again once it does."""
-        while self._heap:
-            rank, _, members = self._heap[0]
-            head = members.head() if counts(members) else None
-            if head is not None and head.rank == rank:
+        heap, ranks = self._heap, self._ranks
+        while heap:
+            rank, serial, members = heap[0]
+            asleep = self._only_awake and members.parked is not None
+            head = None if asleep or (counts is not None and not counts(members)) else members.head()
+            if head is None or ranks.get(members) != rank:
+                heapq.heappop(heap)
+                if ranks.get(members) == rank:
+                    del ranks[members]
+            elif head.rank == rank:
                 return head
-            heapq.heappop(self._heap)
-            if self._ranks.get(members) == rank:
-                del self._ranks[members]
-                if head is not None:
-                    self.put(members)
+            else:
+                ranks[members] = head.rank
+                heapq.heapreplace(heap, (head.rank, serial, members))
         return None
-
-
-def _any(_: Class) -> bool:
-    return True
-
-
-def _awake(members: Class) -> bool:
-    return members.parked is None
 
 
 class Pending:
@@ -78,8 +75,8 @@ class Pending:
         self._classes: dict[Shape, Class] = {}
         self._class_of: dict[str, Class] = {}
         self._heads = _Heads()
-        self._awake = _Heads()
-        self._claiming = _Heads()
+        self._awake = _Heads(awake=True)
+        self._claiming: _Heads | None = None  # those that may count as claimants, once that is asked
         self._displaced: dict[str, None] = {}
 
     def __len__(self) -> int:
@@ -104,7 +101,8 @@ class Pending:
             self._displaced[workload.uid] = None
         if members.head() is workload:
             self._heads.put(members)
-            self._claiming.put(members)
+            if self._claiming is not None:
+                self._claiming.put(members)
             if members.parked is None:
                 self.retried(members)
         return members
@@ -147,7 +145,7 @@ class Pending:
 
     def wake_above(self, priority: int) -> None:
         """A place is kept for a workload of some priority: what is more important may take it over."""
-        first = self._heads.first(_any)
+        first = self._heads.first()
         if first is None or first.priority <= priority:
             return
         for members in self._classes.values():
@@ -209,8 +207,7 @@ class Pending:
 
     def reconsider(self) -> None:
         """What did not count as a claimant may count by now."""
-        for members in self._classes.values():
-            self._claiming.put(members)
+        self._claiming = None
 
     def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
         """The first class that counts, of those that may have their turn, parked or not; None if none does.
@@ -220,21 +217,25 @@ class Pending:
             counts: says whether a class counts; those that did not are not looked at before `reconsider`.
         """
         if strategy is Strategy.STRICT_FIFO:
-            first = self._heads.first(_any)
+            first = self._heads.first()
             return self.class_of(first) if first is not None and counts(self.class_of(first)) else None
+        if self._claiming is None:
+            self._claiming = _Heads()
+            for members in self._classes.values():
+                self._claiming.put(members)
         first = self._claiming.first(counts)
         return self.class_of(first) if first is not None else None
 
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
         if strategy is Strategy.STRICT_FIFO:
-            first = self._heads.first(_any)
+            first = self._heads.first()
             return None if first is None or self._class_of[first.uid].parked is not None else first
-        return self._awake.first(_awake)
+        return self._awake.first()
 
     def ahead_of(self, workload: Workload) -> Workload | None:
         """The first of those who came before somebody, or are more important, and still wait."""
-        first = self._heads.first(_any)
+        first = self._heads.first()
         return first if first is not None and first.rank < workload.rank else None
 
     def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
@@ -263,7 +264,7 @@ class Pending:
         """The head that all others wait for; None if they do not."""
         if queue.strategy is not Strategy.STRICT_FIFO:
             return None
-        return self._heads.first(_any)
+        return self._heads.first()
 
     @staticmethod
     def _refusal(members: Class, queue: Queue, first: Workload | None, *, awaited: bool) -> Refusal | None:

@@ -20,6 +20,9 @@ class Promises:
         """Each victim and its preemptor."""
         return iter(self._preemptors.items())
 
+    def __bool__(self) -> bool:
+        return bool(self._preemptors)
+
     def make(self, victim: str, preemptor: str) -> None:
         """A victim is evicted for a preemptor, for whichever it was before."""
         self.end(victim)
@@ -41,6 +44,8 @@ class Promises:
             preemptor: UID of the workload.
             has_place: says by its UID whether a place is kept for a workload.
         """
+        if preemptor not in self._victims:
+            return []
         found: dict[str, None] = {}
         preemptors = [preemptor]
         while preemptors:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from admitter.engine.book import Book
 from admitter.engine.fairness import Share, Shares
 from admitter.engine.ledger import Reservation
 from admitter.engine.model import Workload
-from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.quota import Node, Tree
 
 
 class Grounds(StrEnum):

@@ -1,9 +1,7 @@
 """What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
 from math import inf
@@ -16,14 +14,12 @@ from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
 from admitter.engine.flavors import Assigner
 from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import Flavor, FlavorResource, Workload
-from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
-from admitter.engine.namespaces import NamespaceShare
+from admitter.engine.outlook import Outlook
 from admitter.engine.partial import fewest
 from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from admitter.engine.preemption import guaranteed
-from admitter.engine.preemption.glance import Glance
-from admitter.engine.preemption.search import Scene, Search
+from admitter.engine.preemption.scene import Scene
 from admitter.engine.quota import Node, Tree
 from admitter.engine.turns import ByNamespace
 from admitter.engine.withheld import Withheld
@@ -40,40 +36,6 @@ class Look(Enum):
     """What is free would be borrowed."""
     UNSURE = auto()
     """It must be judged."""
-
-
-@dataclass(slots=True)
-class Outlook:
-    """What evictions could have done for a workload that was judged.
-
-    Attributes:
-        evictable: the most that they could have freed.
-        barred: whether there were none, for no other reason than what its own queue uses.
-        share: with fair sharing, how large a share another queue must have to give anything.
-        giving: where namespaces share its queue, how large a share one of them must keep to give anything.
-        due: when somebody may be preempted who may not yet; inf if there is nobody.
-        withheld: what there is room for, but not beside what others claim.
-        bound: whether evictions could have let it in but for what others claim.
-    """
-
-    evictable: Counter[FlavorResource] = field(default_factory=Counter)
-    barred: bool = True
-    share: Share = ENDLESS
-    giving: NamespaceShare = NOBODY_GIVES
-    due: float = inf
-    withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
-    bound: bool = False
-
-    def note(self, search: Search | Glance) -> None:
-        """Take in what a search has found that came to nothing."""
-        for key, amount in search.evictable.items():
-            self.evictable[key] = max(self.evictable[key], amount)
-        self.barred &= search.barred
-        self.share = min(self.share, search.share)
-        self.giving = min(self.giving, search.giving)
-        self.due = min(self.due, search.due)
-        self.withheld.update(dict.fromkeys(search.withheld))
-        self.bound |= search.bound
 
 
 class State:
@@ -107,8 +69,8 @@ class State:
         self.capacity = Capacity(self.tree, self.ledger)
         self.scene = Scene(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
-        self.claims = Claims(self.tree, self.ledger.planned, self.assigner)
-        self.withheld = Withheld(self.tree, self.ledger.planned)
+        self.claims = Claims(self.tree, self.ledger, self.assigner)
+        self.withheld = Withheld(self.scene)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}
@@ -209,13 +171,10 @@ class State:
                 self.restored.append(uid)
                 self._sort_in([uid])
 
-    def relatives(self, queue: str) -> list[str]:
-        """The queues that share a cohort with a queue that is not the whole tree, and that queue."""
-        nodes = self.tree.path(("queue", queue))[:-1] or (("queue", queue),)
-        return self.tree.below(nodes[-1])
-
     def check_taken_up(self) -> None:
         """Forget what was taken up of workloads whose places are not held by what they were evicted for."""
+        if not self._taken_up:
+            return
         taken_up, self._taken_up = sorted(self._taken_up), set()
         spent = [uid for uid in taken_up if not self.ledger.is_displaced(uid)]
         for uid in spent:
@@ -254,6 +213,8 @@ class State:
             shortfalls = [(key, 1) for key in keys]
         self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)
         self.withheld.park(members, tuple(outlook.withheld), keys if outlook.bound else ())
+        if self.withheld.is_kept(workload.queue, keys, each=self._simple(workload)):
+            self.withheld.keep(members)
 
     def _simple(self, workload: Workload) -> bool:
         """Whether it is known what has to change for a workload to fit.
@@ -268,9 +229,7 @@ class State:
         needs: Iterable[Need], evictable: Mapping[FlavorResource, int]
     ) -> list[tuple[FlavorResource, int]]:
         """How much of each flavor and resource has to be freed at least."""
-        return [
-            (key, max(1, amount - cell.available() - evictable.get(key, 0))) for key, amount, cell in needs
-        ]
+        return [(key, max(1, cell.lacking(amount) - evictable.get(key, 0))) for key, amount, cell in needs]
 
     def look(self, members: Class) -> Look:
         """Whether the first of a class may fit, at a glance; if it does not, the class is parked again.
@@ -280,17 +239,20 @@ class State:
         needs = members.needs
         if not needs:
             return Look.UNSURE
-        lacking, found = [], Look.SHORT
+        lacking, kept, found = [], False, Look.SHORT
         for _, amount, cell in needs:
-            more = amount - cell.available()
+            more = cell.lacking(amount)
             if more > 0:
                 lacking.append(more)
+                kept |= cell.is_kept(amount)
             elif found is not Look.FITS:
                 found = Look.BORROWS if cell.borrows(amount) else Look.FITS
         if lacking and self._is_entitled(members.queue, needs):
             return Look.UNSURE
         if found is Look.SHORT:
             members.park_again(lacking)
+            if kept:
+                self.withheld.keep(members)
         return found
 
     def _is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
@@ -325,24 +287,24 @@ class State:
         if self.tree.fair(root):
             names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
         else:
-            names |= self._guaranteed(root, more=self._uses_less_than_its_own(queue, usage))
+            names |= self._guaranteed(root, lambda: self._uses_less_than_its_own(queue, usage))
         self.changed |= names
         self.changed.add(queue)
         return names
 
-    def claim(self, queues: Iterable[str], taken: Taken = NOTHING_TAKEN) -> set[str]:
-        """Let what waits in some queues claim what it owns, as of now; `taken` is as for `Claims.refresh`.
+    def renew_claims(self, root: Node, taken: Taken = NOTHING_TAKEN) -> set[str]:
+        """Let what waits in a tree claim what it owns, as of now; `taken` is as for `Claims.refresh`.
 
         Returns:
             The queues in which something was woken, since less is claimed than before.
         """
         names = set()
-        for queue in sorted(queues):
+        for queue in self.claims.stale(root):
             definition = self.tree.queues.get(queue)
             strict = definition is not None and definition.strategy is Strategy.STRICT_FIFO
             awaited = strict and bool(self.ledger.holds_in(queue))
             less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited, taken=taken)
-            if less:
+            if less and root in self.withheld:
                 names |= self._released(queue, less.items())
         self.changed |= names
         return names
@@ -399,7 +361,7 @@ class State:
                 if not members.needs and self._preempts(members.queue):
                     members.wake()
                     names.add(members.queue)
-            names |= self._spared(queue, root) | self._guaranteed(root, more=False)
+            names |= self._spared(queue, root) | self._guaranteed(root)
         names |= {queue} if disturbed else set()
         self.changed |= names
         return names
@@ -428,22 +390,22 @@ class State:
             return set()
         return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
-    def _guaranteed(self, root: Node, *, more: bool) -> set[str]:
+    def _guaranteed(self, root: Node, more: Callable[[], bool] = bool) -> set[str]:
         """Wake those who go by guaranteed shares, or must respect them: these have changed.
 
         Args:
             root: of the tree.
             more: whether more may be unused than before, and so shares larger.
         """
+        names: set[str] = set()
         by_share = self.tree.preempting_to_borrow(root, BorrowWithin.GUARANTEED_SHARE)
-        names = set()
+        if not by_share:
+            return names
         for name in by_share & self.pending.keys():
             pending = self.pending[name]
-            if (more or pending.unsure) and pending.wake_if(partial(self._is_entitled, name)):
+            if (pending.unsure or more()) and pending.wake_if(partial(self._is_entitled, name)):
                 names.add(name)
-        if by_share:
-            names |= self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
-        return names
+        return names | self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
         """Try all again who wait in some queues; returns those in which there are any."""

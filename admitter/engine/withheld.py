@@ -5,11 +5,13 @@ again, though nothing was freed.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from admitter.engine.classes import Class
 from admitter.engine.model import FlavorResource, Usage
-from admitter.engine.quota import Book, Node, Tree
+from admitter.engine.preemption.glance import Glance
+from admitter.engine.preemption.scene import Scene
+from admitter.engine.quota import Node
 
 _Seen = tuple[tuple[FlavorResource, int, int], ...]
 """How much room there is of each flavor and resource, and how much beside claims."""
@@ -18,11 +20,13 @@ _Seen = tuple[tuple[FlavorResource, int, int], ...]
 class Withheld:
     """Parked classes by their trees, and what each has room for but for claims."""
 
-    def __init__(self, tree: Tree, book: Book) -> None:
-        self._tree = tree
-        self._book = book
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._tree = scene.tree
+        self._book = scene.ledger.planned
         self._parked: defaultdict[Node, dict[Class, Usage]] = defaultdict(dict)
         self._bound: defaultdict[Node, dict[Class, _Seen]] = defaultdict(dict)
+        self._kept: defaultdict[Node, dict[Class, int]] = defaultdict(dict)  # with their tickets
 
     def park(self, members: Class, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
         """A class was parked.
@@ -43,19 +47,48 @@ class Withheld:
         if not self._bound[root]:
             del self._bound[root]
 
+    def keep(self, members: Class) -> None:
+        """A parked class may fit as soon as others claim less."""
+        self._kept[self._tree.root(members.queue)][members] = members.ticket
+
     def __contains__(self, root: Node) -> bool:
-        """Whether there are any in a tree."""
-        return root in self._parked or root in self._bound
+        """Whether anything in a tree waits for others to claim less, or to use more."""
+        return root in self._parked or root in self._bound or (root in self._kept and self._keeps(root))
+
+    def _keeps(self, root: Node) -> bool:
+        kept = self._kept[root]
+        while kept:
+            members, ticket = next(iter(kept.items()))
+            if members.parked is not None and members.ticket == ticket:
+                return True
+            del kept[members]
+        del self._kept[root]
+        return False
+
+    def is_kept(self, queue: str, needs: Mapping[FlavorResource, int], *, each: bool) -> bool:
+        """Whether less claims could let something of a queue in that did not fit.
+
+        Args:
+            queue: the queue's name.
+            needs: how much it needs of each flavor and resource at least.
+            each: whether it fits as soon as any of that does; else anything may help.
+        """
+        cells = ((self._book.cell(queue, key), amount) for key, amount in needs.items())
+        if each:
+            return any(cell.is_kept(amount) for cell, amount in cells)
+        return any((vacant := cell.vacant()) > 0 and cell.in_flavor() < vacant for cell, _ in cells)
 
     def wake(self, root: Node) -> set[str]:
         """Try again what has that room no longer in some tree; returns the queues of that."""
-        names = set()
+        names: set[str] = set()
+        if root not in self._parked and root not in self._bound:
+            return names
         for members, wanted in list(self._parked.get(root, {}).items()):
             stays = members.parked is not None and self._tree.root(members.queue) == root
             if stays and all(self._has_room(members.queue, *each) for each in wanted):
                 continue
             del self._parked[root][members]
-            if stays:
+            if stays and self._may_evict(members, wanted):
                 members.wake()
                 names.add(members.queue)
         if not self._parked.get(root):
@@ -76,6 +109,14 @@ class Withheld:
         if not self._bound.get(root):
             self._bound.pop(root, None)
         return names
+
+    def _may_evict(self, members: Class, wanted: Usage) -> bool:
+        """Whether a parked class may evict something for any of what it asks for; at a glance."""
+        head = members.head()
+        if head is None or not members.needs:
+            return True
+        glance = Glance(self._scene, self._tree.queues[members.queue], head)
+        return not all(glance.in_vain([each]) and glance.barred for each in wanted)
 
     def _seen(self, queue: str, keys: Iterable[FlavorResource]) -> "_Seen":
         cells = ((key, self._book.cell(queue, key)) for key in keys)

@@ -13,9 +13,10 @@ from admitter.api.cohort import CapacityFrom, CohortSpec, OnShrink
 from admitter.api.durations import parse_duration
 from admitter.convert import definitions
 from admitter.engine.amounts import to_quantity
+from admitter.engine.book import Book
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Cohort, Group, Queue, Quota
-from admitter.engine.quota import Book, Tree
+from admitter.engine.quota import Tree
 from admitter.names import ANY_NODE, PODS
 
 Named = tuple[tuple[str, str], ...]

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
+from admitter.engine.book import Book
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.quota import Book, Tree
+from admitter.engine.quota import Tree
 from tests.engine.builders import cohort, queue
 
 KEY = ("default", "gpu")

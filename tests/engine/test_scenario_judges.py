@@ -20,9 +20,8 @@ SCENARIOS: Final = 150
 """Among so many of them at least one has to meet what is broken."""
 
 
-def _everything_fits(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Cell, "available", lambda _cell: 1000)
-    patch.setattr(Cell, "in_flavor", lambda _cell: 1000)
+def _nothing_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Cell, "add", lambda _cell, _amount: False)
 
 
 def _each_evicts_each(patch: pytest.MonkeyPatch) -> None:
@@ -56,7 +55,7 @@ def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("rule", "breaking"),
     [
-        ("quota", _everything_fits),
+        ("quota", _nothing_counts),
         ("lawful", _each_evicts_each),
         ("ending", _each_evicts_each),
         ("promises", _places_are_not_let_in),

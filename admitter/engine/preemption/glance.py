@@ -3,16 +3,12 @@
 A queue of many flavors is full in most of them: to search each costs much more than to add up what could go.
 """
 
-from math import inf
-from typing import Final
-
 from admitter.engine.attempt import Wanted
-from admitter.engine.fairness import ENDLESS
-from admitter.engine.model import FlavorResource, Usage, Workload
-from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
+from admitter.engine.lines import EVERYBODY
+from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import within_queue
-from admitter.engine.preemption.search import Scene
+from admitter.engine.preemption.scene import Scene
 
 
 class Glance:
@@ -21,18 +17,7 @@ class Glance:
     Attributes:
         evictable: as of a search, for what was looked at last.
         barred: likewise.
-        share: likewise; it is only asked for where a glance says nothing.
-        giving: likewise.
-        due: likewise.
-        withheld: likewise.
-        bound: likewise.
     """
-
-    share: Final = ENDLESS
-    giving: Final = NOBODY_GIVES
-    due: Final = inf
-    withheld: Final[Usage] = ()
-    bound: Final = False
 
     def __init__(self, scene: Scene, queue: Queue, preemptor: Workload) -> None:
         """Prepare.
@@ -42,30 +27,41 @@ class Glance:
             queue: the preemptor's queue.
             preemptor: what wants to be admitted.
         """
-        path = scene.tree.path(("queue", queue.name))
+        self._scene = scene
         self._queue = queue
+        self._preemptor = preemptor
         self._book = scene.ledger.planned
-        self._root = path[-1]
-        # Where shares decide, or time, or what came back, or one cohort is below another, a search must tell.
-        displaced = scene.ledger.is_displaced(preemptor.uid)
-        plain = queue.preemption.allowed and queue.name not in scene.tree.apart and not displaced
-        self._tells = plain and len(path) <= 2 and not scene.tree.fair(self._root)
-        self._lines = scene.ledger.lines.of(queue.name) if self._tells else {}
-        self._lesser = within_queue.lesser(queue.preemption.within, preemptor)
+        self._root = scene.tree.root(queue.name)
+        self._tells: bool | None = None
+        self._lesser = EVERYBODY
         self.evictable: dict[FlavorResource, int] = {}
         self.barred = False
 
+    def _look_up(self) -> bool:
+        """Whether a glance tells; where shares decide, or time, or what came back, a search must.
+
+        Likewise where one cohort is below another. Most workloads fit, so it is looked up once it is asked.
+        """
+        tree, queue = self._scene.tree, self._queue
+        self._lesser = within_queue.lesser(queue.preemption.within, self._preemptor)
+        plain = queue.preemption.allowed and queue.name not in tree.apart and not tree.fair(self._root)
+        near = len(tree.path(("queue", queue.name))) <= 2
+        return plain and near and not self._scene.ledger.is_displaced(self._preemptor.uid)
+
     def in_vain(self, wanted: Wanted) -> bool:
         """Whether all that may go would not make room, whatever others claim; False if that is not sure."""
+        if self._tells is None:
+            self._tells = self._look_up()
         if not self._tells:
             return False
         enough, own = True, {}
+        lines, lesser = self._scene.ledger.lines.of(self._queue.name), self._lesser
         for key, amount in wanted:
             cell = self._book.cell(self._queue.name, key)
             if cell.together is not None:
                 return False
-            line = self._lines.get(key)
-            own[key] = line.amount(self._lesser) if line is not None else 0
+            line = lines.get(key)
+            own[key] = line.amount(lesser) if line is not None else 0
             if amount > cell.vacant() + own[key] and not self._others_borrow(key):
                 enough = False
         if enough:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from admitter.engine.capacity import Capacity
 from admitter.engine.cells import Together
 from admitter.engine.fairness import ENDLESS, NO_SHARE
-from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.ledger import Reservation
 from admitter.engine.lines import EVERYBODY, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
@@ -33,8 +32,9 @@ from admitter.engine.preemption.candidates import (
     Rule,
     first_of,
 )
+from admitter.engine.preemption.scene import Scene
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota import Node
 from admitter.engine.receipt import Grounds
 
 Keys = frozenset[FlavorResource]
@@ -47,44 +47,6 @@ MOST_STEPS: Final = 2000
 def _pools(groups: Iterable[Group]) -> Iterator[Pool]:
     """The queues that have candidates in some groups."""
     return (pool for group in groups for pool in group.pools())
-
-
-@dataclass(slots=True)
-class Scene:
-    """What victims are looked for in.
-
-    Attributes:
-        tree: the quota tree.
-        ledger: who holds what.
-        capacity: who is over quota.
-        now: when it is, in seconds since the epoch.
-    """
-
-    tree: Tree
-    ledger: Ledger
-    capacity: Capacity
-    now: float = 0.0
-
-    def giving(self, queue: Queue, preemptor: Workload, key: FlavorResource) -> int:
-        """What those of a queue use of something who may be evicted for one of its workloads.
-
-        Between namespaces that share a queue shares decide, in the end; here anybody of others may go.
-        """
-        policy = queue.preemption.within
-        if policy is WithinQueue.NEVER:
-            return 0
-        lesser = within_queue.lesser(policy, preemptor)
-        if queue.name not in self.tree.apart:
-            line = self.ledger.lines.of(queue.name).get(key)
-            return line.amount(lesser) if line is not None else 0
-        shared, runtime = queue.name in self.ledger.sharing, self.tree.patience(queue.name).runtime
-        return sum(
-            dict(reservation.usage).get(key, 0)
-            for reservation in self.ledger.candidates(queue.name)
-            if (victim := reservation.workload) is not None
-            and (lesser.has(victim) or (shared and victim.namespace != preemptor.namespace))
-            and reservation.since + runtime <= self.now
-        )
 
 
 @dataclass(slots=True)
@@ -144,7 +106,7 @@ class Search:
         self.withheld = tuple(
             (key, amount)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
-            if key not in self._contested and amount > cell.in_flavor()
+            if key not in self._contested and cell.is_kept(amount)
         )
         self._together: dict[Together, int] = {}
         for cell, amount in self._wanted:
@@ -455,7 +417,7 @@ class Search:
                 removed.append(candidate)
                 if self._fits() and rule.holds():
                     removed = self._give_back(removed, rule)
-                    if self._leaves_claims():
+                    if self._leaves_claims(removed):
                         made.victims = [victim.reservation for victim in removed]
                     else:
                         self.bound = True
@@ -487,12 +449,21 @@ class Search:
             self._within(together) for together in self._together
         )
 
-    def _leaves_claims(self) -> bool:
+    def _leaves_claims(self, removed: list[Candidate]) -> bool:
         """Whether the preemptor newly borrows nothing that others own and wait for.
 
-        That is no reason to evict more: what it frees would be theirs.
+        That is no reason to evict more: what it frees would be theirs. Claims follow from what is planned,
+        not from what is tried: they are made anew with what was taken out put back.
         """
-        return all(amount <= cell.in_flavor() for cell, amount in self._wanted)
+        if not any(cell.newly_borrows(amount) for cell, amount in self._wanted):
+            return True
+        if self._book.renewal.due is not None:
+            for candidate in removed:
+                candidate.move(1)
+            self._book.renewal.run()
+            for candidate in removed:
+                candidate.move(-1)
+        return not any(cell.is_kept(amount) for cell, amount in self._wanted)
 
     def _within(self, together: Together) -> bool:
         """Whether the preemptor fits in a limit on all flavors together."""

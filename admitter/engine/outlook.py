@@ -1,0 +1,53 @@
+"""What evictions could have done for a workload that was judged."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+from admitter.engine.fairness import ENDLESS, Share
+from admitter.engine.model import FlavorResource
+from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
+from admitter.engine.namespaces import NamespaceShare
+from admitter.engine.preemption.glance import Glance
+from admitter.engine.preemption.search import Search
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What evictions could have done for a workload that was judged.
+
+    Attributes:
+        evictable: the most that they could have freed.
+        barred: whether there were none, for no other reason than what its own queue uses.
+        share: with fair sharing, how large a share another queue must have to give anything.
+        giving: where namespaces share its queue, how large a share one of them must keep to give anything.
+        due: when somebody may be preempted who may not yet; inf if there is nobody.
+        withheld: what there is room for, but not beside what others claim.
+        bound: whether evictions could have let it in but for what others claim.
+    """
+
+    evictable: dict[FlavorResource, int] = field(default_factory=dict)
+    barred: bool = True
+    share: Share = ENDLESS
+    giving: NamespaceShare = NOBODY_GIVES
+    due: float = inf
+    withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
+    bound: bool = False
+
+    def glanced(self, glance: Glance) -> None:
+        """Take in what a glance saw to be in vain: shares, times and claims make no difference."""
+        evictable = self.evictable
+        for key, amount in glance.evictable.items():
+            if amount > evictable.get(key, -1):
+                evictable[key] = amount
+        self.barred &= glance.barred
+
+    def note(self, search: Search) -> None:
+        """Take in what a search has found that came to nothing."""
+        for key, amount in search.evictable.items():
+            self.evictable[key] = max(self.evictable.get(key, 0), amount)
+        self.barred &= search.barred
+        self.share = min(self.share, search.share)
+        self.giving = min(self.giving, search.giving)
+        self.due = min(self.due, search.due)
+        self.withheld.update(dict.fromkeys(search.withheld))
+        self.bound |= search.bound

@@ -1,0 +1,48 @@
+"""What victims are looked for in."""
+
+from dataclasses import dataclass
+
+from admitter.engine.capacity import Capacity
+from admitter.engine.ledger import Ledger
+from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.policy import Queue, WithinQueue
+from admitter.engine.preemption import within_queue
+from admitter.engine.quota import Tree
+
+
+@dataclass(slots=True)
+class Scene:
+    """What victims are looked for in.
+
+    Attributes:
+        tree: the quota tree.
+        ledger: who holds what.
+        capacity: who is over quota.
+        now: when it is, in seconds since the epoch.
+    """
+
+    tree: Tree
+    ledger: Ledger
+    capacity: Capacity
+    now: float = 0.0
+
+    def giving(self, queue: Queue, preemptor: Workload, key: FlavorResource) -> int:
+        """What those of a queue use of something who may be evicted for one of its workloads.
+
+        Between namespaces that share a queue shares decide, in the end; here anybody of others may go.
+        """
+        policy = queue.preemption.within
+        if policy is WithinQueue.NEVER:
+            return 0
+        lesser = within_queue.lesser(policy, preemptor)
+        if queue.name not in self.tree.apart:
+            line = self.ledger.lines.of(queue.name).get(key)
+            return line.amount(lesser) if line is not None else 0
+        shared, runtime = queue.name in self.ledger.sharing, self.tree.patience(queue.name).runtime
+        return sum(
+            dict(reservation.usage).get(key, 0)
+            for reservation in self.ledger.candidates(queue.name)
+            if (victim := reservation.workload) is not None
+            and (lesser.has(victim) or (shared and victim.namespace != preemptor.namespace))
+            and reservation.since + runtime <= self.now
+        )
