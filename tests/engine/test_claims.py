@@ -124,6 +124,24 @@ def test_a_lending_limit_keeps_its_part_anyway() -> None:
     assert admitted(made.cycle()) == ["b0"]
 
 
+def test_what_a_queue_keeps_unlent_is_its_own_though_its_cohort_borrows_what_others_claim() -> None:
+    """left owns 1 and uses 5; below it `keeps` lends nothing of its 2, and takes nothing from above."""
+    made = engine(
+        DEFAULT,
+        cohort("top"),
+        cohort("left", "top", {"cpu": {"default": "1"}}),
+        cpus("uses", "0", parent="left"),
+        cpus("keeps", "2/0", parent="left"),
+        cpus("owner", "6", parent="top"),
+    )
+    for number in range(5):
+        running(made, f"u{number}", 1, "uses")
+    asks(made, "o", 6, "owner")
+    assert admitted(made.cycle()) == []
+    asks(made, "k", 2, "keeps")
+    assert admitted(made.cycle()) == ["k"]
+
+
 def test_what_a_cohort_owns_is_kept_from_other_cohorts_and_not_from_its_own() -> None:
     """left owns 4; two queues below it have nothing of their own, and right has 2."""
     made = engine(
