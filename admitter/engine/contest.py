@@ -120,7 +120,8 @@ class Contest:
         try:
             while True:
                 redeemed = self._redeem(now, plan)
-                self._claim_anew(names | redeemed)
+                if redeemed or names:
+                    self._claim_anew(names | redeemed)
                 woken = redeemed | self._released() | self._state.withheld.wake(self._root)
                 self._state.changed |= woken  # what is behind those gets another reason
                 self._enter_all(names | woken)
@@ -358,7 +359,9 @@ class Contest:
     def _redeem(self, now: float, plan: Plan) -> set[str]:
         """Admit what has a place, as far as what is real allows; returns the queues concerned."""
         ledger = self._ledger
-        woken = set()
+        woken: set[str] = set()
+        if not ledger.holds:
+            return woken
         for hold in sorted(self._holds(), key=ledger.turn):
             if ledger.redeems(hold):
                 ledger.drop(hold.workload.uid)
