@@ -7,6 +7,7 @@ outside that subtree newly borrows from that part. The part is what the candidat
 from collections.abc import Iterator, Mapping
 
 from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Strategy
 from tests.engine.scenarios.arithmetic import Node, Quotas, Use, added, ways
 from tests.engine.scenarios.driver import Play
@@ -35,6 +36,13 @@ def owned(play: Play, workload: Workload, top: Node, use: Use) -> list[Usage]:
     ]
 
 
+def owned_with_fewer(play: Play, workload: Workload, top: Node, use: Use) -> list[Usage]:
+    """As `owned`; of what can do with fewer pods, for as many as that gives anything for."""
+    found = owned(play, workload, top, use)
+    fewer = None if found else largest_that_fits(workload, lambda less: owned(play, less, top, use) or None)
+    return found or fewer or []
+
+
 def claimants(play: Play, use: Use) -> Iterator[tuple[Workload, Node, list[Usage]]]:
     """The next candidate of each queue, with each subtree below the top that owns all it asks for."""
     quotas, world = play.world.quotas(), play.world
@@ -46,7 +54,7 @@ def claimants(play: Play, use: Use) -> Iterator[tuple[Workload, Node, list[Usage
             found = [
                 (workload, top, usages)
                 for top in quotas.path(("queue", name))
-                if quotas.parent[top] is not None and (usages := owned(play, workload, top, use))
+                if quotas.parent[top] is not None and (usages := owned_with_fewer(play, workload, top, use))
             ]
             yield from found
             head_only = queue.strategy is Strategy.STRICT_FIFO or bool(found)
