@@ -1,5 +1,7 @@
 """Places that are promised while others end: a controller that starts keeps those, and no other."""
 
+from functools import partial
+
 import pytest
 
 from tests.cluster.objects import Json, job
@@ -15,6 +17,12 @@ LOWER = {"withinClusterQueue": "LowerPriority"}
 def place(team: Team, name: str) -> Json:
     found: Json = team.workload(name).get("status", {}).get("place", {})
     return found
+
+
+def makes_room(team: Team, victim: str, name: str) -> bool:
+    """Whether a Job's Workload says that it was evicted for that of another one."""
+    uid = team.workload(name).get("metadata", {}).get("uid")
+    return bool(uid) and team.workload(victim)["status"].get("preemption", {}).get("uid") == uid
 
 
 def test_a_place_that_was_taken_and_lost_again_is_not_promised_by_a_restart(team: Team) -> None:
@@ -55,3 +63,35 @@ def test_a_place_that_is_promised_still_is_kept_across_a_restart(team: Team) -> 
     team.runs("p")
     assert "admission" not in place(team, "p")
     assert team.state("later") == "Pending"
+
+
+def test_a_victim_is_told_for_which_workload_it_makes_room_now(team: Team) -> None:
+    """A more important Job takes over a place that is being made; the victim's status follows."""
+    team.offers({"cpu": {"on-demand": "1"}}, preemption=LOWER)
+    team.apply(slow_to_end(job(team.namespace, "v", seconds=None)))
+    team.runs("v")
+    for name, priority in (("p", 1000), ("h", 2000)):
+        urgent = {"priorityClassName": team.priority_class(name, priority)}
+        team.apply(job(team.namespace, name, seconds=None, pod=urgent))
+        eventually(partial(makes_room, team, "v", name), what=f"v to make room for {name}")
+    assert team.workload("v")["status"]["preemption"]["generation"] == place(team, "h")["generation"] == 1
+    eventually(lambda: "admission" not in place(team, "p"), what="the place of p to be given up")
+    let_go(team, "v")
+    team.runs("h")
+    assert team.state("p") == team.state("v") == "Pending"
+
+
+def test_what_was_evicted_may_evict_again_once_something_near_it_ends(team: Team) -> None:
+    team.offers({"cpu": {"on-demand": "3"}}, preemption=LOWER)
+    urgent = {"priorityClassName": team.priority_class("urgent", 1000)}
+    top = {"priorityClassName": team.priority_class("top", 2000)}
+    team.apply(job(team.namespace, "v", seconds=None, pods=2))
+    team.apply(job(team.namespace, "x", seconds=None, pod=top))
+    team.runs("v", pods=2)
+    team.runs("x")
+    team.apply(job(team.namespace, "h", seconds=None, pods=2, pod=urgent))
+    team.runs("h", pods=2)
+    assert makes_room(team, "v", "h")
+    team.kubectl("delete", "job", "x")
+    eventually(lambda: "preemption" not in team.workload("v")["status"], what="v to be restored")
+    assert team.state("v") == "Pending", "1 of the 2 that it needs is free"
