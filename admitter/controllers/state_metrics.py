@@ -1,7 +1,7 @@
 """Gauges that follow from what is known now: who waits, and what is used of quota.
 
 They are read when somebody asks for them, and cost nothing in between: two numbers a queue for who waits, and
-up to five for each flavor and resource that it counts.
+up to six for each flavor and resource that it counts.
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ _QUOTA: Final = {
     "used": "Quota in use.",
     "borrowed": "Quota in use beyond what the queue has of its own.",
     "free": "The largest request that would fit now, with what can be borrowed.",
+    "claimed": "What the next candidate of the queue asks for and owns, and others may not newly borrow.",
     "min": "Quota that the queue has of its own.",
     "max": "The most that may be in use, if there is such a limit.",
 }
@@ -37,6 +38,7 @@ class _Cell(NamedTuple):
     used: int
     borrowed: int
     free: int
+    claimed: int
     min: int | None
     max: int | None
 
@@ -76,12 +78,12 @@ class StateMetrics:
         self._inadmissible = {name: waiting[name] - self._active[name] for name in names}
 
     def _cells_of(self, queue: Queue) -> Iterator[_Cell]:
-        ledger = self._engine.ledger
+        ledger, claimed = self._engine.ledger, self._engine.claimed(queue.name)
         for key in dict.fromkeys((*queue.keys(), *ledger.used(queue.name))):
             cell, quota = ledger.real.cell(queue.name, key), queue.quotas.get(key)
             limits = (quota.minimum, quota.maximum) if quota is not None else (None, None)
             borrowed, free = max(0, cell.used - cell.own), max(0, cell.available())
-            yield _Cell(queue.name, key, cell.used, borrowed, free, *limits)
+            yield _Cell(queue.name, key, cell.used, borrowed, free, claimed.get(key, 0), *limits)
 
     def collect(self) -> Iterator[Metric]:
         """What was so when somebody looked last."""

@@ -95,6 +95,11 @@ class Claims:
             if any(each == key for each, _ in claim.amounts) and self._tree.root(queue) == root:
                 yield queue, claim
 
+    def amounts(self, queue: str) -> Mapping[FlavorResource, int]:
+        """What the next candidate of a queue claims."""
+        claim = self._of.get(queue)
+        return dict(claim.amounts) if claim is not None else {}
+
     def mark(self, root: Node, queues: Iterable[str]) -> None:
         """What waits in some queues of a tree may claim something else than before."""
         self._stale[root].update(queues)

@@ -16,7 +16,7 @@ from admitter.engine.contest import Contest, Plan
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
 from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation
-from admitter.engine.model import Admission, Flavor, Workload
+from admitter.engine.model import Admission, Flavor, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.quota import Node
@@ -293,6 +293,11 @@ class Engine:
         if reservation is not None:
             self._doubt(reservation.queue)
             self._wake_tree(reservation.queue)
+
+    def claimed(self, queue: str) -> Mapping[FlavorResource, int]:
+        """What a queue's next candidate asks for and owns, perhaps by a cohort: others may not borrow it."""
+        self._state.renew_claims(self.tree.root(queue))
+        return self._state.claims.amounts(queue)
 
     def overflow(self, cohort: str, leaving: AbstractSet[str] = frozenset()) -> list[str]:
         """UIDs of those who have to go so that a tree uses no more than the Cohort at its top allows.

@@ -6,7 +6,7 @@ from prometheus_client.metrics_core import Metric
 from admitter.controllers.metrics import WAIT_BUCKETS, Metrics
 from admitter.controllers.state_metrics import StateMetrics
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Admission, Assignment, Flavor
+from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Group, Queue, Quota, Strategy
 from benchmarks.scrape import counting, filled
 from tests.metrics import against_conventions, documented, families, labels, shown
@@ -49,6 +49,24 @@ async def test_quota_is_shown_in_cores_and_bytes_with_what_is_borrowed_and_free(
     assert value(metrics, "admitter_quota_used", **a, resource="memory") == 2**20
     assert value(metrics, "admitter_quota_max", **a, resource="memory") is None
     assert value(metrics, "admitter_quota_free", **(a | {"cluster_queue": "b"}), resource="cpu") == 2.5
+
+
+async def test_what_a_queue_that_waits_keeps_from_others_is_shown() -> None:
+    """b owns the 4 that it asks for; a borrows 1 of them."""
+    engine = Engine()
+    engine.set_flavor(Flavor("spot"))
+    engine.set_queues([queue("a", 2, 5), queue("b", 4)])
+    engine.reserve("runs", Admission("a", (Assignment("main", 1, (("cpu", "spot"),), (("cpu", 3000),)),)))
+    engine.submit(Workload("waits", "b", 0, 0, (PodSet("main", 1, (("cpu", 4000),)),)))
+    engine.cycle()
+    metrics = await seen(engine)
+    b = {"cluster_queue": "b", "kind": "ClusterQueue", "flavor": "spot"}
+    assert value(metrics, "admitter_quota_claimed", **b, resource="cpu") == 4
+    assert value(metrics, "admitter_quota_claimed", **b, resource="memory") == 0
+    engine.withdraw("waits")
+    engine.cycle()
+    metrics = await seen(engine)
+    assert value(metrics, "admitter_quota_claimed", **b, resource="cpu") == 0
 
 
 async def test_what_an_elastic_quota_uses_is_shown_as_its_kind() -> None:
