@@ -231,7 +231,7 @@ class Ledger:
 
     def holds_in(self, queue: str) -> list[Hold]:
         """The holds of a queue's workloads."""
-        return list(self._holds_in.get(queue, {}).values())
+        return list(self._holds_in[queue].values()) if queue in self._holds_in else []
 
     def reserve(self, reservation: Reservation) -> list[FlavorResource]:
         """Set what a holder has reserved, in place of what it had.
@@ -331,7 +331,7 @@ class Ledger:
 
         Or by what that was evicted for in turn, and so on.
         """
-        preemptor = self.promises.preemptor(uid)
+        preemptor = self.promises.preemptor(uid) if self.promises else None
         if preemptor is None:
             return False
         seen = {uid}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Protocol
+from typing import Final, Protocol
 
 from admitter.engine.cells import NO_QUOTA
 from admitter.engine.model import FlavorResource
@@ -27,6 +27,9 @@ Node = tuple[str, str]
 
 Given = Counter[tuple[str, FlavorResource]]
 """Sums of minimums, of queues and of cohorts."""
+
+
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class Follower(Protocol):
@@ -180,7 +183,8 @@ class Tree:
         for name in queues:
             if name in self.queues:
                 definition = self.queues[name]
-                self._to_borrow[self.root(name), definition.preemption.borrow].add(name)
+                if definition.preemption.borrow is not BorrowWithin.NEVER:
+                    self._to_borrow[self.root(name), definition.preemption.borrow].add(name)
                 if definition.pool or definition.patience.runtime or definition.by_namespace:
                     self.apart.add(name)
             for book in self._books:
@@ -253,7 +257,7 @@ class Tree:
 
     def preempting_to_borrow(self, root: Node, policy: BorrowWithin) -> AbstractSet[str]:
         """The queues of a tree whose workloads may preempt in order to borrow, by some policy."""
-        return self._to_borrow.get((root, policy), frozenset())
+        return self._to_borrow.get((root, policy), _NONE) if self._to_borrow else _NONE
 
     def minimums(self, root: Node, key: FlavorResource) -> int:
         """What all queues of a tree are given together."""
