@@ -249,15 +249,20 @@ class Cell:
             cell = cell.parent
         return False
 
-    def lacking(self, amount: int) -> int:
-        """How much more has to be free at least for a request of so much; not positive if it fits."""
+    def lacking(self, amount: int) -> tuple[int, bool]:
+        """How much more has to be free at least for a request of so much; not positive if it fits.
+
+        Returns:
+            That, and whether there is room but for what others claim.
+        """
         lacks, together = amount - self.vacant(), self.together
         if together is not None:
             lacks = max(lacks, amount - together.limit + together.used)
         if lacks > 0 or not self.newly_borrows(amount):
-            return lacks
+            return lacks, False
         self.renewal.run()
-        return max(lacks, amount - self._beside_claims()) if self._is_bound() else lacks
+        kept = amount - self._beside_claims() if self._is_bound() else 0
+        return (kept, True) if kept > 0 else (lacks, False)
 
     def is_kept(self, amount: int) -> bool:
         """Whether there is room for so much, but for what others claim."""

@@ -213,7 +213,8 @@ class State:
             shortfalls = [(key, 1) for key in keys]
         self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)
         self.withheld.park(members, tuple(outlook.withheld), keys if outlook.bound else ())
-        if self.withheld.is_kept(workload.queue, keys, each=self._simple(workload)):
+        never = refusal.reason is Reason.NEVER_FITS
+        if not never and self.withheld.is_kept(workload.queue, keys, each=self._simple(workload)):
             self.withheld.keep(members)
 
     def _simple(self, workload: Workload) -> bool:
@@ -229,7 +230,7 @@ class State:
         needs: Iterable[Need], evictable: Mapping[FlavorResource, int]
     ) -> list[tuple[FlavorResource, int]]:
         """How much of each flavor and resource has to be freed at least."""
-        return [(key, max(1, cell.lacking(amount) - evictable.get(key, 0))) for key, amount, cell in needs]
+        return [(key, max(1, cell.lacking(amount)[0] - evictable.get(key, 0))) for key, amount, cell in needs]
 
     def look(self, members: Class) -> Look:
         """Whether the first of a class may fit, at a glance; if it does not, the class is parked again.
@@ -241,10 +242,10 @@ class State:
             return Look.UNSURE
         lacking, kept, found = [], False, Look.SHORT
         for _, amount, cell in needs:
-            more = cell.lacking(amount)
+            more, claimed = cell.lacking(amount)
             if more > 0:
                 lacking.append(more)
-                kept |= cell.is_kept(amount)
+                kept |= claimed
             elif found is not Look.FITS:
                 found = Look.BORROWS if cell.borrows(amount) else Look.FITS
         if lacking and self._is_entitled(members.queue, needs):
