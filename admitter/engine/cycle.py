@@ -212,6 +212,9 @@ class Engine:
             return
         self.withdraw(holder)
         evicted_for = self.ledger.preemptor(holder)
+        waits = self.ledger.holds.get(self.ledger.promises.preemptor(holder) or "")
+        if waits is not None:
+            self._state.changed.add(waits.queue)  # no room is kept for it any more: others may have it
         self._state.exposed(admission.queue, self.ledger.reserve(made))
         self._state.settled(holder)
         if self.tree.root(admission.queue) in self._state.withheld:

@@ -240,7 +240,11 @@ class Ledger:
             In what a subtree borrows now that did not before, by the plan.
         """
         self.release(reservation.holder)
+        waits = self.holds.get(self.promises.preemptor(reservation.holder) or "")
         self.promises.end(reservation.holder)
+        if waits is not None:  # what made room for it is in again, elsewhere: that room is not kept any more
+            self._free_room(waits)
+            self._keep_room(waits)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._keep(reservation)

@@ -299,14 +299,17 @@ class State:
         Returns:
             The queues in which something was woken, since less is claimed than before.
         """
-        names = set()
+        lessened = []
         for queue in self.claims.stale(root):
             definition = self.tree.queues.get(queue)
             strict = definition is not None and definition.strategy is Strategy.STRICT_FIFO
             awaited = strict and bool(self.ledger.holds_in(queue))
             less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited, taken=taken)
-            if less and root in self.withheld:
-                names |= self._released(queue, less.items())
+            if less:
+                lessened.append((queue, less))
+        names: set[str] = set()
+        if root in self.withheld:  # beside all claims as they are now
+            names.update(*(self._released(queue, less.items()) for queue, less in lessened))
         self.changed |= names
         return names
 

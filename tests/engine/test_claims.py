@@ -239,3 +239,22 @@ def test_what_claims_kept_from_evicting_is_tried_again_once_they_are_others() ->
     plan = made.cycle()
     assert admitted(plan) == ["b1"], "and b0 asks for more than b has left"
     assert sorted(eviction.victim.holder for eviction in plan.evictions) == ["a0", "a1"]
+
+
+def test_what_claims_kept_out_is_let_in_beside_those_that_are_left() -> None:
+    """Two claims at once end with one admission: each is looked at beside the other as it is then."""
+    made = engine(
+        DEFAULT,
+        cohort("top"),
+        cohort("left", "top"),
+        cpus("asks", "0", parent="left"),
+        cpus("owner", "3", parent="left"),
+        cpus("other", "0", parent="top"),
+    )
+    running(made, "o0", 3, "owner")
+    asks(made, "o1", 2, "owner")
+    asks(made, "a", 3, "asks")
+    asks(made, "late", 1, "other")
+    assert admitted(made.cycle()) == []
+    made.release("o0")
+    assert admitted(made.cycle()) == ["o1", "late"], "a owns 3 with its cohort, and 1 of them is left"
