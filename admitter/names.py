@@ -47,6 +47,7 @@ WORKLOAD_LABEL = f"{GROUP}/workload"
 CLUSTER_QUEUE_LABEL = f"{GROUP}/cluster-queue"
 """On an admitted Job's pods: the ClusterQueue that admitted them."""
 
+WORKLOAD_UID_ANNOTATION = f"{GROUP}/workload-uid"
 FLAVORS_ANNOTATION = f"{GROUP}/flavors"
 """On an admitted Job's pods: resource to flavor, as JSON; what they use if their Workload is gone."""
 

@@ -109,7 +109,8 @@ class Eviction:
         await self._bar(workload, job)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
         listed = await self._transport.get(pods_path(workload.namespace), query)
-        if any(parse_pod(raw).live for raw in listed["items"]):
+        pods = map(parse_pod, listed["items"])
+        if any(pod.live and pod.is_of(workload) for pod in pods):
             return  # the end of the last pod brings us here again
         await self._free(workload)
 

@@ -21,6 +21,7 @@ from admitter.names import (
     GPU_MEMORY,
     INJECTED_ANNOTATION,
     WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
 )
 
 
@@ -75,7 +76,10 @@ def start_patch(
     metadata = {
         "labels": {WORKLOAD_LABEL: workload.name, CLUSTER_QUEUE_LABEL: admission.queue}
         | _where_differing(job, "labels", dict.fromkeys((CAPACITY_LABEL, CAPACITY_ALIAS_LABEL), capacity)),
-        "annotations": {FLAVORS_ANNOTATION: _json(dict(assignment.flavors))}
+        "annotations": {
+            WORKLOAD_UID_ANNOTATION: workload.uid,
+            FLAVORS_ANNOTATION: _json(dict(assignment.flavors)),
+        }
         | _where_differing(job, "annotations", {COUNTED_ANNOTATION: _counted(admission)}),
     }
     annotations = {INJECTED_ANNOTATION: _json(injected)}

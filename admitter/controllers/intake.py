@@ -90,15 +90,14 @@ class Intake:
     def _set_pods(self, workload: WorkloadView) -> None:
         """By the age of its pods an elastic quota's Workload is over quota, or is not."""
         if workload.admission is not None and workload.admission.pool:
-            pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload.key) if pod.live)
+            pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload) if pod.live)
             job = self._world.job_of(workload.key)
             places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
-            wanted = job_count(job.spec, self._counted(job)) if job is not None else places
+            wanted = job_count(job.spec, self._counted(workload, job)) if job is not None else places
             left_over = max(0, places - max(wanted, len(pods)))
             self._engine.set_pods(workload.uid, tuple(pods), left_over)
 
-    def _counted(self, job: JobView) -> Json:
-        """The status of a Job, with the pods that have succeeded since it was written."""
-        pods = self._world.pods_of((job.namespace, job.workload))
-        succeeded = sum(pod.succeeded for pod in pods)
+    def _counted(self, workload: WorkloadView, job: JobView) -> Json:
+        """The status of a Workload's Job, with the pods that have succeeded since it was written."""
+        succeeded = sum(pod.succeeded for pod in self._world.pods_of(workload))
         return {"succeeded": max(succeeded, int(job.status["succeeded"]))}

@@ -106,7 +106,7 @@ class Marks:
         if workload.capacity != (capacity or ""):
             yield "workload", workload.key, {"labels": _labels(capacity)}
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
-        for pod in self._world.pods_of(workload.key):
+        for pod in self._world.pods_of(workload):
             if pod.live:
                 said = pod.told if workload.evicting else until  # it ends: what it was told stays true
                 change = self._difference(pod, elastic, excess, said)

@@ -17,6 +17,7 @@ from admitter.names import (
     GPU_MEMORY,
     PODS,
     WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
 )
 
 
@@ -26,6 +27,7 @@ class PodView(Meta):
 
     Attributes:
         workload: name of the Workload whose quota it uses.
+        workload_uid: its UID; empty for a pod that an older version has labelled.
         created: seconds since the epoch.
         live: whether it still uses it: neither succeeded nor failed, and not gone.
         succeeded: whether it has done its work.
@@ -35,12 +37,19 @@ class PodView(Meta):
     """
 
     workload: str
+    workload_uid: str
     created: float
     live: bool
     succeeded: bool
     usage: Admission
     capacity: str
     told: str
+
+    def is_of(self, workload: WorkloadView) -> bool:
+        """Whether that Workload's admission has made it, and not that of another one of its name."""
+        if self.workload_uid:
+            return self.workload_uid == workload.uid
+        return workload.created <= self.created
 
 
 def parse_pod(raw: Json) -> PodView:
@@ -52,6 +61,7 @@ def parse_pod(raw: Json) -> PodView:
     return PodView(
         *meta(metadata),
         workload=labels[WORKLOAD_LABEL],
+        workload_uid=annotations.get(WORKLOAD_UID_ANNOTATION, ""),
         created=seconds(metadata["creationTimestamp"]),
         live=phase not in {"Succeeded", "Failed"},
         succeeded=phase == "Succeeded",
@@ -70,7 +80,7 @@ def usage_of(job: JobView) -> Admission:
 def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
     """What a Job uses that was started, and may run though its Workload holds nothing; None if it is none."""
     over = job.finished or job.started_by != job.workload or (job.suspended and job.stopped)
-    if over or (workload is not None and workload.admission is not None):
+    if over or (workload is not None and workload.admission is not None and job.is_started_by(workload)):
         return None
     usage = usage_of(job)
     return usage if usage.queue else None  # somebody may have spoilt its template

@@ -30,6 +30,7 @@ from admitter.names import (
     PLACED_ANNOTATION,
     QUEUE_LABEL,
     WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
 )
 from admitter.quotas import placement
 from admitter.quotas.nodes import Node, amounts
@@ -189,6 +190,19 @@ class JobView(Meta):
         return str(name) if name else None
 
     @property
+    def started_by_uid(self) -> str:
+        """The UID of the Workload whose admission started it; empty if none did, or an older version did."""
+        return str((self.template_metadata.get("annotations") or {}).get(WORKLOAD_UID_ANNOTATION) or "")
+
+    def is_started_by(self, workload: "WorkloadView") -> bool:
+        """Whether the admission of that Workload started it, and not that of another one of the same name."""
+        if self.started_by != workload.name:
+            return False
+        if self.started_by_uid:
+            return self.started_by_uid == workload.uid
+        return workload.job is not None and workload.job[1] == self.uid
+
+    @property
     def finished(self) -> str | None:
         """`Complete` or `Failed` once no pod of it runs any more."""
         return next((kind for kind in ("Complete", "Failed") if self._condition(kind) == "True"), None)
@@ -233,7 +247,7 @@ class JobView(Meta):
 _TEMPLATE_MARKS = frozenset(
     {
         *(WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL, CAPACITY_LABEL, CAPACITY_ALIAS_LABEL),
-        *(FLAVORS_ANNOTATION, COUNTED_ANNOTATION),
+        *(WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOTATION),
     }
 )
 _TEMPLATE_FIELDS = (

@@ -88,8 +88,12 @@ class World:
         view = self.namespaces.get(("", namespace))
         return view.labels if view is not None else {}
 
-    def pods_of(self, workload: Key) -> list[PodView]:
-        """The labelled pods of a Workload."""
+    def pods_of(self, workload: WorkloadView) -> list[PodView]:
+        """The pods that the admission of a Workload has made."""
+        return [pod for pod in self.pods_named(workload.key) if pod.is_of(workload)]
+
+    def pods_named(self, workload: Key) -> list[PodView]:
+        """The pods whose label names a Workload, one that is gone or another of that name included."""
         return [
             pod for key in self._pods_by_workload.get(workload) if (pod := self.pods.get(key)) is not None
         ]

@@ -56,6 +56,17 @@ def elastic_quota(namespace: str, name: str = "quota", **spec: Any) -> Json:
     }
 
 
+def workload(namespace: str, name: str, cpu: str = "1", *, metadata: Json | None = None) -> Json:
+    """A Workload of one pod that was made by hand."""
+    pod_sets = [{"name": "main", "count": 1, "requests": {"cpu": cpu}}]
+    return {
+        "apiVersion": ADMITTER,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": namespace, **(metadata or {})},
+        "spec": {"queueName": "main", "podSets": pod_sets},
+    }
+
+
 def job(
     namespace: str,
     name: str,

@@ -6,7 +6,7 @@ import pytest
 
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.abuse import Attacker
-from tests.cluster.objects import ADMITTER, Json, cluster_queue, elastic_quota, job
+from tests.cluster.objects import Json, cluster_queue, elastic_quota, job, workload
 from tests.cluster.people import Person
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
@@ -16,14 +16,8 @@ pytestmark = pytest.mark.cluster
 MARKS = {"admitter.dev/workload": "x", "admitter.dev/cluster-queue": "x"}
 
 
-def workload(team: Team, name: str = "forged", **metadata: object) -> Json:
-    pod_sets = [{"name": "main", "count": 1, "requests": {"cpu": "1"}}]
-    return {
-        "apiVersion": ADMITTER,
-        "kind": "Workload",
-        "metadata": {"name": name, "namespace": team.namespace, **metadata},
-        "spec": {"queueName": "main", "podSets": pod_sets},
-    }
+def made_by_hand(team: Team, name: str = "forged", **metadata: object) -> Json:
+    return workload(team.namespace, name, metadata=metadata)
 
 
 def owner(manifest: Json) -> Json:
@@ -50,10 +44,10 @@ def test_a_workload_with_an_owner_is_the_controllers(team: Team, attacker: Attac
     attacker.create(job(team.namespace, "work", queue="absent"))
     whose = owner(attacker.job("work"))
     with attacker.refused("a Workload with an owner is made by Admitter's controller alone"):
-        attacker.create(workload(team, ownerReferences=[whose]))
+        attacker.create(made_by_hand(team, ownerReferences=[whose]))
     with attacker.refused("admitter.dev/job-uid is set by Admitter's controller alone"):
-        attacker.create(workload(team, labels={"admitter.dev/job-uid": whose["uid"]}))
-    attacker.create(workload(team))
+        attacker.create(made_by_hand(team, labels={"admitter.dev/job-uid": whose["uid"]}))
+    attacker.create(made_by_hand(team))
     eventually(lambda: team.workload("work"), what="the Workload of the Job")
     for name in ("forged", team.workload("work")["metadata"]["name"]):
         for owners in ([whose | {"name": "other", "uid": "other"}], None if name != "forged" else [whose]):
@@ -62,11 +56,11 @@ def test_a_workload_with_an_owner_is_the_controllers(team: Team, attacker: Attac
 
 
 def test_nobody_books_quota_for_himself(team: Team, attacker: Attacker) -> None:
-    attacker.create(workload(team))
+    attacker.create(made_by_hand(team))
     admission = {"clusterQueue": team.cluster_queue, "podSets": []}
     with attacker.refused("forbidden"):
         attacker.patch("wl", "forged", {"status": {"admission": admission}}, "--subresource=status")
-    attacker.create(workload(team, "with-status") | {"status": {"admission": admission}})
+    attacker.create(made_by_hand(team, "with-status") | {"status": {"admission": admission}})
     assert "admission" not in team.workload("with-status").get("status", {})
 
 
