@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import orjson
 
 from admitter.controllers.views import JobView, Json, Meta, WorkloadView, capacity, meta, seconds
 from admitter.convert.pod_requests import pod_requests
 from admitter.convert.pod_sets import job_count
+from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.model import Admission, Assignment
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
@@ -19,6 +21,9 @@ from admitter.names import (
     WORKLOAD_LABEL,
     WORKLOAD_UID_ANNOTATION,
 )
+
+LONGEST_AMOUNT: Final = 19
+"""Digits; the API server takes no larger quantity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,11 @@ def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None
     over = job.finished or job.started_by != job.workload or (job.suspended and job.stopped)
     if over or (workload is not None and workload.admission is not None and job.is_started_by(workload)):
         return None
-    usage = usage_of(job)
-    return usage if usage.queue else None  # somebody may have spoilt its template
+    try:
+        usage = usage_of(job)
+    except InvalidQuantityError:
+        return None  # its template was spoilt while it was suspended: its pods are counted one by one
+    return usage if usage.queue else None
 
 
 def _usage(
@@ -99,7 +107,8 @@ def _usage(
 
 
 def _gpu_memory(text: str) -> dict[str, int]:
-    return {GPU_MEMORY: int(text)} if text.isdecimal() else {}
+    written = text.isascii() and text.isdecimal() and len(text) <= LONGEST_AMOUNT
+    return {GPU_MEMORY: int(text)} if written else {}
 
 
 def _texts(text: str) -> dict[str, str]:
