@@ -10,6 +10,8 @@ _UNITS = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
+LONGEST_TEXT = 64
+"""Characters; whoever may write a duration may write a megabyte."""
 LONGEST_SECONDS = 1000 * 365 * 86400
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -26,6 +28,8 @@ def parse_duration(text: str) -> float:
         InvalidDurationError: it is none.
     """
     written = str(text).strip()
+    if len(written) > LONGEST_TEXT:
+        raise InvalidDurationError(f"{written[:LONGEST_TEXT]!r}... is too long for a duration")
     seconds = _seconds(written)
     if seconds > LONGEST_SECONDS:
         raise InvalidDurationError(f"{text!r} is longer than 1000 years")

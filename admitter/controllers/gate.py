@@ -4,8 +4,9 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 (`admitter.engine.cycle`), which decides among those that pass.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from admitter.api.conditions import ActiveReason, WaitingReason
 from admitter.controllers.catalog import Catalog
@@ -21,6 +22,9 @@ from admitter.engine.explain import Refusal
 from admitter.engine.model import Admission, Workload
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import Declared
+
+SYSTEM_CLASSES: Final = "system-"
+"""How names of PriorityClasses begin that Kubernetes reserves for its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ class Gate:
         name, namespace = workload.queue, workload.namespace
         quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
         if quota is not None:
-            return self._elastic(namespace, quota)
+            return self._for_kubernetes(workload, str(quota), ()) or self._elastic(namespace, quota)
         local_queue = self._world.local_queues.get((namespace, name))
         if local_queue is None:
             return self._without_queue(namespace, name)
@@ -169,7 +173,17 @@ class Gate:
                 taken = f"only {', '.join(sorted(classes))}" if classes else "none"
                 words = f"its PriorityClass is {chosen}, but {title} takes {taken}"
                 return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
-        return queue
+        listed = cluster_queue.spec.get("priorityClasses") if cluster_queue is not None else None
+        return self._for_kubernetes(workload, queue_title(queue), listed or ()) or queue
+
+    @staticmethod
+    def _for_kubernetes(workload: WorkloadView, title: str, listed: Collection[str]) -> Waiting | None:
+        """Refuse a class above all that users can make, unless it is listed: it would evict everything."""
+        chosen = str(workload.spec.get("priorityClassName") or "")
+        if not chosen.startswith(SYSTEM_CLASSES) or chosen in listed:
+            return None
+        words = f"its PriorityClass {chosen} is for Kubernetes' own pods, and {title} does not list it"
+        return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
 
     def _without_queue(self, namespace: str, name: str) -> Waiting:
         if name != ELASTIC_QUOTA_QUEUE:

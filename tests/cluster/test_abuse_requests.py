@@ -146,6 +146,24 @@ def test_a_namespace_uses_the_priority_classes_that_its_queue_takes(team: Team, 
     team.runs("jumps")
 
 
+def test_the_classes_of_kubernetes_itself_are_taken_only_where_they_are_listed(
+    team: Team, attacker: Attacker
+) -> None:
+    """With the largest priority that there is, a tenant's Job would evict everything."""
+    team.offers({"cpu": {"on-demand": "1"}}, preemption={"withinClusterQueue": "LowerPriority"})
+    attacker.create(job(team.namespace, "calm", seconds=None))
+    team.runs("calm")
+    critical = {"priorityClassName": "system-node-critical"}
+    attacker.create(job(team.namespace, "jumps", pod=critical, seconds=None))
+    waits(team, attacker, "jumps", "PriorityClassNotAllowed")
+    assert team.workload("jumps")["status"]["message"] == (
+        "its PriorityClass system-node-critical is for Kubernetes' own pods, and ClusterQueue "
+        f"{team.cluster_queue} does not list it"
+    )
+    team.patch("cq", team.cluster_queue, {"spec": {"priorityClasses": ["system-node-critical"]}})
+    eventually(lambda: team.state("jumps") == "Admitted", what="the listed class to be taken")
+
+
 def test_a_workload_by_hand_has_no_priority_of_its_own_choice(team: Team, attacker: Attacker) -> None:
     urgent = team.priority_class("urgent", 1000)
     team.offers({"cpu": {"on-demand": "1"}}, priorityClasses=[])
