@@ -71,7 +71,10 @@ def test_labels_tolerations_and_what_counts_the_pods_are_put_in() -> None:
     assert template(job)["tolerations"] == [OWN, {"key": "spot", "operator": "Exists"}]
     metadata = job["spec"]["template"]["metadata"]
     assert metadata["labels"] == {"admitter.dev/workload": "job-x", "admitter.dev/cluster-queue": "total"}
-    assert metadata["annotations"] == {"admitter.dev/flavors": '{"cpu":"spot"}'}
+    assert metadata["annotations"] == {
+        "admitter.dev/workload-uid": "u",
+        "admitter.dev/flavors": '{"cpu":"spot"}',
+    }
 
 
 @pytest.mark.parametrize("selector", [None, {"disk": "fast"}, {"zone": "a"}], ids=str)

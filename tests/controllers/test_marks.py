@@ -94,7 +94,7 @@ class Cluster:
             spec = {"containers": [{"resources": {"requests": {"gpu": 1}}}]}
             raw = {"metadata": metadata, "spec": spec, "status": {"phase": more.get("phase", "Running")}}
             self.world.pods.apply(parse_pod(raw))
-        found = [pod for pod in self.world.pods_of(("team", workload)) if pod.live]
+        found = [pod for pod in self.world.pods_named(("team", workload)) if pod.live]
         self.engine.set_pods(workload, tuple(sorted((pod.created, pod.name) for pod in found)))
 
     def due(self) -> dict[str, Json]:
