@@ -84,7 +84,7 @@ def test_marks_of_counted_pods_are_the_controllers(team: Team, attacker: Attacke
         attacker.patch("pod", name, {"metadata": {"annotations": {"admitter.dev/flavors": "{}"}}})
     marked = job(team.namespace, "marked", queue=None)
     marked["spec"]["template"]["metadata"]["labels"] = MARKS
-    with attacker.refused("put into pod templates by Admitter's controller alone"):
+    with attacker.refused("put into pod templates, and taken out, by Admitter's controller alone"):
         attacker.create(marked)
 
 
