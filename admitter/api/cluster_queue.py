@@ -234,8 +234,8 @@ class ClusterQueueSpec(Model):
     priority_classes: PriorityClassNames | None = Field(
         default=None,
         description="The PriorityClasses of Workloads that the queue takes; what is of another one waits. "
-        "One without a class, which has priority 0, is always taken. Absent: all but those of Kubernetes itself "
-        "(system-...), which are taken only if they are listed.",
+        "One without a class, which has priority 0, is always taken. Absent: all but those of Kubernetes "
+        "itself (system-...), which are taken only if they are listed.",
     )
     stop_policy: StopPolicy = Field(
         default=StopPolicy.NONE,

@@ -326,6 +326,7 @@ class Contest:
             ledger.spare(told.holder)
             if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
                 plan.spare(told.holder)
+                state.doubtful.add(told.queue)  # places may have relied on what it would have left
                 woken |= state.exposed(told.queue, (key for key, _ in told.usage))
                 self._field.changed(told.queue)
             else:

@@ -201,14 +201,7 @@ class Engine:
         made = Reservation(holder, admission, workload, since, namespace)
         before = self.ledger.held(holder)
         if before is not None and before.admission == admission:
-            if before.since != since:
-                self._state.reorder(admission.queue)
-            self.ledger.amend(made)
-            if admission.queue in self.ledger.sharing:
-                self._state.changed.add(admission.queue)  # another namespace may be first now
-            if workload != before.workload:
-                self._state.exposed(admission.queue, [key for key, _ in made.usage])
-                self._state.wake(admission.queue)  # it may be evicted now for somebody who waits there
+            self._amend(before, made)
             return
         self.withdraw(holder)
         evicted_for = self.ledger.preemptor(holder)
@@ -226,6 +219,17 @@ class Engine:
         self._doubt(admission.queue)
         if admission.queue in self.ledger.sharing:
             self._state.changed.add(admission.queue)  # another namespace may be first now
+
+    def _amend(self, before: Reservation, made: Reservation) -> None:
+        """Another workload, or another time, is known of what a holder has reserved."""
+        if before.since != made.since:
+            self._state.reorder(made.queue)
+        self.ledger.amend(made)
+        if made.queue in self.ledger.sharing:
+            self._state.changed.add(made.queue)  # another namespace may be first now
+        if made.workload != before.workload:
+            self._state.exposed(made.queue, [key for key, _ in made.usage])
+            self._state.wake(made.queue)  # it may be evicted now for somebody who waits there
 
     def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
         """Set which pods of a holder there are, as they come and go: by their age some are over quota.

@@ -135,7 +135,7 @@ def test_pods_are_not_counted_on_anybodys_word(user: Cluster, namespace: str) ->
 def test_nobody_marks_a_template_as_admitted(user: Cluster, namespace: str) -> None:
     forged = job(namespace, "forged", queue=None)
     forged["spec"]["template"]["metadata"]["labels"] = FORGED
-    with pytest.raises(KubectlError, match="put into pod templates, and taken out, by Admitter's controller alone"):
+    with pytest.raises(KubectlError, match="put into pod templates, and taken out, by Admitter's"):
         apply(user, forged)
 
 
