@@ -151,7 +151,7 @@ class Gate:
         name, namespace = workload.queue, workload.namespace
         quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
         if quota is not None:
-            return self._for_kubernetes(workload, str(quota), ()) or self._elastic(namespace, quota)
+            return self._for_kubernetes(workload, str(quota), None) or self._elastic(namespace, quota)
         local_queue = self._world.local_queues.get((namespace, name))
         if local_queue is None:
             return self._without_queue(namespace, name)
@@ -177,12 +177,19 @@ class Gate:
         return self._for_kubernetes(workload, queue_title(queue), listed or ()) or queue
 
     @staticmethod
-    def _for_kubernetes(workload: WorkloadView, title: str, listed: Collection[str]) -> Waiting | None:
-        """Refuse a class above all that users can make, unless it is listed: it would evict everything."""
+    def _for_kubernetes(workload: WorkloadView, title: str, listed: Collection[str] | None) -> Waiting | None:
+        """Refuse a class above all that users can make, unless it is listed: it would evict everything.
+
+        Args:
+            workload: what waits.
+            title: the queue or quota.
+            listed: the classes that it names; None: it can't name any.
+        """
         chosen = str(workload.spec.get("priorityClassName") or "")
-        if not chosen.startswith(SYSTEM_CLASSES) or chosen in listed:
+        if not chosen.startswith(SYSTEM_CLASSES) or chosen in (listed or ()):
             return None
-        words = f"its PriorityClass {chosen} is for Kubernetes' own pods, and {title} does not list it"
+        why = "does not list it" if listed is not None else "takes none of these"
+        words = f"its PriorityClass {chosen} is for Kubernetes' own pods, and {title} {why}"
         return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
 
     def _without_queue(self, namespace: str, name: str) -> Waiting:

@@ -270,8 +270,7 @@ class Cell:
 
     def _leaves_claims(self, amount: int) -> bool:
         """Whether a request for which there is room leaves what others claim."""
-        if self.renewal.due is not None:
-            self.renewal.run()
+        self.renewal.run()
         return not self._is_bound() or amount <= self._beside_claims()
 
     def _is_bound(self) -> bool:
