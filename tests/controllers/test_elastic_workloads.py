@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from admitter.api.conditions import WaitingReason
 from admitter.cluster.pace import Pace
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.derive import covers
 from admitter.controllers.eviction import Eviction
-from admitter.controllers.gate import Gate
+from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.marks import Marks
 from admitter.controllers.namespace_views import parse_namespace
@@ -86,6 +87,25 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
     eviction = Eviction(world, catalog, grace, Shortages(engine, catalog), cast("Any", None))
     assert eviction.wanted(running) is None
+
+
+def test_an_elastic_quota_takes_no_class_of_kubernetes_itself() -> None:
+    world = World()
+    catalog = Catalog(world, Engine(), DEFAULT_GPUS)
+    world.namespaces.apply(parse_namespace({"metadata": meta("", "a")}))
+    world.priority_classes.apply(
+        parse_object({"metadata": meta("", "system-node-critical"), "value": 2_000_001_000})
+    )
+    world.elastic_quotas.apply(parse_object({"metadata": meta("a", "quota"), "spec": {"min": {"cpu": 1}}}))
+    catalog.elastic.refresh()
+    priority = {"priorityClassName": "system-node-critical", "priority": 2_000_001_000}
+    spec = {"queueName": "elastic-quota", "podSets": [{"name": "main", "count": 0}], **priority}
+    refused = Gate(world, catalog).check(parse_workload({"metadata": meta("a", "w"), "spec": spec}), None)
+    assert refused == Waiting(
+        WaitingReason.PRIORITY_CLASS_NOT_ALLOWED,
+        "its PriorityClass system-node-critical is for Kubernetes' own pods, and ElasticQuota a/quota takes "
+        "none of these",
+    )
 
 
 def test_a_workload_that_has_finished_is_not_over_quota_any_more() -> None:
