@@ -58,12 +58,17 @@ POISON: dict[str, tuple[str, Any]] = {
     "odd-user": (ANNOTATIONS, {"yunikorn.apache.org/user.info": json.dumps({"user": ODD, "groups": [ODD]})}),
     "odd-template": (
         "spec/template/metadata/annotations",
-        {"admitter.dev/counted": DEEP, "admitter.dev/flavors": ODD},
+        {"example.com/deep": DEEP, "example.com/odd": ODD},
     ),
     "full-annotations": (ANNOTATIONS, {"example.com/large": "x" * 250_000}),
     "long-label": ("metadata/labels", {"admitter.dev/queue-name": WIDEST}),
     "x" * 63: ("spec/backoffLimit", 0),
 }
+REFUSED = {
+    "counted": {"admitter.dev/counted": DEEP},
+    "flavors": {"admitter.dev/flavors": ODD},
+}
+"""Annotations of a pod template that no user may write."""
 
 
 def test_poisoned_jobs_harm_no_other(team: Team, attacker: Attacker) -> None:
@@ -72,6 +77,10 @@ def test_poisoned_jobs_harm_no_other(team: Team, attacker: Attacker) -> None:
         attacker.create(changed(job(team.namespace, name, seconds=None), path, value))
     attacker.create(job(team.namespace, "sound"))
     attacker.undone(lambda: team.state("sound") == "Finished", "a sound Job beside poisoned ones")
+    for name, annotations in REFUSED.items():
+        forged = changed(job(team.namespace, name), "spec/template/metadata/annotations", annotations)
+        with attacker.refused("put into pod templates"):
+            attacker.create(forged)
     for name in POISON:
         attacker.kubectl("delete", "job", name)
     attacker.undone(lambda: set(team.workloads()) <= {"sound"}, "deleted Jobs and their Workloads")
