@@ -256,7 +256,7 @@ class Contest:
         else:
             borrowed = self._promise(workload, admission, plan)
         self._field.changed(admission.queue)
-        self._enter_all(self._state.exposed(admission.queue, borrowed))
+        self._enter_all(self._state.exposed(admission.queue, borrowed, workload))
 
     def _promise(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `Ledger.hold` does."""
@@ -301,7 +301,7 @@ class Contest:
             grace = self._tree.patience(victim.queue).grace
             plan.evictions.append(Eviction(victim, workload, admission, receipt, grace))
         self._field.changed(admission.queue)
-        woken = self._state.exposed(admission.queue, borrowed)
+        woken = self._state.exposed(admission.queue, borrowed, workload)
         for name, usage in freed.items():
             self._field.changed(name)
             woken |= self._state.freed(name, usage)
@@ -341,7 +341,7 @@ class Contest:
             state.enqueue(place.workload)
             self._claim_anew([place.queue])
             woken |= state.freed(place.queue, place.usage)
-        woken |= state.exposed(admission.queue, borrowed)
+        woken |= state.exposed(admission.queue, borrowed, workload)
         self._enter_all(woken | {workload.queue})
 
     def _let_stay(self, uid: str) -> set[str]:
@@ -370,7 +370,7 @@ class Contest:
                 self._admit(hold.workload, hold.admission, plan)
                 woken.add(hold.workload.queue)
                 woken |= self._let_stay(hold.workload.uid)
-                woken |= self._state.exposed(hold.queue, (key for key, _ in hold.usage))
+                woken |= self._state.exposed(hold.queue, (key for key, _ in hold.usage), hold.workload)
         return woken
 
     def _holds(self) -> list[Hold]:

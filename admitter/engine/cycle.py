@@ -286,6 +286,9 @@ class Engine:
     def goes(self, holder: str) -> None:
         """Somebody who was told that he has to go does so now, whatever becomes of his preemptor."""
         self.ledger.settle(holder)
+        reservation = self.ledger.held(holder)
+        if reservation is not None:
+            self._state.changed.add(reservation.queue)  # others may rely on what it leaves now
 
     def spare(self, holder: str) -> None:
         """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""

@@ -164,7 +164,8 @@ class Assigner:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.
 
         Args:
-            proposal: what the last one could get, since when neither queues nor flavors have changed.
+            proposal: what the last one could get, since when neither queues nor flavors have changed; it says
+                whether it borrows as of now.
             queue: the queue that both ask.
         """
         usage, book = proposal.usage.items(), self._book
@@ -173,7 +174,8 @@ class Assigner:
         borrowing = any(book.cell(queue.name, key).borrows(amount) for key, amount in usage)
         if borrowing and not queue.fungibility.borrow:
             return None
-        return Proposal(proposal.made, proposal.usage, borrowing, first=True)
+        proposal.borrowing = borrowing
+        return proposal
 
     def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
         """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""

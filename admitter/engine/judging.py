@@ -56,7 +56,8 @@ class Judge:
         if outcome.reason is Reason.NEVER_FITS:
             outcome = self._of_the_fewest(workload, queue) or outcome
         tree = self._state.tree
-        return replace(outcome, shared=outcome.preempts and tree.fair(tree.root(queue.name)))
+        shared = outcome.preempts and tree.fair(tree.root(queue.name))
+        return replace(outcome, shared=True) if shared else outcome
 
     def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What exactly so many pods get, if need be by preemption."""

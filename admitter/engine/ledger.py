@@ -17,7 +17,7 @@ from admitter.engine.lines import Lines, Place
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.namespaces import Sharing
 from admitter.engine.promises import Promises
-from admitter.engine.quota import Tree
+from admitter.engine.quota import Node, Tree
 
 Pod = tuple[float, str]
 """When a pod was created, in seconds since the epoch, and its name."""
@@ -316,6 +316,33 @@ class Ledger:
         """What was told that it has to go for a workload, the least important first."""
         told = [self._reservations[h] for h in self.promises.victims(preemptor) if h in self._told]
         return sorted(told, key=lambda r: (r.workload.priority if r.workload else 0, -r.since, r.holder))
+
+    def told_in(self, root: Node) -> frozenset[str]:
+        """The holders in a tree that have to go, and go on for a while."""
+        queues = ((holder, self._reservations[holder].queue) for holder in self._told)
+        return frozenset(holder for holder, queue in queues if self._tree.root(queue) == root)
+
+    def rooms_of_told(self, root: Node) -> list[tuple[str, Usage]]:
+        """What counts as in use in a tree, beside the plan, for a preemptor of which nothing is to go in vain.
+
+        A holder that was told makes room for its own preemptor alone: it stays if that gets in without, or is
+        gone. So of a preemptor's place and of what was told for it the larger counts, the latter where it is.
+
+        Returns:
+            By queue how much more or, where it is negative, how much less than by the plan.
+        """
+        rooms: list[tuple[str, Usage]] = []
+        for preemptor in sorted({self._evicting[holder] for holder in self.told_in(root)}):
+            hold = self.holds.get(preemptor)
+            left = dict(hold.usage) if hold is not None else {}
+            for told in self.told_for(preemptor):
+                rooms.append((told.queue, told.usage))
+                shared = tuple((key, -min(amount, left.get(key, 0))) for key, amount in told.usage)
+                for key, amount in shared:
+                    left[key] = left.get(key, 0) + amount
+                if hold is not None:
+                    rooms.append((hold.queue, shared))
+        return rooms
 
     def spare_told(self, preemptor: str) -> set[str]:
         """Plan again with what was told that it has to go for a workload; returns the queues of that."""

@@ -22,7 +22,8 @@ class Outlook:
         giving: where namespaces share its queue, how large a share one of them must keep to give anything.
         due: when somebody may be preempted who may not yet; inf if there is nobody.
         withheld: what there is room for, but not beside what others claim.
-        bound: whether evictions could have let it in but for what others claim.
+        bound: whether evictions could have let it in but for what others claim, or for what was told to go
+            for others and may stay.
     """
 
     evictable: dict[FlavorResource, int] = field(default_factory=dict)

@@ -46,8 +46,14 @@ class _Heads:
         heap, ranks = self._heap, self._ranks
         while heap:
             rank, serial, members = heap[0]
-            asleep = self._only_awake and members.parked is not None
-            head = None if asleep or (counts is not None and not counts(members)) else members.head()
+            if self._only_awake and members.parked is not None:
+                head = None
+            elif counts is None:
+                head = members.head()
+                if head is not None and head.rank is rank:
+                    return head  # most often nothing has changed
+            else:
+                head = members.head() if counts(members) else None
             if head is None or ranks.get(members) != rank:
                 heapq.heappop(heap)
                 if ranks.get(members) == rank:
@@ -158,13 +164,18 @@ class Pending:
         for members in self._classes.values():
             members.tell_anew()
 
-    def disturb(self) -> bool:
-        """The queue uses more than before: of that something might be evicted; whether anybody was woken.
+    def disturb(self, may_evict: Callable[[Workload], bool]) -> bool:
+        """The queue uses more than before; returns whether any class was woken for that.
 
-        Rank decides in the queue: what came later makes no room for who was refused before.
+        None is: what came later makes no room for what was refused before, since rank decides in the queue.
+        But what is free alone no longer tells whether a class fits that may evict some of that use.
+
+        Args:
+            may_evict: says of the first of a class whether it may.
         """
         for members in self._classes.values():
-            members.needs = []
+            if members.needs and (head := members.head()) is not None and may_evict(head):
+                members.needs = []
         return False
 
     @property

@@ -18,7 +18,7 @@ from admitter.engine.outlook import Outlook
 from admitter.engine.partial import fewest
 from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
-from admitter.engine.preemption import guaranteed
+from admitter.engine.preemption import guaranteed, within_queue
 from admitter.engine.preemption.scene import Scene
 from admitter.engine.quota import Node, Tree
 from admitter.engine.turns import ByNamespace
@@ -346,16 +346,22 @@ class State:
                 felt += [((other, resource), amount) for other in sorted(others)]
         return felt
 
-    def exposed(self, queue: str, keys: Iterable[FlavorResource]) -> set[str]:
+    def exposed(
+        self, queue: str, keys: Iterable[FlavorResource], newcomer: Workload | None = None
+    ) -> set[str]:
         """A queue uses more than before, and borrows some of it that it did not before.
 
-        Somebody may be preempted now who could not be before: whoever preempts is to be tried again.
+        Something may be preempted now that could not be before: what preempts is to be tried again.
+
+        Args:
+            queue: its name.
+            keys: what it borrows that it did not before.
+            newcomer: what uses more; None: anything of the queue.
 
         Returns:
-            The queues in which somebody was woken.
+            The queues in which something was woken.
         """
-        pending = self.pending.get(queue)
-        disturbed = pending is not None and self._preempts_within(queue) and pending.disturb()
+        disturbed = self._disturb(queue, newcomer)
         root = self.tree.root(queue)
         if self.tree.fair(root):
             names = self._larger_shares(queue) | self._within(queue)
@@ -369,6 +375,16 @@ class State:
         names |= {queue} if disturbed else set()
         self.changed |= names
         return names
+
+    def _disturb(self, queue: str, newcomer: Workload | None) -> bool:
+        """In its own queue something may be evicted that has come in; whether any class was woken for that."""
+        pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
+        if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
+            return False
+        policy = owner.preemption.within
+        return pending.disturb(
+            lambda head: newcomer is None or within_queue.lesser(policy, head).has(newcomer)
+        )
 
     def _within(self, queue: str) -> set[str]:
         """Wake those of a queue who may preempt in it."""
@@ -421,10 +437,6 @@ class State:
     def _preempts(self, queue: str) -> bool:
         found = self.tree.queues.get(queue)
         return found is not None and found.preemption.allowed
-
-    def _preempts_within(self, queue: str) -> bool:
-        found = self.tree.queues.get(queue)
-        return found is not None and found.preemption.within is not WithinQueue.NEVER
 
     def _side(self, queue: str) -> Node:
         """The child of the root that a queue is, or is below of."""

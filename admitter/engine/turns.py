@@ -76,7 +76,7 @@ class ByNamespace(Pending):
         first = self._head(strict=strategy is Strategy.STRICT_FIFO)
         return None if first is None or self.class_of(first).parked is not None else first
 
-    def disturb(self) -> bool:
+    def disturb(self, may_evict: Callable[[Workload], bool]) -> bool:
         """Some namespaces use more than before: wake whom these might have to give to; whether there are any.
 
         Whoever may preempt only within his own namespace goes by rank, and is not woken by what comes later.
@@ -84,7 +84,8 @@ class ByNamespace(Pending):
         grown, self._sharing.grown = sorted(self._sharing.grown), set()
         for name in grown:
             for members in self._of_namespace.get(name, {}).values():
-                members.needs = []
+                if members.needs and (head := members.head()) is not None and may_evict(head):
+                    members.needs = []
         parked = [
             m for classes in self._of_namespace.values() for m in classes.values() if m.refusal is not None
         ]

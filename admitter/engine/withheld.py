@@ -13,8 +13,8 @@ from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.scene import Scene
 from admitter.engine.quota import Node
 
-_Seen = tuple[tuple[FlavorResource, int, int], ...]
-"""How much room there is of each flavor and resource, and how much beside claims."""
+_Seen = tuple[frozenset[str], tuple[tuple[FlavorResource, int, int], ...]]
+"""What was told to go, and how much room there is of each flavor and resource, and how much beside claims."""
 
 
 class Withheld:
@@ -23,6 +23,7 @@ class Withheld:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._tree = scene.tree
+        self._ledger = scene.ledger
         self._book = scene.ledger.planned
         self._parked: defaultdict[Node, dict[Class, Usage]] = defaultdict(dict)
         self._bound: defaultdict[Node, dict[Class, _Seen]] = defaultdict(dict)
@@ -34,7 +35,8 @@ class Withheld:
         Args:
             members: the class.
             wanted: what it has room for, each for itself, but for claims.
-            bound: if others could be evicted for it, and claims are in the way: what it may ask for.
+            bound: if others could be evicted for it, and claims, or what was told to go for others, are in the
+                way: what it may ask for.
         """
         root = self._tree.root(members.queue)
         self._bound[root].pop(members, None)
@@ -96,11 +98,11 @@ class Withheld:
         return names | self._wake_bound(root)
 
     def _wake_bound(self, root: Node) -> set[str]:
-        """Try again what claims kept from evicting, where the room or what is claimed has changed."""
+        """Try again what claims or the told kept from evicting, where these or the room have changed."""
         names = set()
         for members, seen in list(self._bound.get(root, {}).items()):
             stays = members.parked is not None and self._tree.root(members.queue) == root
-            if stays and self._seen(members.queue, [key for key, _, _ in seen]) == seen:
+            if stays and self._seen(members.queue, [key for key, _, _ in seen[1]]) == seen:
                 continue
             del self._bound[root][members]
             if stays:
@@ -118,9 +120,10 @@ class Withheld:
         glance = Glance(self._scene, self._tree.queues[members.queue], head)
         return not all(glance.in_vain([each]) and glance.barred for each in wanted)
 
-    def _seen(self, queue: str, keys: Iterable[FlavorResource]) -> "_Seen":
+    def _seen(self, queue: str, keys: Iterable[FlavorResource]) -> _Seen:
         cells = ((key, self._book.cell(queue, key)) for key in keys)
-        return tuple((key, cell.vacant(), cell.in_flavor()) for key, cell in cells)
+        room = tuple((key, cell.vacant(), cell.in_flavor()) for key, cell in cells)
+        return self._ledger.told_in(self._tree.root(queue)), room
 
     def _has_room(self, queue: str, key: FlavorResource, amount: int) -> bool:
         return amount <= self._book.cell(queue, key).vacant()

@@ -77,7 +77,8 @@ class Search:
         due: when the first of those may be preempted who have not run for long enough; inf if there are none.
         grounds: the rule by which victims of other queues were found.
         withheld: what of the usage there is room for, but not beside what others claim.
-        bound: whether victims were found, and the preemptor would not leave what others claim.
+        bound: whether victims were found, and the preemptor would not leave what others claim, or relies on
+            what was told to go for others.
     """
 
     def __init__(self, scene: Scene, queue: Queue, preemptor: Workload, usage: Usage) -> None:
@@ -417,7 +418,7 @@ class Search:
                 removed.append(candidate)
                 if self._fits() and rule.holds():
                     removed = self._give_back(removed, rule)
-                    if self._leaves_claims(removed):
+                    if self._leaves_claims(removed) and self._is_sure():
                         made.victims = [victim.reservation for victim in removed]
                     else:
                         self.bound = True
@@ -464,6 +465,22 @@ class Search:
             for candidate in removed:
                 candidate.move(-1)
         return not any(cell.is_kept(amount) for cell, amount in self._wanted)
+
+    def _is_sure(self) -> bool:
+        """Whether the preemptor fits even if what was told to go for others stays in the end.
+
+        Else what goes for it may go in vain: it waits until that has gone (docs/design/preemption.md).
+        """
+        rooms = self._ledger.rooms_of_told(self._root)
+        cells = [
+            (self._book.cell(queue, key), amount) for queue, usage in rooms for key, amount in usage if amount
+        ]
+        for cell, amount in cells:
+            cell.add(amount)
+        found = self._fits()
+        for cell, amount in cells:
+            cell.add(-amount)
+        return found
 
     def _within(self, together: Together) -> bool:
         """Whether the preemptor fits in a limit on all flavors together."""
