@@ -85,7 +85,8 @@ class Claims:
         self._of: dict[str, Claim] = {}
         self._looked_at: dict[str, _LookedAt] = {}
         self._known: dict[str, tuple[int, list[tuple[FlavorResource, Cell]]]] = {}
-        # By trees, the queues whose claims are to be made anew, and those whose relatives' are too.
+        # The queues whose claims are to be made anew; by trees these, and those whose relatives' are too.
+        self._marked: set[str] = set()
         self._stale: defaultdict[Node, set[str]] = defaultdict(set)
         self._moved: defaultdict[Node, set[str]] = defaultdict(set)
 
@@ -100,19 +101,22 @@ class Claims:
         claim = self._of.get(queue)
         return dict(claim.amounts) if claim is not None else {}
 
-    def mark(self, root: Node, queues: Iterable[str]) -> None:
-        """What waits in some queues of a tree may claim something else than before."""
-        self._stale[root].update(queues)
+    def mark(self, queue: str) -> None:
+        """What waits in a queue may claim something else: other workloads wait, or it is defined anew."""
+        self._marked.add(queue)
 
-    def sort_moved(self) -> None:
-        """Note of which trees those queues are of which other amounts are planned than before."""
+    def sort_in(self) -> None:
+        """Note of which trees those queues are that were marked, or of which other amounts are planned."""
+        for name in self._marked:
+            self._stale[self._tree.root(name)].add(name)
+        self._marked.clear()
         for name in self._ledger.moved:
             self._moved[self._tree.root(name)].add(name)
         self._ledger.moved.clear()
 
     def stale(self, root: Node) -> list[str]:
         """The queues of a tree whose claims are to be made anew, each told once."""
-        self.sort_moved()
+        self.sort_in()
         found = self._stale.pop(root, set())
         for name in self._moved.pop(root, ()):
             found.update(self._tree.relatives(name))

@@ -6,7 +6,7 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.cells import Cell
@@ -121,7 +121,7 @@ class Contest:
             while True:
                 redeemed = self._redeem(now, plan)
                 if redeemed or names:
-                    self._claim_anew(names | redeemed)
+                    self._claim_anew()
                 woken = redeemed | self._released() | self._state.withheld.wake(self._root)
                 self._state.changed |= woken  # what is behind those gets another reason
                 self._enter_all(names | woken)
@@ -133,12 +133,11 @@ class Contest:
             self._ledger.free_rooms()
             self._renewal.due = None
 
-    def _claim_anew(self, names: Iterable[str]) -> None:
-        """What waits in some queues may claim something else: before any claim is looked at next.
+    def _claim_anew(self) -> None:
+        """Workloads may claim something else than before: found out before any claim is looked at next.
 
         Most decisions concern none, and nothing is found out for those.
         """
-        self._state.claims.mark(self._root, names)
         self._renewal.due = self._renew
 
     def _renew(self) -> None:
@@ -163,7 +162,8 @@ class Contest:
                 verdict = entry.verdict if fresh else self._judge_anew(entry)
                 if verdict is not None:
                     self._decide(entry.workload, verdict, now, plan)
-                    self._enter_all(self._released())
+                    if released := self._released():
+                        self._enter_all(released)
             self._enter(entry.workload.queue)
 
     def _is_next(self, workload: Workload) -> bool:
@@ -272,7 +272,7 @@ class Contest:
     def _placed(self, workload: Workload, usage: Usage) -> None:
         """A workload has a place: the next of its queue may claim."""
         self._taken[workload.uid] = usage
-        self._claim_anew([workload.queue])
+        self._claim_anew()
 
     def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
         """Say who is admitted, and whom of its queue it passes."""
@@ -293,12 +293,12 @@ class Contest:
         victims = verdict.victims
         receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
-        for victim in victims:
-            if self._tree.patience(victim.queue).grace:
+        graces = [self._tree.patience(victim.queue).grace for victim in victims]
+        for victim, grace in zip(victims, graces, strict=True):
+            if grace:
                 self._ledger.tell(victim.holder)
         borrowed = self._promise(workload, admission, plan)
-        for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
-            grace = self._tree.patience(victim.queue).grace
+        for victim, receipt, grace in zip(victims, receipts.finished(victims), graces, strict=True):
             plan.evictions.append(Eviction(victim, workload, admission, receipt, grace))
         self._field.changed(admission.queue)
         woken = self._state.exposed(admission.queue, borrowed, workload)
@@ -339,7 +339,6 @@ class Contest:
         self._field.changed(admission.queue)
         for place in places:
             state.enqueue(place.workload)
-            self._claim_anew([place.queue])
             woken |= state.freed(place.queue, place.usage)
         woken |= state.exposed(admission.queue, borrowed, workload)
         self._enter_all(woken | {workload.queue})

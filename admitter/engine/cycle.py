@@ -363,13 +363,13 @@ class Engine:
         for root in [root for root in trees if decides is not None and not decides(root)]:
             state.put_off |= trees[root]
             changed -= trees.pop(root)
-        state.claims.sort_moved()
+        state.claims.sort_in()
         for root in sorted(trees):
             Contest(state, root).run(trees[root], now, plan)
         for name in sorted(changed | state.changed):
-            if name in self.tree.queues and self.tree.queues[name].admits and name in state.pending:
-                awaited = bool(self.ledger.holds_in(name))
-                plan.refusals.update(state.pending[name].news(self.tree.queues[name], awaited=awaited))
+            queue, pending = self.tree.queues.get(name), state.pending.get(name)
+            if queue is not None and pending is not None and queue.admits:
+                plan.refusals.update(pending.news(queue, awaited=name in self.ledger.holding))
         for uid, admission in plan.planned.items():
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
         state.changed.clear()

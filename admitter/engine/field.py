@@ -145,8 +145,8 @@ class ByShare:
             entry, above = winners.get(node), self._parents.get(node)
             if entry is None or above is None:
                 continue
-            borrows, rank = entry.key
-            key = (borrows, self._share(entry, node), rank)
+            shares = self._with.get(entry.workload.queue) or self._shares_with(entry)
+            key = (entry.borrowing, shares[node], entry.workload.rank)
             if above not in best or key < best[above]:
                 winners[above], best[above] = entry, key
         entry = winners[self._upwards[-1]]
@@ -160,11 +160,10 @@ class ByShare:
             if self._paths[name][-2:-1] == top:
                 del self._with[name]
 
-    def _share(self, entry: Entry, node: Node) -> Share:
-        """The share of a node with one from below it in."""
+    def _shares_with(self, entry: Entry) -> dict[Node, Share]:
+        """The shares of a queue and of what is above it with one from there in."""
         queue = entry.workload.queue
-        if queue not in self._with:
-            assert entry.verdict is not None, "shares are compared of who is judged"
-            usage = tuple(entry.verdict.proposal.usage.items())
-            self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
-        return self._with[queue][node]
+        assert entry.verdict is not None, "shares are compared of what is judged"
+        usage = tuple(entry.verdict.proposal.usage.items())
+        found = self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
+        return found

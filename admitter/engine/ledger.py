@@ -8,7 +8,7 @@ made for.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -240,17 +240,22 @@ class Ledger:
             In what a subtree borrows now that did not before, by the plan.
         """
         self.release(reservation.holder)
-        waits = self.holds.get(self.promises.preemptor(reservation.holder) or "")
-        self.promises.end(reservation.holder)
-        if waits is not None:  # what made room for it is in again, elsewhere: that room is not kept any more
-            self._free_room(waits)
-            self._keep_room(waits)
+        if self.promises:
+            self._end_promise(reservation.holder)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
         self._keep(reservation)
         self._line_up(reservation)
         self.real.add(reservation.queue, reservation.usage)
         return self._plan(reservation)
+
+    def _end_promise(self, victim: str) -> None:
+        """A victim is in again, perhaps elsewhere: for its preemptor its room is not kept any more."""
+        waits = self.holds.get(self.promises.preemptor(victim) or "")
+        self.promises.end(victim)
+        if waits is not None:
+            self._free_room(waits)
+            self._keep_room(waits)
 
     def amend(self, reservation: Reservation) -> None:
         """Set what is known of a holder whose use stays the same."""
@@ -323,7 +328,7 @@ class Ledger:
         return frozenset(holder for holder, queue in queues if self._tree.root(queue) == root)
 
     def rooms_of_told(self, root: Node) -> list[tuple[str, Usage]]:
-        """What counts as in use in a tree, beside the plan, for a preemptor of which nothing is to go in vain.
+        """What counts as in use in a tree, beside the plan, where nothing is to be evicted in vain.
 
         A holder that was told makes room for its own preemptor alone: it stays if that gets in without, or is
         gone. So of a preemptor's place and of what was told for it the larger counts, the latter where it is.
@@ -374,11 +379,12 @@ class Ledger:
             preemptor = self.promises.preemptor(preemptor)
         return False
 
-    def evict_all(self, victims: Iterable[Reservation], preemptor: str) -> dict[str, Usage]:
-        """Plan without some holders that nobody evicts yet; returns what that frees, by queue."""
+    def evict_all(self, victims: Sequence[Reservation], preemptor: str) -> dict[str, Usage]:
+        """Plan without some holders that are not evicted yet; returns what that frees, by queue."""
         sums: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
-        for victim in victims:
+        for victim in reversed(victims):  # the last first: so the front of a line moves once
             self._line_up(victim, -1)
+        for victim in victims:
             self.revisions[victim.queue] += 1
             freed = sums[victim.queue]
             if victim.queue in self.sharing:

@@ -149,15 +149,19 @@ class Pending:
         for members in self._classes.values():
             members.wake()
 
+    def wake_those(self, counts: Callable[[Workload], bool]) -> bool:
+        """Wake the classes whose heads count; returns whether there are any."""
+        found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
+        for members in found:
+            members.wake()
+        return bool(found)
+
     def wake_above(self, priority: int) -> None:
         """A place is kept for a workload of some priority: what is more important may take it over."""
         first = self._heads.first()
         if first is None or first.priority <= priority:
             return
-        for members in self._classes.values():
-            head = members.head()
-            if head is not None and head.priority > priority:
-                members.wake()
+        self.wake_those(lambda head: head.priority > priority)
 
     def tell_anew(self) -> None:
         """Whatever was told why somebody waits has to be told again."""

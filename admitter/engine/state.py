@@ -17,7 +17,7 @@ from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.outlook import Outlook
 from admitter.engine.partial import fewest
 from admitter.engine.pending import Pending
-from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import BorrowWithin, Queue, Reclaim, Strategy, WithinQueue
 from admitter.engine.preemption import guaranteed, within_queue
 from admitter.engine.preemption.scene import Scene
 from admitter.engine.quota import Node, Tree
@@ -86,6 +86,7 @@ class State:
 
     def enqueue(self, workload: Workload) -> None:
         """Let a workload wait that does not."""
+        self.claims.mark(workload.queue)
         self._queue_of[workload.uid] = workload.queue
         members = self._line(workload.queue).add(workload)
         queue = self.tree.queues.get(workload.queue)
@@ -133,6 +134,7 @@ class State:
         """Let a workload wait no longer; returns the queue in which it did."""
         queue = self._queue_of.pop(uid, None)
         if queue is not None:
+            self.claims.mark(queue)
             pending = self.pending[queue]
             pending.remove(uid)
             if not len(pending):
@@ -364,7 +366,7 @@ class State:
         disturbed = self._disturb(queue, newcomer)
         root = self.tree.root(queue)
         if self.tree.fair(root):
-            names = self._larger_shares(queue) | self._within(queue)
+            names = self._larger_shares(queue) | self._within(queue, newcomer)
         else:
             names = set()
             for members in self._waiters.waiting(root, keys):
@@ -377,21 +379,25 @@ class State:
         return names
 
     def _disturb(self, queue: str, newcomer: Workload | None) -> bool:
-        """In its own queue something may be evicted that has come in; whether any class was woken for that."""
+        """In its own queue something may be evicted that came in; whether any class was woken for that."""
         pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
         if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return False
-        policy = owner.preemption.within
-        return pending.disturb(
-            lambda head: newcomer is None or within_queue.lesser(policy, head).has(newcomer)
-        )
+        return pending.disturb(partial(self._may_evict, owner, newcomer))
 
-    def _within(self, queue: str) -> set[str]:
-        """Wake those of a queue who may preempt in it."""
-        owner = self.tree.queues.get(queue)
-        if owner is None or owner.preemption.within is WithinQueue.NEVER:
+    def _within(self, queue: str, newcomer: Workload | None) -> set[str]:
+        """Wake what may evict in its own queue what has come in; returns the queue, if anything may."""
+        pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
+        if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return set()
-        return self._wake_all({queue})
+        return {queue} if pending.wake_those(partial(self._may_evict, owner, newcomer)) else set()
+
+    @staticmethod
+    def _may_evict(queue: Queue, newcomer: Workload | None, head: Workload) -> bool:
+        """Whether rank allows the head of a class to evict what has come in; None: anything has."""
+        if newcomer is None or queue.by_namespace:
+            return True
+        return within_queue.lesser(queue.preemption.within, head).has(newcomer)
 
     def _larger_shares(self, queue: str) -> set[str]:
         """Wake those to whom a queue, or a cohort above it, may have to give: they use more than before."""
@@ -474,4 +480,5 @@ class State:
         """Anything may have changed for those who wait in a queue."""
         if queue in self.pending:
             self.pending[queue].wake()
+            self.claims.mark(queue)
         self.changed.add(queue)

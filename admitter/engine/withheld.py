@@ -35,8 +35,8 @@ class Withheld:
         Args:
             members: the class.
             wanted: what it has room for, each for itself, but for claims.
-            bound: if others could be evicted for it, and claims, or what was told to go for others, are in the
-                way: what it may ask for.
+            bound: what it may ask for, if others could be evicted for it but for claims, or for what was told
+                to go.
         """
         root = self._tree.root(members.queue)
         self._bound[root].pop(members, None)
@@ -55,6 +55,8 @@ class Withheld:
 
     def __contains__(self, root: Node) -> bool:
         """Whether anything in a tree waits for others to claim less, or to use more."""
+        if not (self._parked or self._bound or self._kept):
+            return False
         return root in self._parked or root in self._bound or (root in self._kept and self._keeps(root))
 
     def _keeps(self, root: Node) -> bool:
@@ -83,7 +85,7 @@ class Withheld:
     def wake(self, root: Node) -> set[str]:
         """Try again what has that room no longer in some tree; returns the queues of that."""
         names: set[str] = set()
-        if root not in self._parked and root not in self._bound:
+        if not (self._parked or self._bound) or (root not in self._parked and root not in self._bound):
             return names
         for members, wanted in list(self._parked.get(root, {}).items()):
             stays = members.parked is not None and self._tree.root(members.queue) == root

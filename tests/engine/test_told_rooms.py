@@ -1,0 +1,80 @@
+"""What was told to go makes room for its own preemptor alone. Source: docs/design/preemption.md.
+
+The worked example of that page: of 5 CPUs `t` uses 4, which its queue borrows, and `v` of queue `b` uses 1.
+`p` of queue `a` takes 1 back, and `t` is told to go in 30 s. `q` of `b` asks for 4: with what `t` would leave
+beside `p`, and what `v` uses, these would be there.
+"""
+
+from dataclasses import replace
+
+import pytest
+
+from admitter.engine.cycle import Engine
+from admitter.engine.policy import Patience
+from tests.engine.builders import admitted, engine, evicted
+from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
+
+
+@pytest.fixture
+def told() -> Engine:
+    """`t` was told to go for `p`, and `q` has asked."""
+    lends = replace(cpus("lends", "0"), patience=Patience(grace=30))
+    made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
+    running(made, "t", 4, "lends", since=1)
+    running(made, "v", 1, "b", since=2)
+    asks(made, "p", 1, "a", created=10)
+    plan = made.cycle(10)
+    assert evicted(plan) == {"t": "p"}
+    assert plan.evictions[0].grace == 30
+    asks(made, "q", 4, "b", priority=1, created=11)
+    return made
+
+
+def test_nothing_is_evicted_for_room_that_may_stay_in_use(told: Engine) -> None:
+    assert evicted(told.cycle(11)) == {}
+    told.withdraw("p")
+    assert evicted(told.cycle(12)) == {}, "t stays, and v would have gone in vain"
+    assert told.waits("q")
+    assert not told.ledger.evicting("t")
+
+
+def test_what_waits_for_that_room_is_tried_again_once_it_is_sure(told: Engine) -> None:
+    told.cycle(11)
+    assert not told.changed
+    told.goes("t")
+    assert evicted(told.cycle(40)) == {"v": "q"}, "t goes now, whatever becomes of p"
+    told.release("v")
+    assert admitted(told.cycle(41)) == []
+    told.release("t")
+    assert sorted(admitted(told.cycle(42))) == ["p", "q"]
+
+
+def test_what_is_gone_makes_room(told: Engine) -> None:
+    told.cycle(11)
+    told.release("t")
+    plan = told.cycle(12)
+    assert (admitted(plan), evicted(plan)) == (["p"], {"v": "q"})
+
+
+def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
+    asks(told, "small", 1, "b", priority=2, created=12)
+    plan = told.cycle(12)
+    assert ("small" in plan.planned, evicted(plan)) == (True, {})
+    told.release("t")
+    assert sorted(admitted(told.cycle(13))) == ["p", "small"]
+
+
+def test_after_a_restart_it_is_the_same() -> None:
+    """The same state, taken up: `t` was told for `p` before, and nothing else of `q`."""
+    lends = replace(cpus("lends", "0"), patience=Patience(grace=30))
+    made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
+    running(made, "t", 4, "lends", since=1)
+    running(made, "v", 1, "b", since=2)
+    before = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
+    running(before, "t", 4, "lends", since=1)
+    running(before, "v", 1, "b", since=2)
+    asks(before, "p", 1, "a", created=10)
+    eviction = before.cycle(10).evictions[0]
+    made.evict("t", eviction.preemptor, eviction.admission, told=True)
+    asks(made, "q", 4, "b", priority=1, created=11)
+    assert evicted(made.cycle(11)) == {}
