@@ -4,7 +4,7 @@ While the next candidate of a queue cannot start only because others hold what i
 outside that subtree newly borrows from that part. The part is what the candidate asks for, and no more.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.partial import largest_that_fits
@@ -63,19 +63,33 @@ def claimants(play: Play, use: Use) -> Iterator[tuple[Workload, Node, list[Usage
 
 
 def withheld(play: Play, workload: Workload, usage: Usage, use: Use) -> bool:
-    """Whether what a workload would use is free only because its owner, which waits for it, cannot start."""
+    """Whether what a workload would use is free only because its owners, which wait for it, cannot start."""
     quotas = play.world.quotas()
     borrowed = quotas.borrows(workload.queue, usage, use)
     after = added(use, workload.queue, usage)
+    claimed: dict[FlavorResource, dict[str, tuple[str, int]]] = {}
     for claimant, top, usages in claimants(play, use):
         mine, theirs = set(quotas.path(("queue", workload.queue))), set(quotas.path(top))
         if claimant.uid == workload.uid or top in mine:
             continue
         for key, amount in usage.items():
-            newly = amount and any((node, *key) in borrowed for node in mine - theirs)
-            if newly and any(
-                wanted.get(key, 0) and quotas.too_much(claimant.queue, {key: wanted[key]}, after)
-                for wanted in usages
-            ):
+            if not amount or not any((node, *key) in borrowed for node in mine - theirs):
+                continue
+            asked = [wanted[key] for wanted in usages if wanted.get(key, 0)]
+            if any(quotas.too_much(claimant.queue, {key: more}, after) for more in asked):
                 return True
-    return False
+            if len(asked) == len(usages):
+                claimed.setdefault(key, {})[claimant.uid] = (claimant.queue, min(asked))
+    return any(
+        _all_fit(quotas, key, each.values(), use) and not _all_fit(quotas, key, each.values(), after)
+        for key, each in claimed.items()
+    )
+
+
+def _all_fit(quotas: Quotas, key: FlavorResource, claims: Iterable[tuple[str, int]], use: Use) -> bool:
+    """Whether there is room for what several queues claim, one after the other."""
+    for queue, amount in claims:
+        if quotas.too_much(queue, {key: amount}, use):
+            return False
+        use = added(use, queue, {key: amount})
+    return True
