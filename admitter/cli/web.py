@@ -29,6 +29,13 @@ log = structlog.get_logger(__name__)
 
 def web_command(
     bind: Annotated[str, typer.Option(help="Where to serve it.", metavar="ADDRESS:PORT")] = "127.0.0.1:8090",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which it is reached, beside localhost; several are possible. Without it any is.",
+            metavar="NAME",
+        ),
+    ] = None,
     estimate_for: EstimateFor = DEFAULT,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -50,11 +57,12 @@ def web_command(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--bind") from error
     one_heap()
-    asyncio.run(_serve(place, kubeconfig, context, settings_of(config), allowance))
+    asyncio.run(_serve(place, tuple(allow_host or ()), kubeconfig, context, settings_of(config), allowance))
 
 
 async def _serve(
     place: tuple[str, int],
+    hosts: tuple[str, ...],
     kubeconfig: Path | None,
     context: str | None,
     settings: Settings,
@@ -63,7 +71,7 @@ async def _serve(
     async with await Transport.connect(kubeconfig, context) as transport:
         mirror = Mirror(transport, settings, Random(), time.time)  # noqa: S311  # spreads load only
         stage = Stage(mirror, allowance)
-        page = Page(stage, Access(transport, time.monotonic), Sessions(time.monotonic))
+        page = Page(stage, Access(transport, time.monotonic), Sessions(time.monotonic), hosts)
         runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         try:

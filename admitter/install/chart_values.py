@@ -140,6 +140,13 @@ _WEB: Final[tuple[Replacement, ...]] = (
         "      port: {{ .Values.web.port }}\n",
     ),
     (
+        "--config, /etc/admitter/config.yaml]\n",
+        (
+            "--config, /etc/admitter/config.yaml"
+            "{{ range .Values.web.hosts }}, --allow-host, {{ quote . }}{{ end }}]\n"
+        ),
+    ),
+    (
         "  replicas: 1 # sessions are in its memory: who is logged in at one is not at another\n",
         "  replicas: {{ .Values.web.replicas }}\n",
     ),

@@ -12,9 +12,15 @@ from typing import Any, Final, Generic, TypeVar
 
 from admitter.cluster.transport import Transport
 from admitter.names import GROUP
+from admitter.web.rates import Rate, Rates
 
 REMEMBERED_SECONDS: Final = 30.0
+PROVEN_SECONDS: Final = 300.0
+"""For so long a token that was good is asked about again at once, however many others are tried."""
 MOST_REMEMBERED: Final = 10_000
+OF_AN_ADDRESS: Final = Rate(at_once=20, a_second=2)
+OF_ALL: Final = Rate(at_once=100, a_second=20)
+"""Tokens of which nothing is known that the API server is asked about."""
 _REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 _ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -38,11 +44,16 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+class TooManyTokensError(Exception):
+    """So many unknown tokens were tried lately that the API server is not asked about another one."""
+
+
 class _Memory(Generic[T]):
     """Answers that hold for a while."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], seconds: float = REMEMBERED_SECONDS) -> None:
         self._now = now
+        self._seconds = seconds
         self._known: OrderedDict[object, tuple[float, T]] = OrderedDict()
 
     def get(self, question: object) -> T | None:
@@ -59,7 +70,7 @@ class _Memory(Generic[T]):
         return answer
 
     def _is_old(self, question: object) -> bool:
-        return self._now() - self._known[question][0] >= REMEMBERED_SECONDS
+        return self._now() - self._known[question][0] >= self._seconds
 
 
 class Access:
@@ -75,19 +86,30 @@ class Access:
         self._transport = transport
         self._users: _Memory[tuple[User | None]] = _Memory(now)
         self._rights: _Memory[bool] = _Memory(now)
+        self._proven: _Memory[bool] = _Memory(now, PROVEN_SECONDS)
+        self._rates = Rates(OF_AN_ADDRESS, OF_ALL, now)
 
-    async def user(self, token: str) -> User | None:
+    async def user(self, token: str, address: str) -> User | None:
         """Whose token it is; None: nobody's.
+
+        Args:
+            token: as it was sent.
+            address: from where.
 
         Raises:
             ClusterError: the API server does not answer.
+            TooManyTokensError: it is not asked, since too many unknown tokens were tried lately.
         """
         digest = sha256(token.encode()).digest()  # tokens are not kept where they are looked for
         known = self._users.get(digest)
         if known is None:
+            if not self._proven.get(digest) and not self._rates.allows(address):
+                raise TooManyTokensError
             body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
             review = await self._transport.create(_REVIEWS, body)
             known = self._users.put(digest, (_user(review.get("status") or {}),))
+            if known[0] is not None:
+                self._proven.put(digest, True)  # it is proven
         return known[0]
 
     async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:

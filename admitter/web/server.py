@@ -4,18 +4,21 @@ Previous step: `admitter.web.stage` has a scene. Next step: the browser (`static
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 from aiohttp import web
+from yarl import URL
 
 from admitter.cluster.errors import ClusterError
 from admitter.insight.why import UnknownError
-from admitter.web.access import Access, User
+from admitter.web.access import Access, TooManyTokensError, User
 from admitter.web.scene import Scene
 from admitter.web.sessions import COOKIE, Sessions
+from admitter.web.shares import Shares
 from admitter.web.stage import Stage
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -32,6 +35,9 @@ HEADERS: Final = {
 HEARTBEAT_SECONDS: Final = 15.0
 LONGEST_TOKEN: Final = 64 * 1024
 MOST_STREAMS: Final = 500
+MOST_STREAMS_OF_ONE: Final = 20
+"""Of one user, or of all service accounts of a namespace; the oldest of these ends first."""
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Question = Callable[[Scene, str, str, Callable[[str], bool]], Awaitable[dict[str, Any]]]
@@ -47,21 +53,32 @@ class Refusal(web.HTTPException):
 
 
 class Page:
-    """Answers requests.
+    """Answers requests."""
 
-    Attributes:
-        streams: how many are told of changes now.
-    """
+    def __init__(self, stage: Stage, access: Access, sessions: Sessions, hosts: Collection[str] = ()) -> None:
+        """Prepare.
 
-    def __init__(self, stage: Stage, access: Access, sessions: Sessions) -> None:
+        Args:
+            stage: what is shown.
+            access: who may see what.
+            sessions: who is logged in.
+            hosts: names by which it is reached, beside those of the own machine; none: any.
+        """
         self._stage = stage
         self._access = access
         self._sessions = sessions
-        self.streams = 0
+        self._hosts = frozenset(name.lower() for name in hosts)
+        self._streams = Shares(MOST_STREAMS, MOST_STREAMS_OF_ONE)
+        self._numbers = count()
+
+    @property
+    def streams(self) -> int:
+        """How many are told of changes now."""
+        return len(self._streams)
 
     def app(self) -> web.Application:
         """The application."""
-        made = web.Application(middlewares=[_guarded], client_max_size=2 * LONGEST_TOKEN)
+        made = web.Application(middlewares=[_guarded, self._addressed], client_max_size=2 * LONGEST_TOKEN)
         made.add_routes(
             [
                 web.get("/", _static("index.html", "text/html")),
@@ -84,6 +101,15 @@ class Page:
         )
         return made
 
+    @web.middleware
+    async def _addressed(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse what was sent to another name, such as one that another site lets lead here."""
+        if self._hosts and request.path != "/healthz" and _host(request) not in self._hosts | LOOPBACK:
+            raise Refusal(
+                421, f"this page is not {request.host}: --allow-host says by which names it is reached"
+            )
+        return await handler(request)
+
     async def _healthy(self, _request: web.Request) -> web.Response:
         ready = self._stage.scene is not None
         return web.Response(status=200 if ready else 503, text="ok\n" if ready else "not read yet\n")
@@ -93,10 +119,11 @@ class Page:
         token = (await request.text()).strip()
         if not token or len(token) > LONGEST_TOKEN:
             raise Refusal(400, "a token is needed")
-        if await self._access.user(token) is None:
+        user = await self._known(request, token)
+        if user is None:
             raise Refusal(401, "the API server does not know this token, or it has expired")
         answer = web.json_response({})
-        session = self._sessions.begin(token)
+        session = self._sessions.begin(token, user.name)
         answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", secure=True, path="/")
         return answer
 
@@ -112,10 +139,16 @@ class Page:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             token = self._sessions.token(request.cookies.get(COOKIE, "")) or ""
-        user = await self._access.user(token) if token and len(token) <= LONGEST_TOKEN else None
+        user = await self._known(request, token) if token and len(token) <= LONGEST_TOKEN else None
         if user is None:
             raise Refusal(401, "log in with a token")
         return user
+
+    async def _known(self, request: web.Request, token: str) -> User | None:
+        try:
+            return await self._access.user(token, request.remote or "")
+        except TooManyTokensError as error:
+            raise Refusal(429, "too many unknown tokens were tried: try again in a minute") from error
 
     async def _scene(self) -> Scene:
         if self._stage.scene is None:
@@ -177,15 +210,14 @@ class Page:
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: a line whenever there is something new; what it is is asked for then."""
         user = await self._user(request)
-        if self.streams >= MOST_STREAMS:
-            raise Refusal(503, "too many people look at it")
         kind = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         answer = web.StreamResponse(headers={**HEADERS, **kind})
-        self.streams += 1
+        name = str(next(self._numbers))
+        self._streams.take(name, user.name)
         try:
             await answer.prepare(request)
             last: Scene | None = None
-            while await self._still(request, user):
+            while name in self._streams and await self._still(request, user):
                 try:
                     last = await asyncio.wait_for(self._stage.newer(last), HEARTBEAT_SECONDS)
                     await answer.write(f"data: {last.revision}\n\n".encode())
@@ -194,7 +226,7 @@ class Page:
         except ConnectionResetError:
             pass  # nobody looks any more
         finally:
-            self.streams -= 1
+            self._streams.leave(name)
         return answer
 
     async def _still(self, request: web.Request, user: User) -> bool:
@@ -243,6 +275,14 @@ def _static(name: str, kind: str) -> Handler:
         return web.Response(body=content, content_type=kind, charset="utf-8", headers=fresh)
 
     return answer
+
+
+def _host(request: web.Request) -> str:
+    """The name by which the page was reached, without the port; empty if it is none."""
+    try:
+        return (URL(f"//{request.host}").host or "").lower()
+    except ValueError:
+        return ""
 
 
 def _same_origin(request: web.Request) -> None:

@@ -5,9 +5,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from admitter.web.shares import Shares
+
 COOKIE: Final = "admitter-session"
 IDLE_SECONDS: Final = 8 * 3600.0
-MOST: Final = 1_000
+MOST: Final = 5_000
+MOST_OF_ONE: Final = 50
+"""Sessions of one user, or of all service accounts of a namespace: the idlest of these ends first."""
 
 
 class Sessions:
@@ -23,16 +27,20 @@ class Sessions:
         self._now = now
         self._name = name
         self._known: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._shares = Shares(MOST, MOST_OF_ONE)
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def begin(self, token: str) -> str:
-        """A new session; those that have been idle for too long end, and the idlest if there are too many."""
+    def begin(self, token: str, user: str) -> str:
+        """A new session of a user; those idle for too long end, and another one if there are too many."""
         made = self._name()
         self._known[made] = (self._now(), token)
-        while len(self._known) > MOST or self._idle(next(iter(self._known))):
-            self._known.popitem(last=False)
+        while self._idle(next(iter(self._known))):
+            self.end(next(iter(self._known)))
+        lost = self._shares.take(made, user)
+        if lost is not None:
+            self.end(lost)
         return made
 
     def _idle(self, session: str) -> bool:
@@ -48,8 +56,10 @@ class Sessions:
         token = self._known[session][1]
         self._known[session] = (self._now(), token)
         self._known.move_to_end(session)
+        self._shares.use(session)
         return token
 
     def end(self, session: str) -> None:
         """End a session; one that there is not is no error."""
         self._known.pop(session, None)
+        self._shares.leave(session)

@@ -29,7 +29,7 @@ class Rights(Access):
     def __init__(self) -> None:
         self.expired: set[str] = set()
 
-    async def user(self, token: str) -> User | None:
+    async def user(self, token: str, _: str) -> User | None:
         known = {ADMIN: "admin", TENANT: "system:serviceaccount:team-a:user"}
         return User(known[token], "", (), ()) if token in known and token not in self.expired else None
 
@@ -73,12 +73,14 @@ class Served:
 
 
 @asynccontextmanager
-async def served(state: State | None, allowance: Allowance = NO_LIMIT) -> AsyncIterator[Served]:
+async def served(
+    state: State | None, allowance: Allowance = NO_LIMIT, hosts: tuple[str, ...] = ()
+) -> AsyncIterator[Served]:
     """A page that shows a state, on a port of its own; estimates may take as long as is allowed."""
     stage, rights, clock = Still(allowance), Rights(), 0.0
     if state is not None:
         stage.show(state)
-    page = Page(stage, cast("Access", rights), Sessions(lambda: clock))
+    page = Page(stage, cast("Access", rights), Sessions(lambda: clock), hosts)
     runner = web.AppRunner(page.app(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:

@@ -6,6 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from admitter.web.server import MOST_STREAMS_OF_ONE
 from tests.web.pages import ADMIN, TENANT, Served, department, served
 
 Json = dict[str, Any]
@@ -140,6 +141,52 @@ async def test_changes_are_told_as_they_come(page: Served) -> None:
         assert await answer.content.readline() == b"\n"
         page.stage.show(department(4))
         assert await answer.content.readline() == b"data: 2\n"
+
+
+async def test_the_streams_of_one_end_only_his_own(page: Served) -> None:
+    """The newest of too many has the place of his oldest one, and another's goes on."""
+
+    def follow(session: aiohttp.ClientSession, token: str) -> Any:  # what aiohttp makes
+        headers = {"Authorization": f"Bearer {token}"}
+        return session.get(f"{page.address}/api/changes", headers=headers)
+
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
+        follow(session, ADMIN) as admins,
+    ):
+        streams = [await follow(session, TENANT) for _ in range(MOST_STREAMS_OF_ONE + 1)]
+        for stream in (admins, *streams):
+            assert stream.status == 200
+            assert await stream.content.readline() == b"data: 1\n"
+        page.stage.show(department(4))
+        told = [(await stream.content.read()).endswith(b"data: 2\n\n") for stream in streams[:1]]
+        assert told == [True], "it ends once it has been told"
+        for stream in (admins, *streams[1:]):
+            await stream.content.readline()
+            assert await stream.content.readline() == b"data: 2\n"
+        for stream in streams:
+            stream.close()
+
+
+async def test_another_name_than_its_own_is_refused() -> None:
+    """As where another site lets its own name lead to the page's address."""
+    async with served(department(), hosts=("queues.example.com",)) as page:
+        for host, status in {
+            "queues.example.com": 401,
+            "QUEUES.example.com:8443": 401,
+            "localhost:8090": 401,
+            "[::1]:8090": 401,
+            "evil.example.com": 421,
+            "queues.example.com.evil.example.com": 421,
+            "": 421,
+            "[": 421,
+        }.items():
+            headers = {"Host": host}
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"{page.address}/api/me", headers=headers) as answer:
+                    assert answer.status in {status, 400 if host == "[" else status}, host
+                async with session.get(f"{page.address}/healthz", headers=headers) as answer:
+                    assert answer.status == 200 or host == "[", "probes go to an address"
 
 
 async def test_before_the_cluster_has_been_read_that_is_said() -> None:
