@@ -137,8 +137,8 @@ class Judge:
             for place in places[::-1] if proposal is not None else ():
                 ledger.hold(place.workload, place.admission)
                 taken.remove(place)
-                fewer = self._fitting(workload, queue, Cell.has_vacant)
-                if fewer is None:
+                fewer = self._fitting(workload, queue, Cell.has_vacant) if taken else None
+                if fewer is None or not _is_within(fewer, taken):
                     ledger.drop(place.workload.uid)
                     taken.append(place)
                 else:

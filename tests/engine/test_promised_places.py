@@ -208,3 +208,23 @@ def test_with_fair_sharing_a_set_of_victims_counts_as_a_whole() -> None:
         running(made, uid, cpu, name, priority=priority, since=since)
     asks(made, "h", 4, "a", priority=9)
     assert evicted(made.cycle(60)) == {"b3": "h", "low": "h"}
+
+
+def test_a_place_passes_on_although_something_is_free_that_an_owner_claims() -> None:
+    """1 CPU is free beside the place of `low`, and kept for `owner`: `high` has that place instead."""
+    takes = Preemption(reclaim=Reclaim.LOWER_PRIORITY)
+    made = engine(DEFAULT, graceful("lends", "0", 15), cpus("owns", "8", takes))
+    running(made, "told", 4, "lends", since=1)
+    running(made, "stays", 3, "lends", priority=5, since=2)
+    running(made, "own", 1, "owns", since=3)
+    asks(made, "p", 1, "owns", priority=1, created=4)
+    assert evicted(made.cycle(4)) == {"told": "p"}
+    asks(made, "low", 2, "lends", created=5)
+    assert "low" in made.cycle(5).planned
+    asks(made, "owner", 4, "owns", created=6)
+    assert evicted(made.cycle(6)) == {}
+    assert made.claimed("owns") == {("default", "cpu"): 4000}
+    asks(made, "high", 1, "lends", priority=3, created=7)
+    plan = made.cycle(7)
+    assert {uid: [each.uid for each in lost] for uid, lost in plan.taken_over.items()} == {"high": ["low"]}
+    assert ("high" in plan.planned, made.waits("low")) == (True, True)
