@@ -293,13 +293,13 @@ class Contest:
         victims = verdict.victims
         receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
-        graces = [self._tree.patience(victim.queue).grace for victim in victims]
-        for victim, grace in zip(victims, graces, strict=True):
-            if grace:
+        graces = {name: self._tree.patience(name).grace for name in freed}
+        for victim in victims:
+            if graces[victim.queue]:
                 self._ledger.tell(victim.holder)
         borrowed = self._promise(workload, admission, plan)
-        for victim, receipt, grace in zip(victims, receipts.finished(victims), graces, strict=True):
-            plan.evictions.append(Eviction(victim, workload, admission, receipt, grace))
+        for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
+            plan.evictions.append(Eviction(victim, workload, admission, receipt, graces[victim.queue]))
         self._field.changed(admission.queue)
         woken = self._state.exposed(admission.queue, borrowed, workload)
         for name, usage in freed.items():

@@ -205,8 +205,14 @@ class Ledger:
         if self._lines is None:
             self._lines = Lines()
             for queue in self._in_queue:
-                for reservation in self.candidates(queue):
-                    self._line_up(reservation)
+                self._lines.fill(
+                    queue,
+                    (
+                        (place_of(each, each.workload), each.usage, each.workload, each)
+                        for each in self.candidates(queue)
+                        if each.workload is not None
+                    ),
+                )
         return self._lines
 
     def _line_up(self, reservation: Reservation, sign: int = 1) -> None:

@@ -6,9 +6,10 @@ at all that there are.
 
 from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from math import inf
+from operator import itemgetter
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from admitter.engine.model import FlavorResource, Usage, Workload
@@ -74,6 +75,16 @@ class Line(Generic[T]):
         self._of_priority[priority] -= amount
         if not self._of_priority[priority]:
             del self._of_priority[priority]
+
+    def fill(self, members: Sequence[tuple[Place, Workload, T, int]]) -> None:
+        """Take many in, in order, as `add` takes one; there are none yet."""
+        self._places = [place for place, *_ in members]
+        self._members = {place[3]: (workload, member) for place, workload, member, _ in members}
+        self._amounts = {place[3]: amount for place, _, _, amount in members}
+        for (priority, *_), _, _, amount in members:
+            self._of_priority[priority] = self._of_priority.get(priority, 0) + amount
+        self._total = sum(self._amounts.values())
+        self.largest = max(self._amounts.values())
 
     def amount(self, lesser: Lesser) -> int:
         """What some of them use together."""
@@ -142,6 +153,18 @@ class Lines(Generic[T]):
                 line.add(place, workload, member, amount)
                 if before is None or place < before:
                     self._moved(queue, key, before, place)
+
+    def fill(self, queue: str, members: Iterable[tuple[Place, Usage, Workload, T]]) -> None:
+        """Take in all that could be evicted from a queue that has no lines yet."""
+        found: defaultdict[FlavorResource, list[tuple[Place, Workload, T, int]]] = defaultdict(list)
+        for place, usage, workload, member in sorted(members, key=itemgetter(0)):
+            for key, amount in usage:
+                if amount:
+                    found[key].append((place, workload, member, amount))
+        for key, listed in found.items():
+            line = self._of[queue][key] = Line()
+            line.fill(listed)
+            self._moved(queue, key, None, line.front)
 
     def remove(self, queue: str, usage: Usage, place: Place) -> None:
         """Let go what is gone, or has to go already."""

@@ -51,7 +51,7 @@ class Promises:
         while preemptors:
             victims = [each for each in self.victims(preemptors.pop()) if each not in found]
             found.update(dict.fromkeys(victims))
-            preemptors += [each for each in victims if not has_place(each)]
+            preemptors += [each for each in victims if each in self._victims and not has_place(each)]
         return list(found)
 
     def preemptor(self, victim: str) -> str | None:
