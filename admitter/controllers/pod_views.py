@@ -83,14 +83,17 @@ def usage_of(job: JobView) -> Admission:
 
 
 def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
-    """What a Job uses that was started, and may run though its Workload holds nothing; None if it is none."""
-    over = job.finished or job.started_by != job.workload or (job.suspended and job.stopped)
+    """What a Job uses that was started, and may make pods without quota of a Workload; None if it may not.
+
+    One that is halted makes none, and its template may have been changed: its pods are counted one by one.
+    """
+    over = job.finished or job.started_by != job.workload or (job.suspended and job.halted)
     if over or (workload is not None and workload.admission is not None and job.is_started_by(workload)):
         return None
     try:
         usage = usage_of(job)
     except InvalidQuantityError:
-        return None  # its template was spoilt while it was suspended: its pods are counted one by one
+        return None  # an older API server let its template be spoilt: its pods are counted one by one
     return usage if usage.queue else None
 
 

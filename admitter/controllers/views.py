@@ -219,7 +219,15 @@ class JobView(Meta):
 
         Job status names no generation, so by itself this may be an old answer: see `resumed`.
         """
-        return self._condition("Suspended") == "True" and self.idle
+        return self.halted and self.idle
+
+    @property
+    def halted(self) -> bool:
+        """Whether the Job controller says that it is suspended: it makes no pods until the next start.
+
+        From then on its template may be changed, also while pods of the last start take their time to end.
+        """
+        return self._condition("Suspended") == "True"
 
     @property
     def unstarted(self) -> bool:

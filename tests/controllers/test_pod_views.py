@@ -99,3 +99,16 @@ def test_a_started_job_whose_template_was_spoilt_is_counted_by_its_pods() -> Non
     marks["labels"] = marks["labels"] | {WORKLOAD_LABEL: started(SPEC).workload}
     assert loose_usage(started(SPEC), None) is not None
     assert loose_usage(started({"containers": [giant, giant]}), None) is None
+
+
+def test_a_halted_job_is_counted_by_its_pods_and_not_by_a_template_that_may_change() -> None:
+    marks = metadata('{"cpu":"a"}')
+    conditions = [{"type": "Suspended", "status": "True"}]
+
+    def suspended(status: Json) -> JobView:
+        raw = {"metadata": marks, "spec": {"suspend": True, "template": {"metadata": marks, "spec": SPEC}}}
+        return parse_job(raw | {"status": status})
+
+    marks["labels"] = marks["labels"] | {WORKLOAD_LABEL: suspended({}).workload}
+    assert loose_usage(suspended({"active": 1}), None) is not None
+    assert loose_usage(suspended({"terminating": 1, "conditions": conditions}), None) is None
