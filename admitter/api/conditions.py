@@ -85,6 +85,8 @@ class WaitingReason(StrEnum):
     """Its spec.active is false, or its Job is being deleted."""
     NOT_STARTED = "NotStarted"
     """The API server refused its Job's start; it is tried again when the Job changes, or after a while."""
+    PARKED = "Parked"
+    """The large Workloads of its namespace fill their part of the controller's memory."""
     JOB_STILL_RUNNING = "JobStillRunning"
     """Pods of an earlier start of its Job still run."""
     WORKLOAD_TAKEN = "WorkloadTaken"

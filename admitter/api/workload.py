@@ -2,8 +2,9 @@
 
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from admitter.api import weights
 from admitter.api.base import (
     AGE,
     LONGEST_NAME,
@@ -41,8 +42,10 @@ class NodeFieldRequirement(Model):
 
     key: str = Field(max_length=253, description="The field, such as metadata.name.")
     operator: str = Field(max_length=32, description="How the field compares with values: In or NotIn.")
-    values: list[str] = Field(
-        default=[], description="The values to compare with.", json_schema_extra=atomic_list(256)
+    values: list[Annotated[str, Field(max_length=253)]] = Field(
+        default=[],
+        description="The values to compare with; Kubernetes takes one.",
+        json_schema_extra=atomic_list(4),
     )
 
 
@@ -52,12 +55,12 @@ class NodeTerm(Model):
     match_expressions: list[NodeRequirement] = Field(
         default=[],
         description="Requirements on labels, of which all must hold.",
-        json_schema_extra=atomic_list(64),
+        json_schema_extra=atomic_list(16),
     )
     match_fields: list[NodeFieldRequirement] = Field(
         default=[],
         description="Requirements on fields; no flavor is chosen by them.",
-        json_schema_extra=atomic_list(64),
+        json_schema_extra=atomic_list(16),
     )
 
 
@@ -65,7 +68,7 @@ class NodeSelector(Model):
     """Terms of which one must hold."""
 
     node_selector_terms: list[NodeTerm] = Field(
-        description="Alternatives: a node must satisfy one of them.", json_schema_extra=atomic_list(64)
+        description="Alternatives: a node must satisfy one of them.", json_schema_extra=atomic_list(16)
     )
 
 
@@ -118,6 +121,10 @@ class PodSet(Model):
 class WorkloadSpec(Model):
     """What is asked for."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"x-kubernetes-validations": [{"rule": weights.RULE, "message": weights.MESSAGE}]}
+    )
+
     queue_name: str = Field(
         min_length=1, max_length=253, description="The LocalQueue, in the same namespace, that it waits in."
     )
@@ -140,6 +147,13 @@ class WorkloadSpec(Model):
         description="What its pods ask for; all of them are admitted together.",
         json_schema_extra=map_list("name", most=8),
     )
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        pod_sets = [pod_set.model_dump(by_alias=True, exclude_none=True) for pod_set in self.pod_sets]
+        if weights.weight(pod_sets) > weights.HEAVIEST:
+            raise ValueError(weights.MESSAGE)
+        return self
 
 
 class PodSetAssignment(Model):

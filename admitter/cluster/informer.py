@@ -14,11 +14,11 @@ import orjson
 import structlog
 
 from admitter.cluster.errors import ClusterError, GoneError, UnreachableError, api_error
+from admitter.cluster.pages import pages
 from admitter.cluster.source import Source, parsed
 from admitter.cluster.store import V, key_of
 from admitter.cluster.transport import Json, Transport
 
-PAGE: Final = 500
 WATCH_SECONDS: Final = 300
 SILENCE_SECONDS: Final = 90.0
 """A watch that brings nothing for this long is taken for dead: servers send a bookmark a minute."""
@@ -80,14 +80,11 @@ class Informer(Generic[V]):
 
     async def _list_all(self) -> None:
         views: list[V] = []
-        query = {"limit": str(PAGE), **self._selector}
-        while True:
-            page = await self._transport.get(self.path, query)
-            views.extend(view for item in page["items"] if (view := self._parsed(item)) is not None)
-            if not page["metadata"].get("continue"):
-                break
-            query["continue"] = page["metadata"]["continue"]
-        version = page["metadata"]["resourceVersion"]
+        version = ""
+        async for page in pages(self._transport, self.path, self._selector):
+            found = (self._parsed(item) for item in page["items"])
+            views.extend(self.store.keep(view) for view in found if view is not None)
+            version = page["metadata"]["resourceVersion"]
         self.store.replace(views, int(version))
         self._version = version
 

@@ -47,6 +47,7 @@ class Store(Generic[V]):
     Attributes:
         version: the newest resource version that anything has been heard of at.
         listing: whether changes come from a whole list now, so that there may have been others between them.
+        keep: what of an object is kept; asked again for the same version it must say the same.
     """
 
     def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
@@ -58,6 +59,7 @@ class Store(Generic[V]):
         """
         self.version = 0
         self.listing = False
+        self.keep: Callable[[V], V] = _whole
         self._listed = 0
         self._objects: dict[Key, V] = {}
         self._listeners: list[Listener[V]] = []
@@ -93,8 +95,17 @@ class Store(Generic[V]):
         if old is not None and old.uid != view.uid:
             self._forget(old)
             old = None
-        self._objects[view.key] = view
-        self._notify(old, view)
+        self._put(old, view)
+
+    def take_again(self, view: V) -> None:
+        """Take in an object of which less was kept until now, if it is still known in no newer version."""
+        old = self._objects.get(view.key)
+        if old is not None and old.uid == view.uid and old.version <= view.version:
+            self._put(old, view)
+
+    def _put(self, old: V | None, view: V) -> None:
+        kept = self._objects[view.key] = self.keep(view)
+        self._notify(old, kept)
 
     def delete(self, key: Key, uid: str) -> None:
         """Take in an object's deletion; one of an earlier object of the same name is known already."""
@@ -142,6 +153,10 @@ class Store(Generic[V]):
 
                 log = structlog.get_logger(__name__)
                 log.exception("change not handled", old=old and old.key, new=new and new.key)
+
+
+def _whole(view: V) -> V:
+    return view
 
 
 class Index(Generic[V]):

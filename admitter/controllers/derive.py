@@ -1,19 +1,19 @@
 """What a Job asks for, as the spec of its Workload."""
 
-from functools import lru_cache
 from typing import Final
 
 import orjson
 
+from admitter.api import weights
+from admitter.cluster.sharing import remembered
 from admitter.controllers.catalog import Catalog
 from admitter.controllers.injection import original_template
-from admitter.controllers.views import JobView, Json, WorkloadView
+from admitter.controllers.views import LONGEST_TEMPLATE, JobView, Json, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert import workloads
 from admitter.convert.pod_sets import job_count, pod_set
 from admitter.engine.amounts import InvalidQuantityError
 
-DIFFERENT: Final = 1024
 POD_SET: Final = "main"
 """The name of a Job's only pod set."""
 
@@ -22,7 +22,7 @@ def workload_spec(job: JobView, world: World) -> Json:
     """The Workload spec that a queued Job asks for now.
 
     Raises:
-        InvalidQuantityError: a request can't be counted.
+        InvalidQuantityError: a request can't be counted, or it says more than a Workload may.
     """
     assert job.queue is not None
     spec: Json = {"queueName": job.queue, "podSets": [_pod_set(job, world)]}
@@ -42,23 +42,27 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
         return False
     if not job.suspended:
         return True
-    asked, admitted = _pod_set(job, world), workload.spec["podSets"][0]
+    admitted = workload.spec["podSets"][0]
+    try:
+        asked = _pod_set(job, world)
+        asking = workloads.pod_set(asked, catalog.gpus)
+    except InvalidQuantityError:
+        return False
     if asked | {"count": admitted["count"]} != dict(admitted):
         return False
     # The spec may have been another one when it was admitted: what counts is what is reserved.
     assignment = workload.admission.pod_sets[0]
     if any(catalog.flavor(name) is None for _, name in assignment.flavors):
         return True  # nothing to compare with: whoever starts it finds that out
-    try:
-        asking = workloads.pod_set(asked, catalog.gpus)
-    except InvalidQuantityError:
-        return False
     lenient = catalog.lenient(workload.admission.queue)
     return workloads.pays(workload.admission, assignment, asking, catalog.flavor, lenient=lenient)
 
 
 def _pod_set(job: JobView, world: World) -> Json:
     """What a Job's pods ask for; nobody may change it."""
+    if job.oversized:
+        words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
+        raise InvalidQuantityError(words)
     limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
     limits = [limit_range.spec for limit_range in limit_ranges if limit_range is not None]
     classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
@@ -66,10 +70,13 @@ def _pod_set(job: JobView, world: World) -> Json:
     return _derived(orjson.dumps(original_template(job)), count, orjson.dumps(limits), orjson.dumps(classes))
 
 
-@lru_cache(maxsize=DIFFERENT)
+@remembered
 def _derived(template: bytes, count: int, limits: bytes, classes: bytes) -> Json:
     """The same for the same: most Jobs differ in nothing that counts."""
-    return pod_set(POD_SET, orjson.loads(template), count, orjson.loads(limits), orjson.loads(classes))
+    made = pod_set(POD_SET, orjson.loads(template), count, orjson.loads(limits), orjson.loads(classes))
+    if weights.weight([made]) > weights.HEAVIEST:
+        raise InvalidQuantityError(weights.MESSAGE)
+    return made
 
 
 def priority_of(job: JobView, world: World) -> tuple[int, str]:

@@ -105,6 +105,12 @@ class Gate:
         """
         if not workload.active:
             return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
+        if workload.parked:
+            words = (
+                f"it asks in {workload.size} bytes, and as many such large Workloads of namespace "
+                f"{workload.namespace} as may be are held: it competes when some of them have gone"
+            )
+            return Waiting(WaitingReason.PARKED, words)
         waiting = self._job(job) if job is not None else self._by_hand(workload)
         if waiting is not None:
             return waiting

@@ -186,6 +186,8 @@ class Jobs:
         if not job.suspended:
             await self._suspend(job)
             return
+        if workload.parked:
+            return  # what it asks for is not known; when it is, that brings us here again
         try:
             spec = workload_spec(job, self._world)
         except InvalidQuantityError as error:
@@ -194,7 +196,11 @@ class Jobs:
         changes: Json = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
         if changes:
             body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": changes}
-            raw = await self._transport.patch(workload_path(workload.key), body)
+            try:
+                raw = await self._transport.patch(workload_path(workload.key), body)
+            except InvalidError as error:
+                self._tell(job, WaitingReason.INVALID_REQUESTS, f"its Workload can't ask for that: {error}")
+                return
             self._world.workloads.apply(parse_workload(raw))
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:

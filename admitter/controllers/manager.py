@@ -37,6 +37,7 @@ from admitter.controllers.namespace_weights import NamespaceWeights
 from admitter.controllers.placement import Placement
 from admitter.controllers.pod_views import PodView
 from admitter.controllers.queues import Queues
+from admitter.controllers.room import Room
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.state_metrics import StateMetrics
 from admitter.controllers.status import Clock
@@ -85,6 +86,7 @@ class Manager:
         self._transport = transport
         self._metrics = metrics if metrics is not None else Metrics()
         self._world = World()
+        self._room = Room(self._world.workloads, transport)
         self._informers = [Informer(transport, source, random) for source in self._world.sources]
         engine = engine if engine is not None else Engine()
         pace = Pace()
@@ -187,6 +189,7 @@ class Manager:
             self._feed()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
             group.create_task(self._admissions.run(), name="admissions")
+            group.create_task(self._room.run(), name="room")
             self.role = Role.FOLLOWER
             log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
             succession = Succession(self._world, self, self._transport, claim)

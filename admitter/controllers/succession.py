@@ -7,7 +7,7 @@ which shard a queue is before one of them gives its quota away (docs/design/shar
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeVar
@@ -19,9 +19,10 @@ from admitter.cluster.board import SYSTEM_CLOCKS, Board, Clocks
 from admitter.cluster.campaign import Told, lease_name, shard_leases
 from admitter.cluster.errors import ApiError, ClusterError, level_of
 from admitter.cluster.lease import Term
+from admitter.cluster.pages import pages
 from admitter.cluster.source import parsed
 from admitter.cluster.store import Store
-from admitter.cluster.transport import Json, Transport
+from admitter.cluster.transport import Transport
 from admitter.controllers.shards import Versions
 from admitter.controllers.views import ObjectView, parse_object, parse_workload
 from admitter.controllers.world import OWN, World
@@ -35,7 +36,6 @@ from admitter.names import (
 
 T = TypeVar("T")
 
-PAGE: Final = 500
 PAUSE_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.5
 """For so long changes that others know of are waited for, before all is read."""
@@ -247,7 +247,7 @@ class Succession:
     async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
         version = "0"
         views: list[ObjectView] = []
-        async for page in _pages(self._transport, f"{OWN}/{plural}", {}):
+        async for page in pages(self._transport, f"{OWN}/{plural}", {}):
             version = page["metadata"]["resourceVersion"]
             views += [view for raw in page["items"] if (view := parsed(parse_object, raw, plural))]
         store.replace(views, int(version))
@@ -336,19 +336,9 @@ async def _read_holders(world: World, transport: Transport) -> None:
 
 
 async def _take_in(world: World, transport: Transport, selector: dict[str, str]) -> None:
-    async for page in _pages(transport, WORKLOADS, selector):
+    async for page in pages(transport, WORKLOADS, selector):
         for raw in page["items"]:
             if not world.workloads.knows(raw["metadata"]) and (
                 view := parsed(parse_workload, raw, WORKLOADS)
             ):
                 world.workloads.apply(view)
-
-
-async def _pages(transport: Transport, path: str, selector: dict[str, str]) -> AsyncIterator[Json]:
-    query = {"limit": str(PAGE), **selector}
-    while True:
-        page = await transport.get(path, query)
-        yield page
-        query["continue"] = page["metadata"].get("continue", "")
-        if not query["continue"]:
-            return

@@ -11,11 +11,14 @@ from hashlib import sha256
 from sys import intern
 from typing import Any, Final
 
+import orjson
+
 from admitter.api.conditions import ConditionType
 from admitter.cluster.sharing import shared
 from admitter.cluster.store import Key
 from admitter.controllers.preemptions import Place, Preemption
 from admitter.convert import workloads
+from admitter.convert.templates import kept_template
 from admitter.engine.model import Admission, Taint
 from admitter.names import (
     CAPACITY_ALIAS_LABEL,
@@ -39,6 +42,10 @@ from admitter.quotas.placement import Submission
 Json = dict[str, Any]
 
 LONGEST_LABEL_VALUE: Final = 63
+LONGEST_TEMPLATE: Final = 65_536
+"""Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
+LONGEST_RECORD: Final = 16_384
+"""Characters of an annotation that the controller has written, and that a user may have spoilt."""
 _DIGITS: Final = 10
 
 
@@ -154,6 +161,7 @@ class JobView(Meta):
         submission: what rules may find a queue by, if it names none or they have found the one that it names.
         injected: the record of what the last admission put into its template, as JSON.
         told: the time at which it has been told that it will be evicted; empty if it has not.
+        oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
         spec: `suspend`, `parallelism`, `completions`, and if it has them `activeDeadlineSeconds` and, as
             `expected`, what an annotation says of its runtime; and the fields of the pod template that decide
             what its pods use and where they may run.
@@ -168,6 +176,7 @@ class JobView(Meta):
     submission: Submission | None
     injected: str
     told: str
+    oversized: int
     spec: Json
     template_metadata: Json
     status: Json
@@ -258,36 +267,6 @@ _TEMPLATE_MARKS = frozenset(
         *(WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOTATION),
     }
 )
-_TEMPLATE_FIELDS = (
-    "resources",
-    "overhead",
-    "nodeSelector",
-    "tolerations",
-    "runtimeClassName",
-    "priorityClassName",
-    "resourceClaims",
-)
-
-
-def _kept_containers(containers: list[Json] | None) -> list[Json]:
-    return [
-        {k: v for k, v in container.items() if k in {"resources", "restartPolicy"}}
-        for container in containers or ()
-    ]
-
-
-def kept_template(spec: Json) -> Json:
-    """Of a pod's spec, what it requests and which nodes it accepts."""
-    kept = {field: spec[field] for field in _TEMPLATE_FIELDS if spec.get(field)}
-    kept["containers"] = _kept_containers(spec.get("containers"))
-    if spec.get("initContainers"):
-        kept["initContainers"] = _kept_containers(spec["initContainers"])
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
-        "requiredDuringSchedulingIgnoredDuringExecution"
-    )
-    if required:
-        kept["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return kept
 
 
 def parse_job(raw: Json) -> JobView:
@@ -297,6 +276,9 @@ def parse_job(raw: Json) -> JobView:
     annotations = metadata.get("annotations") or {}
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     template = spec["template"]
+    kept = kept_template(template["spec"])
+    size = len(orjson.dumps(kept))
+    oversized = size if size > LONGEST_TEMPLATE else 0
     conditions = status.get("conditions") or ()
     return JobView(
         *meta(metadata),
@@ -305,15 +287,16 @@ def parse_job(raw: Json) -> JobView:
         deleting="deletionTimestamp" in metadata,
         queue=queue,
         submission=placement.submission(raw) if by_rules else None,
-        injected=annotations.get(INJECTED_ANNOTATION, ""),
-        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
+        injected=_record(annotations.get(INJECTED_ANNOTATION, "")),
+        told=_record(annotations.get(EVICTION_TIME_ANNOTATION, "")),
+        oversized=oversized,
         spec=shared(
             {
                 **_expected(annotations, spec),
                 "suspend": spec.get("suspend", False),
                 "parallelism": spec.get("parallelism", 1),
                 "completions": spec.get("completions"),
-                "template": kept_template(template["spec"]),
+                "template": kept if not oversized else {"containers": []},
             }
         ),
         template_metadata=_kept_metadata(template.get("metadata") or {}),
@@ -329,6 +312,10 @@ def parse_job(raw: Json) -> JobView:
             }
         ),
     )
+
+
+def _record(text: str) -> str:
+    return text if len(text) <= LONGEST_RECORD else text[:LONGEST_RECORD]
 
 
 def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
@@ -369,7 +356,9 @@ class WorkloadView(Meta):
         status: as it is.
         true: the types of the conditions that hold.
         finished: whether its work is over; it holds nothing then.
+        size: bytes of its spec as JSON.
         capacity: what its label says: `in-quota`, `over-quota`, or nothing.
+        parked: whether nothing is kept of what it asks for.
     """
 
     created: float
@@ -379,7 +368,9 @@ class WorkloadView(Meta):
     status: Json
     true: frozenset[str]
     finished: bool
+    size: int
     capacity: str = ""
+    parked: bool = False
 
     @property
     def queue(self) -> str:
@@ -482,6 +473,7 @@ def parse_workload(raw: Json) -> WorkloadView:
         status=shared(status),
         true=_sets(true),
         finished=finished,
+        size=len(orjson.dumps(raw["spec"])),
         capacity=capacity(metadata),
     )
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from admitter.api.base import in_parts, named_twice, own_name
+from admitter.cluster.sharing import remembered
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.amounts import InvalidQuantityError, to_amount, to_quantity
 from admitter.engine.model import (
@@ -23,9 +23,6 @@ from admitter.engine.model import (
 from admitter.names import GPU_MEMORY, PODS
 
 Json = dict[str, Any]
-
-DIFFERENT: Final = 1024
-"""So many different pod sets, and admissions, are remembered: to find one costs a tenth of reading it."""
 
 Flavors = Callable[[str], Flavor | None]
 """Finds a flavor by its name."""
@@ -74,7 +71,7 @@ def pod_set(raw: Json, gpus: GpuSettings) -> PodSet:
     return _pod_set(orjson.dumps(raw), gpus)
 
 
-@lru_cache(maxsize=DIFFERENT)
+@remembered
 def _pod_set(text: bytes, gpus: GpuSettings) -> PodSet:
     raw = orjson.loads(text)
     asked = raw.get("requests") or {}
@@ -124,7 +121,7 @@ def admission(raw: Json) -> Admission:
     return _admission(orjson.dumps(raw))
 
 
-@lru_cache(maxsize=DIFFERENT)
+@remembered
 def _admission(text: bytes) -> Admission:
     raw = orjson.loads(text)
     pod_sets = tuple(_assignment(pod_set) for pod_set in raw["podSets"])

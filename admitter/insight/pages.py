@@ -1,16 +1,15 @@
-"""Lists of the API server, page by page, so that nobody holds one whole as text; what a refusal means."""
+"""What is read of the API server for an answer, object by object; what a refusal means."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
+from admitter.cluster.pages import pages
 
 if TYPE_CHECKING:
     from admitter.cluster.transport import Transport
 
 Json = dict[str, Any]
-
-PAGE: Final = 500
 
 
 async def listed(
@@ -21,14 +20,9 @@ async def listed(
     Raises:
         ClusterError: the API server does not answer, or its user may not list them.
     """
-    asked = {**(query or {}), "limit": str(PAGE)}
-    while True:
-        page = await transport.get(path, asked)
+    async for page in pages(transport, path, query):
         for item in page["items"]:
             yield item
-        if not page["metadata"].get("continue"):
-            return
-        asked["continue"] = page["metadata"]["continue"]
 
 
 def spelled(path: str, error: ClusterError) -> str:

@@ -12,10 +12,11 @@ from typing import Final
 import orjson
 
 from admitter.cluster.source import Json, parsed
-from admitter.controllers.views import at, kept_template, seconds, timestamp
+from admitter.controllers.views import at, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.settings import Settings
+from admitter.convert.templates import kept_template
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
 from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES
