@@ -24,7 +24,7 @@ from tests.cluster.objects import Json, job, local_queue, workload
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200)]
 
 DEPLOYMENT = Path(__file__).parents[2] / "manifests" / "40-deployment.yaml"
 NAMESPACES = 20
@@ -148,7 +148,7 @@ def test_ten_thousand_of_the_largest_fit_into_the_deployments_memory(
         lambda: own_team.state("sound") == "Finished", timeout=120, what="a sound Job beside the flood"
     )
     last = names[-1]
-    eventually(lambda: not reasons(own_team, last)[""], timeout=240, what="a reason for each of the last")
+    eventually(lambda: not reasons(own_team, last)[""], timeout=420, what="a reason for each of the last")
     held = reasons(own_team, last)["NeverFits"]
     assert held == OWN_BYTES // largest(hosts)
     own.run_kubectl(
@@ -159,7 +159,9 @@ def test_ten_thousand_of_the_largest_fit_into_the_deployments_memory(
         ),
         *(f"--namespace={last}", "--wait=false"),
     )
-    eventually(lambda: reasons(own_team, last)["NeverFits"] == held, what="as many others to come in")
+    eventually(
+        lambda: reasons(own_team, last)["NeverFits"] == held, timeout=420, what="as many others to come in"
+    )
     assert controller.crashes == set()
     log.info("peak %d MB", peak(controller) // 10**6)
     assert peak(controller) < limit()
