@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from admitter.api import weights
 from admitter.api.base import problems
 from admitter.api.kinds import KINDS
 from tests.releases.compatible import CURRENT, breaks, definitions, missing, objects, releases, schemas
@@ -18,7 +19,8 @@ MODELS = {kind.__name__: kind for kind in KINDS}
 QUEUES = "clusterqueues.admitter.dev"
 
 
-NEVER_STORED = {
+NODE_TERMS = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+NO_LARGER_NUMBERS = {
     f"v1alpha1.{path}: maximum is 2147483647 instead of None"
     for path in (
         "spec.podSets[].minCount",
@@ -26,7 +28,26 @@ NEVER_STORED = {
         "status.preemption.admission.podSets[].count",
     )
 }
-"""What is stricter: numbers of pods larger than any Job can have."""
+"""Numbers of pods larger than any Job can have."""
+
+NO_LONGER_AFFINITY = {
+    f"v1alpha1.spec.podSets[].affinity.nodeAffinity.{NODE_TERMS}{rest}"
+    for rest in (
+        ": maxItems is 16 instead of 64",
+        "[].matchExpressions: maxItems is 16 instead of 64",
+        "[].matchFields: maxItems is 16 instead of 64",
+        "[].matchFields[].values: maxItems is 4 instead of 256",
+        "[].matchFields[].values[]: maxLength is 253 instead of None",
+    )
+}
+"""Affinity longer than scheduling has a use for: a field of a node has one value, its name of at most 253."""
+
+NO_HEAVIER_POD_SETS = {f"v1alpha1.spec: has the new rule {weights.RULE}"}
+"""Pod sets of more than 32,768 characters, which a few objects would fill the controller's memory with."""
+
+NEVER_STORED = NO_LARGER_NUMBERS | NO_LONGER_AFFINITY | NO_HEAVIER_POD_SETS
+"""What is stricter, on purpose. A stored object beyond it stays, and its status is written: the API server
+judges on update only what the update changes."""
 
 
 def test_there_is_a_release_to_compare_with() -> None:
