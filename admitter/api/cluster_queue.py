@@ -1,4 +1,4 @@
-"""ClusterQueue: quota for a pool of resources, and who may use it (003, *Cluster Queue*)."""
+"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (003, *Cluster Queue*)."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -153,7 +153,7 @@ class BorrowWithinCohort(Model):
 
 
 class QueuePreemption(PreemptionTerms):
-    """Whom the queue's Workloads may preempt when they do not fit, and what they are granted themselves."""
+    """Workloads that the queue's own may preempt to fit, and what the queue's own are granted."""
 
     within_cluster_queue: WithinQueue = Field(
         default=WithinQueue.NEVER,
@@ -172,7 +172,7 @@ class QueuePreemption(PreemptionTerms):
 
 
 WEIGHT = (
-    "How much more than one of weight 1 it may borrow, such as 2 or 500m. 0: only what nobody else wants."
+    "How much more than one of weight 1 it may borrow, such as 2 or 500m. 0: only what no other queue wants."
 )
 
 
@@ -201,9 +201,9 @@ class ClusterQueueSpec(Model):
     )
     namespace_ordering: NamespaceOrdering = Field(
         default=NamespaceOrdering.NONE,
-        description="None: priority and age decide who is next. WeightedShare: of the namespaces that wait, "
-        "the one that uses least of the queue in proportion to its weight goes first, and priority decides "
-        "only within a namespace.",
+        description="None: priority and age decide which is next. WeightedShare: of the namespaces that "
+        "wait, the one that uses least of the queue in proportion to its weight goes first, and priority "
+        "decides only within a namespace.",
     )
     resources: list[ResourceQuota] = Field(
         default=[],
@@ -223,8 +223,8 @@ class ClusterQueueSpec(Model):
     )
     preemption: QueuePreemption = Field(
         default=QueuePreemption(),
-        description="Whom the queue's Workloads may preempt when they do not fit, and what they are granted "
-        "when others preempt them.",
+        description="Which Workloads the queue's own may preempt when they do not fit, and what they are "
+        "granted when others preempt them.",
     )
     fair_sharing: FairSharing = Field(
         default=FairSharing(),

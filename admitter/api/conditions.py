@@ -142,7 +142,7 @@ class PendingReason(StrEnum):
     PREEMPTED = "Preempted"
     """Another Workload needs its quota."""
     OVER = "Over"
-    """Nobody waits for its quota any more, or it has been evicted, or is finished."""
+    """No preemptor waits for its quota any more, or the Workload has been evicted, or is finished."""
 
 
 class FinishedReason(StrEnum):
@@ -177,7 +177,7 @@ class ActiveReason(StrEnum):
     """It works, but names a namespace that does not exist."""
     QUEUE_NAME_TAKEN = "QueueNameTaken"
     """A LocalQueue has the name elastic-quota in a namespace that a quota governs: the quota counts. As an
-    event on a Namespace that brings its quota: somebody else's queue has its name."""
+    event on a Namespace that brings its quota: a queue that the controller did not make has its name."""
     EXCEEDS_PARENT = "ExceedsParent"
     """A min or max is more than the max of a Cohort above, both are named; it works by the lesser one."""
     INVALID_ANNOTATION = "InvalidAnnotation"

@@ -11,7 +11,7 @@ _UNITS = {
     "d": Fraction(86400),
 }
 LONGEST_TEXT = 64
-"""Characters; whoever may write a duration may write a megabyte."""
+"""Characters: without a bound a duration could have a megabyte of digits."""
 LONGEST_SECONDS = 1000 * 365 * 86400
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")

@@ -52,7 +52,7 @@ class PlacementRule(Model):
     from_: RuleSource = Field(
         alias="from",
         description="What names the queue. Label: a label of the Job or of its pod template. Namespace: the "
-        "Job's namespace. Queue: the rule itself. User, Group: who made the Job, and the first group of his "
+        "Job's namespace. Queue: the rule itself. User, Group: the maker of the Job, and its first group "
         "that is not of Kubernetes itself (system:...).",
     )
     label: LabelKey | None = Field(

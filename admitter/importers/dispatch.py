@@ -1,4 +1,4 @@
-"""What importers share: objects to who understands their kind, metadata, and kinds that stay as they are."""
+"""What importers share: a handler for each kind, metadata, and kinds that stay as they are."""
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -42,7 +42,7 @@ def dispatch(
     handlers: Mapping[tuple[str, str], Handler],
     finish: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let each object be translated by who understands its kind, and account for what is left of it.
+    """Have each object translated by the handler of its kind, and account for what is left of it.
 
     Args:
         documents: the objects. Older ones come first, as they do in queues; those without an age come last.
@@ -128,7 +128,7 @@ def belongs(key: str, domains: tuple[str, ...]) -> bool:
 
 
 def _kept(source: Source, path: str, foreign: tuple[str, ...]) -> Json:
-    """Labels or annotations that nobody has accounted for, without those of the other system."""
+    """Labels or annotations that are not accounted for, without those of the other system."""
     return {
         key: each
         for key, each in source.mapping(path).items()

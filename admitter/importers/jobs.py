@@ -67,7 +67,7 @@ class JobImporter:
         self.names.keep_all(documents, scopes)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """Who understands which kind."""
+        """The handler of each kind."""
         return {
             ("batch", "Job"): self.job,
             ("batch", "CronJob"): self.cron_job,

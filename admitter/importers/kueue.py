@@ -144,7 +144,7 @@ class _QueueImporter:
         source.add(manifest)
 
     def priority_class(self, source: Source) -> None:
-        """A WorkloadPriorityClass becomes a PriorityClass whose pods evict nobody by themselves."""
+        """A WorkloadPriorityClass becomes a PriorityClass for which the scheduler evicts no pods."""
         old = source.text("metadata.name")
         value = source.number("value", 0)
         if not old or value > HIGHEST_PRIORITY:
@@ -155,7 +155,7 @@ class _QueueImporter:
             return
         name = self._class_name(old)
         same = "" if name == old else f", renamed from {old}"
-        words = f"PriorityClass {name}{same}: the scheduler orders by it too, but evicts nobody for it"
+        words = f"PriorityClass {name}{same}: the scheduler orders by it too, but evicts no pods for it"
         source.approximated("metadata.name", words)
         source.translated("value", str(value))
         manifest: Json = {

@@ -134,7 +134,7 @@ def _pods_ready(source: Source) -> None:
     if source.value("waitForPodsReady.enable") is False:
         source.translated("waitForPodsReady", "is not enabled")
     elif source.value("waitForPodsReady") is not None:
-        words = "nobody waits for pods to become ready, or is evicted because they do not"
+        words = "no Job waits for its pods to become ready, or is evicted because they do not"
         source.refused("waitForPodsReady", words)
 
 

@@ -16,8 +16,8 @@ _GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[
 class Names:
     """New names for old ones: the same for the same, and for each its own.
 
-    A good name stays as it is, unless another object has become it before. Who has to be renamed does not
-    become what is kept for others, so that it does not matter who comes first.
+    A good name stays as it is, unless another object has it already. An object that is renamed does not
+    get a name that is kept for others, so that the order of objects does not matter.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Names:
         self._used: dict[tuple[str, str], str] = {}
 
     def keep(self, scope: str, name: str) -> None:
-        """Keep a name for whom it is of: nobody else is renamed to it."""
+        """Keep a name for the object that has it: no other is renamed to it."""
         self._kept.add((scope, name))
 
     def keep_all(self, documents: Iterable[Document], scopes: Mapping[str, str]) -> None:
@@ -85,6 +85,6 @@ def valid(name: str) -> str:
 
 
 def _marked(name: str, identity: str) -> str:
-    """A name of its own for who has a name that is taken, too long or empty."""
+    """A name of its own for an object with a name that is taken, too long or empty."""
     mark = sha256(identity.encode()).hexdigest()[:_HASH]
     return "-".join(part for part in (name[: LONGEST_NAME - _HASH - 1].rstrip("-."), mark) if part)

@@ -13,7 +13,7 @@ FLAVOR: Final = "default"
 """The flavor that stands for any node."""
 
 FOR_EVER: Final = "365000d"
-"""The longest time there is: as minRuntime, nobody is ever evicted for others."""
+"""The longest time there is: as minRuntime, no Job is ever evicted for others."""
 
 ALWAYS: Final = ("cpu", "memory")
 """Resources that any Job requests."""
@@ -28,7 +28,7 @@ class Node:
         inner: whether queues may be below it.
         guaranteed: by resource, what it is promised together with all below it.
         most: by resource, the most that it may use together with all below it.
-        reserved: by resource, how much of what it is promised nobody else may borrow.
+        reserved: by resource, how much of what it is promised no other queue may borrow.
         spec: what else is in its spec.
         metadata: what else is in its metadata.
         below: the queues below it.

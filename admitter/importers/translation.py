@@ -138,7 +138,7 @@ class _Marked(BaseModel):
 
 
 def _problem(manifest: Json) -> str | None:
-    """Why nobody would take a manifest; None if it is good."""
+    """Why no API server would take a manifest; None if it is good."""
     try:
         _Marked.model_validate(manifest)
     except ValidationError as error:
@@ -154,7 +154,7 @@ def _key(manifest: Json) -> tuple[str, ...]:
 
 
 class Source:
-    """An object of another system; it knows which of its fields nobody has accounted for yet.
+    """An object of another system; it knows which of its fields are not accounted for yet.
 
     An importer takes each field that it understands by `translated`, `approximated` or `refused`;
     `close` refuses the rest by name, so that nothing is dropped in silence. Paths look like
@@ -250,7 +250,7 @@ class Source:
         return any(parts[:length] in self._taken for length in range(len(parts) + 1))
 
     def close(self) -> None:
-        """Refuse every field that nobody has accounted for."""
+        """Refuse every field that is not accounted for."""
         for path in _leaves(self.raw):
             if not self.known(path):
                 self.refused(path, "not known to the importer")
@@ -263,7 +263,7 @@ class Source:
         found = self.value(path)
         if type(found) is type(default):
             if isinstance(found, dict | list | str) and not found:
-                self.ignored(path)  # who reads it knows it, and it says nothing
+                self.ignored(path)  # its reader knows it, and it says nothing
             return found
         if found is not None and not self.known(path):
             self.refused(path, f"must be {words}")

@@ -62,7 +62,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
 
 
 def _rank(document: Document) -> int:
-    """Who has to be read before whom: the configuration before queues, and these before what waits."""
+    """The order of reading: the configuration before queues, and queues before what waits in them."""
     return _ORDER.index(document.kind) if document.kind in _ORDER else len(_ORDER)
 
 
@@ -90,7 +90,7 @@ class _Importer:
         self._jobs.keep_names(documents)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """Who understands which kind."""
+        """The handler of each kind."""
         own = VolcanoJobImporter(self._names, self._finder)
         return {
             **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
@@ -196,7 +196,7 @@ class _Importer:
             words = (
                 "taken back by reclaimWithinCohort: Any"
                 if self._configuration.reclaims
-                else "nobody is evicted for it"
+                else "no Job is evicted for it"
             )
             source.approximated("spec.deserved", f"min; {words}")
 
@@ -218,12 +218,12 @@ class _Importer:
             node.spec.setdefault("preemption", {})["minRuntime"] = FOR_EVER
             source.approximated(
                 "spec.reclaimable",
-                "minRuntime without end: what runs in it is evicted for nobody, not of its own either",
+                "minRuntime without end: what runs in it is never evicted, also not for its own Jobs",
             )
         elif reclaimable is True:
             words = "reclaimWithinCohort: Any of the other queues"
             if not self._configuration.reclaims:
-                words = "nobody is evicted, since there is no action reclaim"
+                words = "no Job is evicted, since there is no action reclaim"
             source.approximated("spec.reclaimable", words)
 
     def _state(self, source: Source, node: Node) -> None:

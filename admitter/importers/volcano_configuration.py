@@ -100,7 +100,7 @@ def _account_for_actions(source: Source, actions: list[str], configuration: Conf
     elif words:
         source.approximated("actions", f"{'; '.join(words)}; whole Jobs are evicted, not pods")
     elif actions:
-        source.translated("actions", "Jobs are admitted, and nobody is evicted")
+        source.translated("actions", "Jobs are admitted, and none is evicted")
 
 
 def _account_for_plugin(source: Source, name: str, place: str, configuration: Configuration) -> None:

@@ -13,7 +13,7 @@ from admitter.importers.translation import Json, Source, Translation, below
 from admitter.names import API_VERSION
 
 DOMAINS: Final = ("volcano.sh",)
-"""Whose labels and annotations mean nothing here."""
+"""Prefixes of labels and annotations that mean nothing here."""
 
 SCHEDULER: Final = "volcano"
 DEFAULT_QUEUE: Final = "default"
@@ -35,7 +35,7 @@ _JOB_FIELDS: Final = {
     "volumes": "write volumes into the pod templates",
     "networkTopology": "nodes are the scheduler's matter",
     "minSuccess": "a Job is complete when all of its pods are",
-    "runningEstimate": "nobody is told how long a Job will run",
+    "runningEstimate": "Jobs have no field for how long they will run",
 }
 _TASK_FIELDS: Final = {
     "topologyPolicy": "nodes are the scheduler's matter",

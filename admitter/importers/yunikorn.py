@@ -94,7 +94,7 @@ class _Importer:
             self._names.keep("ClusterQueue", path)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """Who understands which kind."""
+        """The handler of each kind."""
         return {
             **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
@@ -112,7 +112,7 @@ class _Importer:
         if self._rules:
             made.append(policy(self._rules, selector(self._only, self._never)))
         made += roles(None, tree.everywhere)
-        if not tree.everywhere.everybody:
+        if not tree.everywhere.open:
             for _, place in tree.leaves():
                 made += roles(place.node.name, place.access)
             for namespace, parent in self._homes:
@@ -313,7 +313,7 @@ _SPEAKING: Final = (
 """Annotations of namespaces that YuniKorn reads."""
 
 _PARTITION: Final = {
-    "limits": "quota is a queue's: give users or groups who need a limit of their own a queue each",
+    "limits": "quota is a queue's: give each user or group that needs a limit a queue of its own",
     "nodesortpolicy": "nodes are the scheduler's matter",
     "statedumpfilepath": _SETTINGS,
 }

@@ -1,7 +1,7 @@
 """YuniKorn's access control lists, as roles that grant the verb `submit` on LocalQueues.
 
-Rules: YuniKorn's user guide, *ACLs*: `users groups`, each a list with commas, or `*`. Who may submit to a
-queue may submit to all below it, and who administrates a queue may submit to it.
+Rules: YuniKorn's user guide, *ACLs*: `users groups`, each a list with commas, or `*`. Users that may
+submit to a queue may submit to all below it, and the administrators of a queue may submit to it.
 """
 
 from dataclasses import dataclass
@@ -10,40 +10,40 @@ from typing import Final
 from admitter.importers.translation import Json, Source
 from admitter.names import GROUP, SUBMIT_VERB
 
-EVERYBODY: Final = "system:authenticated"
-"""The group of all whom an API server knows."""
+AUTHENTICATED: Final = "system:authenticated"
+"""The group of all users that an API server knows."""
 
 SUBMITTER: Final = "admitter-submitter"
-"""The role that lets whoever may edit a namespace submit to all its queues; its labels aggregate it."""
+"""The role that lets all editors of a namespace submit to all its queues; its labels aggregate it."""
 
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may submit: everybody, or some users and groups."""
+    """The users that may submit: all (`open`), or some users and groups."""
 
-    everybody: bool = False
+    open: bool = False
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return self.everybody or bool(self.users or self.groups)
+        return self.open or bool(self.users or self.groups)
 
     def __or__(self, other: "Access") -> "Access":
-        if self.everybody or other.everybody:
-            return Access(everybody=True)
+        if self.open or other.open:
+            return Access(open=True)
         return Access(users=self.users | other.users, groups=self.groups | other.groups)
 
     def subjects(self) -> list[Json]:
         """As a binding names them."""
-        groups = [EVERYBODY] if self.everybody else sorted(self.groups)
+        groups = [AUTHENTICATED] if self.open else sorted(self.groups)
         named = [("User", user) for user in sorted(self.users)] + [("Group", group) for group in groups]
         return [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name in named]
 
 
 def read(source: Source, path: str) -> Access:
-    """Who may submit by the lists of the queue at a path; what each of them becomes is in the report."""
+    """The users that the lists of the queue at a path let submit; the report says what each list becomes."""
     access = Access()
     for key in ("submitacl", "adminacl"):
         place = f"{path}.{key}"
@@ -60,21 +60,21 @@ def read(source: Source, path: str) -> Access:
 
 
 def _account(source: Source, path: str, key: str, access: Access) -> None:
-    words = f"the verb {SUBMIT_VERB} on localqueues.{GROUP}, here and below" if access else "nobody: no role"
+    words = f"the verb {SUBMIT_VERB} on localqueues.{GROUP}, here and below" if access else "no user: no role"
     if key == "adminacl":
         source.approximated(path, f"{words}; what else administrators may do is up to other roles of yours")
-    elif access.everybody:
+    elif access.open:
         source.translated(path, words)
     else:
         source.approximated(
             path,
-            f"{words}; who may edit a namespace may too, unless ClusterRole {SUBMITTER} loses its labels",
+            f"{words}; editors of a namespace may too, unless ClusterRole {SUBMITTER} loses its labels",
         )
 
 
 def _parsed(text: str) -> Access:
     if "*" in text.replace(",", " ").split():
-        return Access(everybody=True)
+        return Access(open=True)
     users, _, groups = text.partition(" ")
     return Access(users=_names(users), groups=_names(groups))
 
@@ -84,13 +84,13 @@ def _names(text: str) -> frozenset[str]:
 
 
 def roles(queue: str | None, access: Access) -> list[Json]:
-    """A role that may submit to a queue, and who has it; nothing if nobody may.
+    """A role that may submit to a queue, and its binding; nothing if no user may.
 
     A LocalQueue that a placement makes has the name of its ClusterQueue, in whatever namespace it is.
 
     Args:
         queue: its name; None for all queues there are, also those that come later.
-        access: who may.
+        access: the users that may.
     """
     if not access:
         return []

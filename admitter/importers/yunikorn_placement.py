@@ -101,7 +101,7 @@ class RuleReader:
         """What a rule asks.
 
         Raises:
-            RefusedError: it does not ask it of everybody.
+            RefusedError: it does not ask it of all users.
         """
         source, path = self._source, f"{place}.filter"
         if source.sequence(f"{path}.users") or source.sequence(f"{path}.groups"):

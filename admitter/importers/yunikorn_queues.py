@@ -22,7 +22,7 @@ RESOURCES: Final = {"vcore": "cpu"}
 
 NO_FIELDS: Final = {
     "maxapplications": "quota counts resources, not how many Jobs run",
-    "limits": "quota is a queue's: give users or groups who need a limit of their own a queue each",
+    "limits": "quota is a queue's: give each user or group that needs a limit a queue of its own",
     "childtemplate": "a queue that a placement makes has no quota of its own but its namespace's annotation; "
     "what is above it limits it too",
 }
@@ -35,7 +35,7 @@ class Place:
 
     Attributes:
         node: what it becomes.
-        access: whom its own lists and those above it, without the root's, let submit.
+        access: the users that its own lists and those above it, without the root's, let submit.
     """
 
     node: Node
@@ -49,7 +49,7 @@ class Tree:
     Attributes:
         root: the top.
         places: each queue by its path without `root.`, in the order of the file.
-        everywhere: whom the root lets submit.
+        everywhere: the users that the root lets submit.
     """
 
     root: Node = field(default_factory=lambda: Node(ROOT_COHORT, inner=True))
@@ -68,10 +68,10 @@ class Inherited:
     Attributes:
         path: the path of the queue above, without `root.`.
         preempts: whether it may take back what it is guaranteed.
-        spared: whether nobody may take anything from it.
+        spared: whether no other queue may take anything from it.
         guaranteed: whether anything above it is guaranteed something.
         delay: how long it waits before it takes back; None if nothing says so.
-        access: who may submit.
+        access: the users that may submit.
     """
 
     path: str = ""
@@ -91,7 +91,7 @@ class QueueReader:
         Args:
             source: the configuration.
             names: of all that is made.
-            preempts: whether the partition takes guaranteed resources back from who uses them.
+            preempts: whether the partition takes guaranteed resources back from queues that borrow them.
         """
         self._source = source
         self._names = names
@@ -203,7 +203,7 @@ class QueueReader:
         if self._preempts:
             self._source.approximated(
                 path,
-                "min, and reclaimWithinCohort: Any: taken back at once, whatever the priority of who has it; "
+                "min, and reclaimWithinCohort: Any: taken back at once, whatever the borrower's priority; "
                 "YuniKorn waits for preemption.delay and spares higher priority",
             )
         else:
@@ -278,7 +278,7 @@ class QueueReader:
             )
         elif value == "disabled":
             source.approximated(
-                where, "minRuntime without end here and below: what runs in it is evicted for nobody"
+                where, "minRuntime without end here and below: what runs in it is never evicted for others"
             )
         else:
             source.refused(where, "is none of default, fence and disabled")
@@ -304,7 +304,7 @@ class QueueReader:
             else:
                 self._source.refused(
                     where,
-                    "who takes back does not wait, and not all queues have the same to grant as gracePeriod",
+                    "taking back does not wait, and not all queues have the same to grant as gracePeriod",
                 )
         for node, delay in self._delays:
             if len(common) == 1 and delay is not None:

@@ -77,7 +77,7 @@ class WorkloadReader:
         self._tree, self._configured, self._by_label, self._creates = tree, True, by_label, creates
 
     def queue(self, source: Source, template: str) -> str | None:
-        """The LocalQueue of an object with pods; empty if the placement finds it, None if nobody does.
+        """The LocalQueue of an object with pods; empty if the placement finds it, None if nothing does.
 
         Args:
             source: the object.

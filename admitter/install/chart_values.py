@@ -147,7 +147,7 @@ _WEB: Final[tuple[Replacement, ...]] = (
         ),
     ),
     (
-        "  replicas: 1 # sessions are in its memory: who is logged in at one is not at another\n",
+        "  replicas: 1 # sessions are in its memory: a user logged in at one replica is not at another\n",
         "  replicas: {{ .Values.web.replicas }}\n",
     ),
     (
@@ -159,7 +159,7 @@ spec:
         """\
 spec:
   {{- if gt (int .Values.web.replicas) 1 }}
-  sessionAffinity: ClientIP # sessions are in its memory: who is logged in at one is not at another
+  sessionAffinity: ClientIP # sessions are in its memory: a user logged in at one replica is not at another
   {{- end }}
   selector:
     app.kubernetes.io/name: admitter-web

@@ -148,7 +148,7 @@ def repeat(engine: Engine, call: Call) -> Plan | None:
 
 
 def plan_record(plan: Plan) -> Json:
-    """What a plan says, as JSON: who is admitted as what, who goes for whom and why, who waits for what."""
+    """A plan as JSON: admissions, evictions with preemptors and reasons, and what each workload waits for."""
     found: Json = {
         "admissions": [(workload.uid, admission) for workload, admission in plan.admissions],
         "evictions": [

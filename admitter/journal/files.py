@@ -80,7 +80,7 @@ class Journal:
         self._folder.mkdir(parents=True, exist_ok=True)
         before = files(self._folder)
         number = _number(before[-1]) + 1 if before else 1
-        # Nobody else's file is written to, should two have the same folder.
+        # Should two processes have the same folder, neither writes to the other's file.
         self._file = (self._folder / f"{PREFIX}{number:06}{SUFFIX}").open("xb")
         header = {"journal": VERSION, "admitter": self._version}
         self._file.write(orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE))

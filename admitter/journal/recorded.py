@@ -1,7 +1,7 @@
 """An engine that writes down all that is done to it.
 
-What makes no difference is left out: that one who does not wait is withdrawn, say. So a journal is as long as
-there was something to decide about.
+What makes no difference is left out, such as the withdrawal of a workload that does not wait. So a journal is
+as long as there was something to decide about.
 """
 
 from collections.abc import Callable, Iterable, Iterator

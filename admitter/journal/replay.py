@@ -9,7 +9,7 @@ from admitter.journal.calls import JournalError, Json, parsed, plan_record, repe
 from admitter.journal.files import lines
 
 _SETTLED: Final = frozenset({"refusals"})
-"""What the cycle may say that nobody had to write down: a new engine tells whoever waits why he does."""
+"""What a cycle may say beyond the journal: a new engine gives each waiting workload its reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """What an engine knows, as calls that make a new one know it too.
 
-What it has found out by itself, such as who can't fit before something is free, is not told: the other one
-finds it out in its first cycle. After a cycle that one decides nothing, since nothing is left to be decided.
+What it has found out by itself, such as which workloads can't fit before something is free, is not told: the
+other one finds it out in its first cycle. After a cycle that one decides nothing, since nothing is left to be
+decided.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,13 +35,13 @@ def settled(state: State, now: float, decides: Callable[[Node], bool]) -> Call:
         now: of the cycle before, in seconds since the epoch.
         decides: which trees that one looked at, by their roots.
     """
-    # Somebody may wait in a queue that is not there any more.
+    # A workload may wait in a queue that is not there any more.
     roots = sorted({state.tree.root(name) for name in (*state.tree.queues, *state.pending)})
     return Call("cycle", (now, Looks(tuple((root, decides(root)) for root in roots))))
 
 
 def _held(state: State) -> Iterator[Call]:
-    """What is reserved, who has to go, and the places that are kept."""
+    """What is reserved, what has to be evicted, and the places that are kept."""
     ledger = state.ledger
     reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
     for each in reservations:
@@ -48,17 +49,17 @@ def _held(state: State) -> Iterator[Call]:
         pods = ledger.pods(each.holder)
         yield Call("set_pods", (each.holder, pods.alive, pods.left_over))
     for kept in ledger.holds.values():
-        yield Call("evict", ("", kept.workload, kept.admission, False))  # nobody has that name
+        yield Call("evict", ("", kept.workload, kept.admission, False))  # no workload has that name
     for each in reservations:
         uid = ledger.preemptor(each.holder)
         hold = ledger.holds.get(uid) if uid is not None else None
         if hold is not None:
             told = ledger.is_told(each.holder)
             yield Call("evict", (each.holder, hold.workload, hold.admission, told))
-        elif uid is not None:  # whose place was given up, or is taken: whoever went for it goes all the same
+        elif uid is not None:  # its place was given up, or is taken: its victims go all the same
             uid = uid if ledger.promises.preemptor(each.holder) is not None else ""
-            nobody = Workload(uid, each.queue, 0, 0.0, ())
-            yield Call("evict", (each.holder, nobody, Admission(each.queue, ()), False))
+            gone = Workload(uid, each.queue, 0, 0.0, ())
+            yield Call("evict", (each.holder, gone, Admission(each.queue, ()), False))
             yield Call("withdraw", (uid,))
     for victim, preemptor in ledger.promises:
         if ledger.held(victim) is None:

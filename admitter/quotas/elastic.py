@@ -1,4 +1,4 @@
-"""ElasticQuotas as queues of the engine: who governs which namespace, and by which rules (000, 001).
+"""ElasticQuotas as queues of the engine: which governs which namespace, and by which rules (000, 001).
 
 All of them share one cohort, and each counts the sum of its flavors, so use is booked in one pool.
 """
@@ -72,10 +72,10 @@ class Declared:
 
 
 def governing(declared: Iterable[Declared]) -> tuple[dict[str, Declared], dict[Declared, str]]:
-    """Who is in force: of those that want the same namespace the oldest, for all of its namespaces or none.
+    """The quotas in force: of those that want one namespace the oldest, for all of its namespaces or none.
 
     Returns:
-        Who governs each namespace, and for those that govern none the reason.
+        The quota that governs each namespace, and for those that govern none the reason.
     """
     by_namespace: dict[str, Declared] = {}
     conflicts: dict[Declared, str] = {}

@@ -98,7 +98,7 @@ _FREE: Final = Quota()
 
 
 class Hierarchy:
-    """Who is above whom, at one moment."""
+    """The parent of each Cohort, at one moment."""
 
     def __init__(self, branches: Mapping[str, Branch] | None = None) -> None:
         """Take the Cohorts by name; it must not change afterwards."""
@@ -225,7 +225,7 @@ def _with(group: Group, more: Iterable[str]) -> Group:
 def _limited(
     written: Queue, flavors: tuple[str, ...], groups: tuple[Group, ...], limits: Mapping[str, int]
 ) -> Queue:
-    """A queue whose limits say how much there is of what nobody else counts; none of it is for others."""
+    """A queue whose limits say how much there is of what no other queue counts; none of it is for others."""
     first, *others = groups or (Group((), flavors),)
     quotas = {(flavor, name): Quota(most, most, 0) for name, most in limits.items() for flavor in flavors}
     counted = (_with(first, limits), *others) if limits else groups

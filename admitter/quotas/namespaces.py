@@ -1,6 +1,6 @@
 """Namespaces that bring their own quota: from their annotations to the queue that they ask for (002).
 
-Everything follows from the annotations, so whoever makes the objects anew makes the same ones.
+Everything follows from the annotations, so objects that are made anew are the same.
 """
 
 import json

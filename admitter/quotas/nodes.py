@@ -72,7 +72,7 @@ def has_labels(node: Node, flavor: Flavor) -> bool:
 
 
 def is_open(node: Node, *flavors: Flavor) -> bool:
-    """Whether a node takes who is admitted to these flavors: usable, and all taints known or tolerated."""
+    """Whether a node takes pods admitted to these flavors: usable, and all taints known or tolerated."""
     return node.schedulable and all(
         any(
             taint in flavor.taints or any(toleration.tolerates(taint) for toleration in flavor.tolerations)

@@ -43,11 +43,11 @@ class PlacementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Who made a Job.
+    """The maker of a Job.
 
     Attributes:
-        user: his name.
-        groups: his groups, in the API server's order.
+        user: the name of the user.
+        groups: the user's groups, in the API server's order.
         known: whether the API server says so; else the Job itself does.
     """
 
@@ -63,8 +63,8 @@ class Submission:
     Attributes:
         labels: its own.
         template_labels: those of its pods.
-        maker: who made it; None if nothing says so.
-        complaint: why what it says of him can't be read; empty if it can.
+        maker: its maker; None if nothing says so.
+        complaint: why what it says of its maker can't be read; empty if it can.
         policy: the PlacementPolicy for which it was suspended when it was made; empty if for none.
         placed: the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended;
             None if no policy has had it.
@@ -89,7 +89,7 @@ class Surroundings:
         local_queues: its LocalQueues by name, and where they lead.
         has_cohort: whether there is a Cohort of a name.
         is_kept: whether a name is kept for the queue of a namespace: there is a namespace of that name, and
-            nobody has written a ClusterQueue of it.
+            there is no ClusterQueue of it that the controller did not make.
         is_personal: whether a ClusterQueue was made for a user or a group.
     """
 
@@ -162,9 +162,9 @@ def place(rules: Sequence[PlacementRule], submitted: Submission, around: Surroun
 
 
 def name_of(text: str) -> str:
-    """The queue of a user or group: his name, if a queue can have it.
+    """The queue of a user or group: the name, if a queue can have it.
 
-    Otherwise what of it a queue can have, and a digest of all of it: so nobody's name becomes another's. A
+    Otherwise what of it a queue can have, and a digest of all of it: so no name becomes another's. A
     name that ends like a digest gets one too.
     """
     possible = len(text) <= LONGEST_NAME and _NAME.fullmatch(text) and text not in _RESERVED
@@ -233,12 +233,12 @@ def _of_path(path: str, source: str) -> _Named:
 
 def _made_by(submitted: Submission) -> Maker:
     if submitted.maker is None:
-        raise PlacementError(submitted.complaint or "it is not known who made the Job")
+        raise PlacementError(submitted.complaint or "the maker of the Job is not known")
     return submitted.maker
 
 
 def _group(maker: Maker) -> str:
-    """Those of Kubernetes itself say only how somebody has logged in."""
+    """Those of Kubernetes itself say only how a user has logged in."""
     for group in maker.groups:
         if not group.startswith(_OF_KUBERNETES):
             return group
@@ -310,10 +310,10 @@ def _local_queue(cluster_queue: str, around: Surroundings) -> tuple[str, bool]:
 
 
 def _maker(metadata: Json, template: Json) -> Maker | None:
-    """Who made a Job.
+    """The maker of a Job.
 
     Raises:
-        ValueError: what is said of him can't be read.
+        ValueError: what is said of the maker can't be read.
     """
     annotations = metadata.get("annotations") or {}
     if annotations.get(USER_ANNOTATION):
@@ -347,7 +347,7 @@ def _texts(value: object) -> tuple[str, ...] | None:
     return tuple(parsed)
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401  # whatever somebody has written
+def _parsed(text: str) -> Any:  # noqa: ANN401  # any JSON
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError):

@@ -86,7 +86,7 @@ class Builder:
         """
         with exclusive(self._folder / ".lock", f"is building {', '.join(names)}", self._console):
             for partial in self._folder.glob(f".*{_PARTIAL}"):
-                partial.unlink()  # of a build that was killed; nobody else builds now
+                partial.unlink()  # of a build that was killed; no other builds now
             missing = [name for name in names if not (self._folder / name).exists()]
             if not missing:
                 return

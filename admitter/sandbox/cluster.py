@@ -23,7 +23,7 @@ class Cluster:
 
     Attributes:
         kubectl: the program.
-        kubeconfig: the file that says where the cluster is and who asks; None for the one kubectl finds.
+        kubeconfig: the file that says where the cluster is and as which user; None for the one kubectl finds.
         context: one of the file's contexts; None for its current one.
     """
 

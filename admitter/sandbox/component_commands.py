@@ -57,7 +57,7 @@ class Layout:
 
     @property
     def audit_log(self) -> Path:
-        """Where the API server writes down who asked for what, one JSON object a line, if it is to."""
+        """The API server's audit log, one JSON object a line, if it is to write one."""
         return self.folder / "logs" / AUDIT_LOG
 
     @property

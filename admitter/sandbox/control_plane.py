@@ -98,7 +98,7 @@ class ControlPlane(Cluster):
 
     @property
     def audit_log(self) -> Path:
-        """Who asked the API server for what, one JSON object a line; there is one if it was asked for."""
+        """The API server's audit log, one JSON object a line; there is one if it was asked for."""
         return self.folder / "logs" / AUDIT_LOG
 
     def stop(self) -> None:
@@ -142,7 +142,7 @@ def _start_supervisor(order: Order, console: Console) -> None:
     with log.open("wb") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "admitter.sandbox.supervisor"],
-            bufsize=0,  # nothing is left to be flushed into a pipe that nobody reads any more
+            bufsize=0,  # nothing is left to be flushed into a pipe that has no reader any more
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -1,4 +1,4 @@
-"""One at a time, and whoever waits is told for whom."""
+"""A lock between processes; the one that waits says for which process."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def exclusive(lock: Path, doing: str, console: Console) -> Iterator[None]:
     Args:
         lock: the file; its folder is made.
         doing: what the lock is held for, as in "is building the control plane".
-        console: is told who holds the lock, if somebody else does.
+        console: is told which process holds the lock, if another does.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     holder = lock.with_suffix(".holder")

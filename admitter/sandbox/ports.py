@@ -7,9 +7,9 @@ LOCALHOST = "127.0.0.1"
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports that nobody listens on now.
+    """Different ports that no process listens on now.
 
-    Another process may take one before it is used: who starts a server on it must be ready to try again.
+    Another process may take one before it is used: the caller must be ready to try again.
     """
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]

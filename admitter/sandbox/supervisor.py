@@ -39,7 +39,7 @@ _PORT_TAKEN = "address already in use"
 
 
 class GoneError(Exception):
-    """Whoever wanted the control plane is no more."""
+    """The process that wanted the control plane is gone."""
 
 
 class PortTakenError(StartError):
@@ -103,7 +103,7 @@ class Starter:
 
 
 class Supervisor:
-    """Starts the components, and guards them until somebody's end is theirs."""
+    """Starts the components, and keeps them until one of them, or their owner, ends."""
 
     def __init__(self, order: Order, starter: Starter) -> None:
         self._order = order

@@ -1,4 +1,4 @@
-"""Long work beside the screen, which nobody waits for once it is not wanted any more."""
+"""Long work beside the screen, which is abandoned once it is not wanted any more."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class AbandonedError(Exception):
-    """Nobody wants the result any more."""
+    """The result is not wanted any more."""
 
 
 async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
@@ -21,8 +21,8 @@ async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
     whether it should.
 
     Args:
-        work: is given a function to be called now and then, which ends it (AbandonedError) if whoever waits
-            for it was cancelled.
+        work: is given a function to be called now and then, which ends it (AbandonedError) if the task that
+            waits for it was cancelled.
     """
     future: Future[T] = Future()
 
@@ -34,7 +34,7 @@ async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
         with suppress(InvalidStateError):  # it was cancelled
             try:
                 result = work(proceed)
-            except Exception as error:  # noqa: BLE001  # told to whoever waits
+            except Exception as error:  # noqa: BLE001  # told to the waiting task
                 future.set_exception(error)
             else:
                 future.set_result(result)

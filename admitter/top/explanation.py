@@ -63,7 +63,7 @@ class ExplanationView(View):
         self.action_ask()
 
     def about(self) -> tuple[str, str]:
-        """Whose explanation it is, and of when: it does not change by itself."""
+        """The Workload that is explained, and the time: the text does not change by itself."""
         return (
             f"{self._row.workload.namespace}/{self._row.job}",
             f"explained at {datetime.fromtimestamp(self._asked_at, UTC):%H:%M:%S}",

@@ -17,7 +17,7 @@ from admitter.visible import visible
 
 _EMPTY: Final = (
     "There are no ClusterQueues, Cohorts or elastic quotas in this cluster.\n\n"
-    "A ClusterQueue or an ElasticQuota says who may use how much of what: Admitter's README begins with one."
+    "A ClusterQueue or an ElasticQuota grants quota to namespaces: Admitter's README begins with one."
 )
 
 
@@ -58,7 +58,7 @@ COLUMNS: Final[tuple[Column[Place], ...]] = (
     Column("ADM/M", 5, 8, lambda p, _: str(p.line.recent), right=True, style="green"),
     Column("PROBLEM", 20, 9, lambda p, width: clipped(p.line.problem, width), most=80, style="red"),
 )
-"""By rank: a name, what it uses, the bar, who waits, loans, limits, who is admitted. 80 characters have room
+"""By rank: a name, what it uses, the bar, waiting, loans, limits, admitted. 80 characters have room
 for all but the problem, which is below the table too."""
 
 

@@ -43,7 +43,7 @@ class Scene:
     fullest: FlavorResource | None
 
     def roots(self) -> Iterable[Line]:
-        """Those that nobody is above: their counts are of everybody."""
+        """Roots: their counts are of all below."""
         return (line for line in self.lines if line.depth == 0)
 
     def queues(self) -> int:

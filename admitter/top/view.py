@@ -1,4 +1,4 @@
-"""What all views have: who is looked at and when, what is wrong, and the keys."""
+"""What all views have: what is shown, since when, what is wrong, and the keys."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -78,7 +78,7 @@ class View(Screen[None]):
         self.show_head()
 
     def show_head(self) -> None:
-        """Say who is looked at, when, and what is wrong."""
+        """Say what is shown, since when, and what is wrong."""
         scene, width = self.top.scene, self.size.width
         time = f"{datetime.fromtimestamp(scene.known.taken, UTC):%H:%M:%S} UTC" if scene is not None else ""
         self._title.say(beside(f"admitter top  {self.top.feed.title}", time, width, "bold"))

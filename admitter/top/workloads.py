@@ -12,7 +12,7 @@ from admitter.top.words import age
 
 
 class WorkloadsView(ListView):
-    """Workloads of one place of the tree: who holds quota, then who waits, in order."""
+    """Workloads of one place of the tree: those that hold quota, then those that wait, in order."""
 
     keys = "? keys  q quit  Esc back  Enter explanation  / filter"
 
@@ -59,7 +59,7 @@ class WorkloadsView(ListView):
         self.show_head()
 
     def about(self) -> tuple[str, str]:
-        """Whose Workloads these are."""
+        """The queue or Cohort of these Workloads."""
         return f"{self._place}{self.searched()}", self.in_view()
 
     def on_table_chosen(self) -> None:

@@ -258,7 +258,7 @@ def test_a_workload_is_made_again_of_its_job_and_of_nothing_else() -> None:
     assert "RayJob" in refusals(into)["Workload b", ""]
 
 
-def test_the_class_of_a_workload_becomes_one_of_pods_that_evict_nobody() -> None:
+def test_a_workload_priority_class_becomes_one_for_which_no_pods_are_evicted() -> None:
     text = """
         apiVersion: kueue.x-k8s.io/v1beta1
         kind: WorkloadPriorityClass

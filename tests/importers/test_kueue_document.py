@@ -226,7 +226,7 @@ def test_the_namespace_selector_lets_in_the_namespaces_that_it_says(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("strategy", "small"), [("StrictFIFO", "Pending"), ("BestEffortFIFO", "Admitted")])
-def test_a_strict_queue_lets_nobody_pass_who_is_newer(tmp_path: Path, strategy: str, small: str) -> None:
+def test_a_strict_queue_lets_no_newer_job_pass(tmp_path: Path, strategy: str, small: str) -> None:
     text = TOTAL.replace(
         "namespaceSelector: {}", f"namespaceSelector: {{}}\n      queueingStrategy: {strategy}"
     )
@@ -278,7 +278,7 @@ def test_a_team_borrows_up_to_21_cpus_and_84_gi_of_a_team_that_runs_nothing(tmp_
     assert [row["borrowing"] for row in result["workloads"] if row["job"] == "all"] == [True]
 
 
-def test_the_other_team_gets_its_min_before_more_is_borrowed_and_nobody_is_evicted(tmp_path: Path) -> None:
+def test_the_other_team_gets_its_min_before_more_is_borrowed_and_no_job_is_evicted(tmp_path: Path) -> None:
     into = imported("kueue", *BORROWING)
     given = [
         job("a", "own", {"cpu": "9"}, 1),

@@ -14,7 +14,7 @@ def source(raw: Json) -> tuple[Source, Translation]:
     return Source(raw, "Thing t", into), into
 
 
-def test_what_nobody_accounts_for_is_refused_by_name() -> None:
+def test_what_is_not_accounted_for_is_refused_by_name() -> None:
     thing, into = source({"spec": {"a": 1, "b": {"c": [{"d": 2}, {"e": 3}]}}, "other": {}})
     thing.translated("spec.a", "the same")
     thing.approximated("spec.b.c[0]", "nearly")
@@ -197,7 +197,7 @@ def test_different_names_stay_different_and_the_same_stay_the_same() -> None:
     assert names.of("Other", "on-demand") == "on-demand"
 
 
-def test_a_name_that_is_kept_is_nobody_elses() -> None:
+def test_a_name_that_is_kept_is_given_to_no_other() -> None:
     names = Names()
     names.keep("Kind", "on-demand")
     assert names.of("Kind", "on_demand").startswith("on-demand-")

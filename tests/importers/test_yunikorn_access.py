@@ -60,7 +60,7 @@ def test_without_lists_there_are_no_roles() -> None:
         ("sue,bob dev,test", {("User", "sue"), ("User", "bob"), ("Group", "dev"), ("Group", "test")}),
         ("' dev'", {("Group", "dev")}),
     ],
-    ids=["everybody", "a user", "users and groups", "a group"],
+    ids=["all users", "a user", "users and groups", "a group"],
 )
 def test_a_list_at_the_root_is_for_all_queues_there_ever_are(
     acl: str, subjects: set[tuple[str, str]]
@@ -69,7 +69,7 @@ def test_a_list_at_the_root_is_for_all_queues_there_ever_are(
 
 
 @pytest.mark.parametrize("acl", ["' '", "''"], ids=["a space", "nothing"])
-def test_a_list_of_nobody_makes_no_role(acl: str) -> None:
+def test_a_list_without_users_makes_no_role(acl: str) -> None:
     assert granted(tree(f"submitacl: {acl}")) == {}
 
 
@@ -80,11 +80,11 @@ def test_who_may_submit_above_may_submit_below() -> None:
     }
 
 
-def test_where_everybody_may_at_the_root_no_other_list_says_more() -> None:
+def test_where_all_users_may_at_the_root_no_other_list_says_more() -> None:
     assert granted(tree(root="submitacl: '*'", leaf="submitacl: sue")) == {"*": {EVERYBODY}}
 
 
-def test_everybody_in_a_list_of_a_queue_is_everybody_in_that_queue() -> None:
+def test_all_users_in_the_list_of_a_queue_are_all_users_of_that_queue() -> None:
     assert granted(tree(root="submitacl: bob", leaf="submitacl: '*'")) == {
         "*": {("User", "bob")},
         "a.b": {EVERYBODY},
@@ -115,7 +115,7 @@ metadata: {name: finance, annotations: {yunikorn.apache.org/parentqueue: root.a}
     [
         ("'*'", Outcome.TRANSLATED, "submit"),
         ("sue", Outcome.APPROXIMATED, "admitter-submitter"),
-        ("' '", Outcome.APPROXIMATED, "nobody"),
+        ("' '", Outcome.APPROXIMATED, "no user"),
         ("a b c", Outcome.REFUSED, "a space"),
         ("[sue]", Outcome.REFUSED, "must be a text"),
     ],

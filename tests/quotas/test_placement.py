@@ -120,7 +120,7 @@ LACKING: dict[str, tuple[Cluster, Json, Json, str]] = {
         {"labels": {"queue": "elastic-quota"}},
         "its label queue is elastic-quota, which no ClusterQueue can be called",
     ),
-    "a maker nobody knows": (Cluster(), {"from": "User"}, {}, "it is not known who made the Job"),
+    "an unknown maker": (Cluster(), {"from": "User"}, {}, "the maker of the Job is not known"),
     "a maker who can't be read": (
         Cluster(),
         {"from": "User"},
