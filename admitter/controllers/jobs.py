@@ -157,8 +157,8 @@ class Jobs:
         self._world.workloads.apply(parse_workload(raw))
 
     def _is_unlabelled(self, job: JobView) -> bool:
-        """Whether a Job has no label, though an elastic quota manages all Jobs of its namespace."""
-        manages = job.queue is None and self._catalog.elastic.manages(job)
+        """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
+        manages = not job.queue and self._catalog.elastic.manages(job)
         return manages and not job.finished and not job.deleting
 
     def _is_going(self, namespace: str) -> bool:
@@ -180,7 +180,7 @@ class Jobs:
 
     async def _waiting(self, job: JobView, workload: WorkloadView) -> None:
         """Nothing of the Job may run, and its Workload asks for what the Job asks now."""
-        if job.queue is None:
+        if not job.queue:
             await self._delete(workload)
             return
         if not job.suspended:

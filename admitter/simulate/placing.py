@@ -41,11 +41,11 @@ class Placing:
             waits: whether it waits for a queue already.
         """
         assert job.submission is not None, "it names no queue"
-        if self._catalog.elastic.manages(job):
-            return Found(ELASTIC_QUOTA_QUEUE)
         alias = job.submission.labels.get(QUEUE_ALIAS_LABEL)
         if new and alias and self._world.local_queues.get((job.namespace, alias)) is not None:
             return Found(alias)
+        if self._catalog.elastic.manages(job):
+            return Found(ELASTIC_QUOTA_QUEUE)
         policies = self._catalog.placement
         policy = policies.governing(job.namespace)
         if policy is None:

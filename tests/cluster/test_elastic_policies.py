@@ -232,7 +232,7 @@ def test_a_job_that_names_a_queue_keeps_it(user: Cluster, installed: Cluster, na
     assert tried(user, job(namespace, "work", queue="main"))["metadata"]["labels"] == {QUEUE: "main"}
     empty = job(namespace, "work")
     empty["metadata"]["labels"][QUEUE] = ""
-    assert tried(user, empty)["metadata"]["labels"] == {QUEUE: ""}
+    assert tried(user, empty)["metadata"]["labels"] == {QUEUE: "elastic-quota"}
 
 
 def test_jobs_elsewhere_are_left_alone(user: Cluster, installed: Cluster, namespace: str) -> None:

@@ -178,6 +178,15 @@ def test_the_label_of_kueue_leads_to_a_local_queue_that_is_there(tmp_path: Path)
     assert where(simulate(tmp_path, *GOLD, local_queue("a", "gold"), *jobs)) == {"queued": "gold"}
 
 
+def test_such_a_local_queue_comes_before_an_elastic_quota_that_manages_all(tmp_path: Path) -> None:
+    jobs = [plain("a", "queued"), plain("a", "counted")]
+    for made, queue in zip(jobs, ("main", "nope"), strict=True):
+        made["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
+    quota = elastic_quota("a", min={"cpu": 1}, manageAllJobs=True)
+    found = where(simulate(tmp_path, *GOLD, local_queue("a", "gold"), quota, *jobs))
+    assert found == {"queued": "gold", "counted": "eq_a_quota"}
+
+
 def test_a_policy_that_breaks_a_rule_is_named(tmp_path: Path) -> None:
     result = simulate(tmp_path, policy({"from": "Label"}), plain("a", "work"), exit_code=1)
     (error,) = result["errors"]
