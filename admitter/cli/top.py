@@ -55,6 +55,8 @@ def _still(state: Path, allowance: Allowance) -> None:
     from admitter.top.app import Top  # noqa: PLC0415  # takes a third of a second that only this command needs
     from admitter.top.scene import Still  # noqa: PLC0415
 
+    # What is left out of a file would be written across the screen.
+    logging.disable()
     Top(Still(load(state), f"{state.name}, a snapshot"), allowance).run(mouse=False)
 
 

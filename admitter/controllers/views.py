@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 
 from admitter.api.conditions import ConditionType
+from admitter.api.durations import LONGEST_TEXT
 from admitter.cluster.sharing import shared
 from admitter.cluster.store import Key
 from admitter.controllers.preemptions import Place, Preemption
@@ -46,12 +47,21 @@ LONGEST_TEMPLATE: Final = 65_536
 """Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
 LONGEST_RECORD: Final = 16_384
 """Characters of an annotation that the controller has written, and that a user may have spoilt."""
+LONGEST_WORD: Final = LONGEST_TEXT + 1
+"""Characters of what a Job says of its runtime: one more than a duration has, so that it stays too long."""
 _DIGITS: Final = 10
 
 
 def seconds(timestamp: str) -> float:
-    """An API timestamp as seconds since the epoch."""
-    return datetime.fromisoformat(timestamp).timestamp()
+    """An API timestamp as seconds since the epoch.
+
+    Raises:
+        ValueError: it is none, or a moment that can't be written again: not of the years 1 to 9999 in UTC.
+    """
+    try:
+        return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp()
+    except OverflowError as error:
+        raise ValueError(f"{timestamp!r} is not of the years 1 to 9999") from error
 
 
 def at(time: float) -> datetime:
@@ -162,9 +172,10 @@ class JobView(Meta):
         injected: the record of what the last admission put into its template, as JSON.
         told: the time at which it has been told that it will be evicted; empty if it has not.
         oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
-        spec: `suspend`, `parallelism`, `completions`, and if it has them `activeDeadlineSeconds` and, as
-            `expected`, what an annotation says of its runtime; and the fields of the pod template that decide
-            what its pods use and where they may run.
+        spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
+            pods use and where they may run; if it has them `activeDeadlineSeconds`, as `expected` what an
+            annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
+            `backoffLimit`.
         template_metadata: those labels and annotations of the pod template that are Admitter's.
         status: the counters, `startTime` and, by type, status and message of the conditions.
     """
@@ -321,7 +332,13 @@ def _record(text: str) -> str:
 def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
     """What a Job says of its runtime; most say nothing."""
     said = annotations.get(EXPECTED_RUNTIME_ANNOTATION)
-    found = {"activeDeadlineSeconds": spec.get("activeDeadlineSeconds"), "expected": said}
+    of_pods = spec["template"]["spec"].get("activeDeadlineSeconds")
+    found = {
+        "activeDeadlineSeconds": spec.get("activeDeadlineSeconds"),
+        "expected": said.strip()[:LONGEST_WORD] if said is not None else None,
+        "podDeadlineSeconds": of_pods,
+        "backoffLimit": spec.get("backoffLimit") if of_pods is not None else None,
+    }
     return {field: value for field, value in found.items() if value is not None}
 
 

@@ -95,8 +95,13 @@ class Arrivals:
         """Whether anything keeps coming."""
         return bool(self._kinds)
 
-    def draw(self, random: Random) -> list[Change]:
-        """One future, in the order of time: what came comes again, from some moment of the past on."""
+    def draw(self, random: Random, believed: bool = True) -> list[Change]:
+        """One future, in the order of time: what came comes again, from some moment of the past on.
+
+        Args:
+            random: draws it.
+            believed: whether unproven words are.
+        """
         # The same for all kinds: those that came in step go on in step, and people stop together.
         begins, times = random.random(), 1 / (1 - random.random()) - 1
         most = MOST // max(1, len(self._kinds))
@@ -104,7 +109,7 @@ class Arrivals:
         changes = []
         for serial, (after, member, runtimes) in enumerate(merge(*each_kind, key=lambda each: each[0])):
             name = f"to come: {serial}"  # no Workload of a cluster can have this name
-            manifest = arrival(member, name, runtimes.draw(random, 0.0))
+            manifest = arrival(member, name, runtimes.draw(random, 0.0, believed=believed))
             changes.append(Change(self._now + after, serial, manifest))
         return changes
 

@@ -7,10 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from admitter.controllers.messages import node_title, queue_title
-from admitter.controllers.views import at, timestamp
 from admitter.engine.amounts import to_quantity
 from admitter.insight.courses import Excess
-from admitter.insight.text import spell, within
+from admitter.insight.stamps import stamp
+from admitter.insight.text import resting_on, spell, within
 from admitter.insight.what_if import Difference, Outcome, Shift
 from admitter.names import ANY_NODE
 from admitter.visible import visible
@@ -32,6 +32,8 @@ def tables(difference: Difference) -> Iterator[RenderableType]:
     until = difference.until
     played = "" if until is None else f" within {spell(until)}, as far as there was time to look"
     yield _table(f"Other starts{played}", starts, shifts, _moved, "none")
+    if shifts and difference.unproven:
+        yield f"  This {resting_on(difference.unproven)}"
 
 
 def _table(
@@ -94,7 +96,7 @@ def difference_json(difference: Difference, now: float) -> Json:
     """What programs read."""
 
     def moment(after: float | None) -> str | None:
-        return timestamp(at(now + after)) if after is not None else None
+        return stamp(now + after) if after is not None else None
 
     return {
         "workloads": [
@@ -128,4 +130,5 @@ def difference_json(difference: Difference, now: float) -> Json:
             for shift in difference.shifts
         ],
         "startsUntil": moment(difference.until),
+        "unprovenWords": difference.unproven,
     }

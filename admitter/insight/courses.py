@@ -90,6 +90,7 @@ class Course:
         reached: how far it was played, in seconds from now, if the time was over before all had started;
             None: to its end.
         excesses: what is over then.
+        unproven: of how many no more is known than their own unproven word of their runtime.
         errors: objects that can't be used, and why.
     """
 
@@ -98,6 +99,7 @@ class Course:
     starts: Mapping[str, float | None]
     reached: float | None
     excesses: tuple[Excess, ...]
+    unproven: int
     errors: tuple[str, ...]
 
 
@@ -117,9 +119,12 @@ def course(
     """
     now, picture = known.taken, Picture(known)
     durations = Durations(picture, whole)
+    unproven: set[str] = set()
 
     def lasts(view: WorkloadView, ran: float) -> float | None:
         found = durations.of(view) if not view.finished else None
+        if found is not None and found.unproven:
+            unproven.add(view.uid)
         return found.middle(ran) if found is not None else None
 
     simulator = Simulator(Timeline(now, list(changes), []), picture, lasts)
@@ -130,7 +135,7 @@ def course(
     errors = tuple(f"{error.object}: {error.message}" for error in simulator.errors)
     excesses = tuple(over(simulator.engine))
     starts, reached = _starts(simulator, now, begin().proceed)
-    return Course(effects, said, starts, reached, excesses, errors)
+    return Course(effects, said, starts, reached, excesses, len(unproven), errors)
 
 
 def _starts(

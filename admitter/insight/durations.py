@@ -2,7 +2,8 @@
 
 In this order:
 
-1. the annotation `admitter.dev/expected-runtime` of the Job;
+1. the annotation `admitter.dev/expected-runtime` of the Job, up to its deadline: as many times as long as
+   earlier words of its namespace and LocalQueue came to, if three or more of about its length have finished;
 2. finished Workloads of the same namespace, LocalQueue and requests, else of the same requests wherever they
    were, if there are three or more, none longer than the Job's `activeDeadlineSeconds`;
 3. `activeDeadlineSeconds`, after which Kubernetes ends the Job;
@@ -12,6 +13,9 @@ In this order:
 What a Job asks for tells more than where it comes from: in a namespace where few large Jobs have ended among
 many small ones, the small ones say nothing of the next large one. Those that still run count as what takes
 longer than so far: the first to end are the short ones.
+
+A word that nothing bears out is unproven: nothing else is known of the Job itself, and it may be false. So it
+comes with what is known of others, and a range can have both in it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -24,9 +28,9 @@ from typing import Final
 
 import orjson
 
-from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.cluster.store import Key
 from admitter.controllers.views import JobView, WorkloadView, seconds
+from admitter.insight.words import LONGEST, bears_out, deadline_of, magnitude, most, truth, word_of
 from admitter.simulate.picture import Facts, Picture
 
 ENOUGH: Final = 3
@@ -57,14 +61,25 @@ class Runtimes:
     Attributes:
         source: how.
         seconds: what it may be, from short to long, each as likely as any other.
+        unproven: whether that is its own word, and no earlier one of its owner tells what that is worth.
+        otherwise: the same as `seconds` if an unproven word is not believed; empty: nothing else is known.
     """
 
     source: Source
     seconds: tuple[float, ...]
+    unproven: bool = False
+    otherwise: tuple[float, ...] = ()
 
-    def draw(self, random: Random, ran: float) -> float:
-        """One of them, if it has run for some seconds already; longer than all is: it ends soon."""
-        left = self.seconds[bisect_right(self.seconds, ran) :]
+    def draw(self, random: Random, ran: float, *, believed: bool = True) -> float:
+        """One of them.
+
+        Args:
+            random: draws it.
+            ran: for how many seconds it has run already; if for longer than all of them, it ends soon.
+            believed: whether an unproven word is.
+        """
+        known = self.seconds if believed else self.otherwise or self.seconds
+        left = known[bisect_right(known, ran) :]
         return left[random.randrange(len(left))] if left else ran * (1 + 0.1 * random.random()) + 1
 
     def middle(self, ran: float) -> float:
@@ -94,11 +109,9 @@ class Durations:
         for workload in there:
             took = _took(workload)
             if took is not None:
-                for kind in self._kinds(workload):
-                    taken[kind].append(took)
+                self._count(workload, took, taken)
             elif workload.admission is not None and not workload.finished:
-                for kind in self._kinds(workload):
-                    running[kind].append(picture.now - workload.since)
+                self._count(workload, picture.now - workload.since, running)
         self._known = {
             kind: likely(sorted(found), running.get(kind, ()))
             for kind, found in taken.items()
@@ -109,9 +122,28 @@ class Durations:
     def of(self, workload: WorkloadView) -> Runtimes | None:
         """What is known of a Workload's runtime; None: nothing."""
         job = self._job_of(workload)
-        said, deadline = _said(job), _deadline(job)
-        if said is not None:
-            return Runtimes(Source.SAID, (said,))
+        word = word_of(job)
+        if word is None:
+            return self._from_others(workload, deadline_of(job))
+        borne_out = self._known.get((Source.SAID, (*_owner(workload), magnitude(word))))
+        if borne_out is not None:
+            longest = most(job)
+            return Runtimes(Source.SAID, tuple(min(word * ratio, longest) for ratio in borne_out))
+        others = self._from_others(workload, deadline_of(job))
+        return Runtimes(Source.SAID, (word,), True, others.seconds if others is not None else ())
+
+    def _count(self, workload: WorkloadView, ran: float, by_kind: defaultdict[Alike, list[float]]) -> None:
+        """Count for how long one took, or has run so far: in seconds, and by its word."""
+        ran = min(max(0.0, ran), LONGEST)
+        for kind in self._kinds(workload):
+            by_kind[kind].append(ran)
+        word = word_of(self._job_of(workload))
+        if word is not None:
+            for order in bears_out(word):
+                by_kind[Source.SAID, (*_owner(workload), order)].append(truth(word, ran))
+
+    def _from_others(self, workload: WorkloadView, deadline: float | None) -> Runtimes | None:
+        """What is known of a Workload's runtime beside its own word."""
         for source, key in self._kinds(workload):
             known = self._known_of((source, key), deadline)
             if len(known) >= ENOUGH:
@@ -178,17 +210,9 @@ def _took(workload: WorkloadView) -> float | None:
     ended = workload.condition("Finished").get("lastTransitionTime") if workload.finished else None
     if not ended or not workload.status.get("admission"):
         return None
-    return max(0.0, seconds(ended) - workload.since)
+    return seconds(ended) - workload.since
 
 
-def _said(job: JobView | None) -> float | None:
-    """What a Job's annotation says; one that is no duration says nothing."""
-    try:
-        return parse_duration(job.spec["expected"]) if job is not None and "expected" in job.spec else None
-    except InvalidDurationError:
-        return None
-
-
-def _deadline(job: JobView | None) -> float | None:
-    found = job.spec.get("activeDeadlineSeconds") if job is not None else None
-    return float(found) if found is not None else None
+def _owner(workload: WorkloadView) -> tuple[str, str]:
+    """Whose word it is: those who share a LocalQueue answer for each other's."""
+    return workload.namespace, workload.queue

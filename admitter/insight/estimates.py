@@ -2,10 +2,11 @@
 
 Nobody knows who else will come. The median holds if nobody does who goes first; the range also has those
 futures in it in which Jobs keep coming as they did. Where a future is dear, there may be time for a few only:
-what is told of the others is how far they were played.
+what is told of the others is how far they were played. In some futures no word is believed that nothing bears
+out: so many that the range has both in it, and so few that the median goes by the words.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,11 +29,13 @@ RUNS: Final = 20
 CONFIDENCE: Final = 0.9
 """How often the true start is in the range if runtimes and arrivals are what the past says: 18 of 20."""
 
+DOUBTING: Final = 5
+"""Every so manieth future believes no unproven word: four of twenty, and two are outside the range."""
 SAME_SECONDS: Final = 1.0
 """Starts that differ by less are the same."""
 
-Draw = Callable[[Random], Sequence[Change]]
-"""Those that come in a future, in the order of time."""
+Draw = Callable[[Random, bool], Sequence[Change]]
+"""Those that come in a future, in the order of time; and whether it believes unproven words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Estimate:
         latest: the upper bound of the range, if Jobs keep coming where they do.
         sources: where runtimes come from.
         unknown: of how many in its tree nothing is known of their runtime.
+        unproven: of how many of other namespaces in its tree no more is known than their own unproven word.
         coming: whether Jobs that keep coming make the range longer.
         told: so many of the futures without newcomers were played far enough.
         runs: so many there were to be.
@@ -63,6 +67,7 @@ class Estimate:
     runs: int = RUNS
     late: bool = False
     reached: float | None = None
+    unproven: int = 0
 
 
 NOT_IN_TIME: Final = Estimate(None, None, None, (), 0, told=0, late=True)
@@ -98,14 +103,16 @@ class Tree:
     Attributes:
         facts: all facts, but of Workloads and Jobs only those of this tree that have not finished.
         runtimes: what is known of the runtimes of these, by UID.
-        wanted: of which of them the start is asked for, by UID.
+        wanted: of which of them the start is asked for, and their namespaces, by UID.
+        unproven: how many of these have no more than an unproven word, by namespace.
         alone: what comes if only those do that are expected.
         crowded: what comes if Jobs keep coming as they did; None: none has kept coming.
     """
 
     facts: Facts
     runtimes: Mapping[str, Runtimes | None]
-    wanted: frozenset[str]
+    wanted: Mapping[str, str]
+    unproven: Counter[str]
     alone: Draw
     crowded: Draw | None
 
@@ -178,8 +185,9 @@ class Estimator:
         return Tree(
             facts,
             known,
-            frozenset(wanted),
-            lambda _: self._expected or (),
+            {view.uid: view.namespace for view in there.values() if view.uid in wanted},
+            Counter(view.namespace for view in there.values() if _is_unproven(known[view.uid])),
+            lambda *_: self._expected or (),
             arrivals.draw if arrivals else None,
         )
 
@@ -196,10 +204,11 @@ class Estimator:
         # Runtimes are the same whether more come or not: what differs then is due to those.
         random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
         others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # no secret either
+        believed = number % DOUBTING != DOUBTING // 2
 
         def lasts(view: WorkloadView, ran: float) -> float | None:
             runtimes = tree.runtimes.get(view.uid)
-            return runtimes.draw(random, ran) if runtimes is not None else None
+            return runtimes.draw(random, ran, believed=believed) if runtimes is not None else None
 
         now, proceed = tree.facts.taken, self._playing.proceed
         starts: dict[str, float] = {}
@@ -212,7 +221,7 @@ class Estimator:
 
         try:
             proceed()
-            simulator = Simulator(Timeline(now, list(draw(others)), []), Picture(tree.facts), lasts)
+            simulator = Simulator(Timeline(now, list(draw(others, believed)), []), Picture(tree.facts), lasts)
             for event in simulator.run(watch=at_rest):
                 reached = event.time
                 if event.kind == "Admitted":
@@ -240,7 +249,9 @@ class Estimator:
         unknown = sum(each is None for each in tree.runtimes.values())
         for uid in sorted(tree.wanted):
             among = _observed(uid, crowded) if crowded is not None else None
-            yield uid, replace(self._estimate(_observed(uid, alone), among), sources=sources, unknown=unknown)
+            found = self._estimate(_observed(uid, alone), among)
+            unproven = tree.unproven.total() - tree.unproven[tree.wanted[uid]]
+            yield uid, replace(found, sources=sources, unknown=unknown, unproven=unproven)
 
     def _estimate(self, alone: Observed, crowded: Observed | None) -> Estimate:
         """The range: so many of the runs lie outside on each side."""
@@ -263,6 +274,10 @@ class Estimator:
             late=median is None and not alone.never,
             reached=min((each for each in alone.reached if each), default=None),
         )
+
+
+def _is_unproven(runtimes: Runtimes | None) -> bool:
+    return runtimes is not None and runtimes.unproven
 
 
 def _observed(uid: str, runs: Sequence[Run]) -> Observed:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from admitter.controllers.messages import flavor_sentence, node_title, queue_title
-from admitter.controllers.views import at, timestamp
 from admitter.engine.amounts import to_quantity
 from admitter.engine.explanation import Amounts
 from admitter.insight.estimates import CONFIDENCE, Estimate
 from admitter.insight.listing import Row
+from admitter.insight.stamps import stamp
 from admitter.insight.text import sentence
 from admitter.insight.why import Answer, Other, is_hopeless
 from admitter.simulate.picture import Picture
@@ -91,6 +91,7 @@ def _other(other: Other) -> Json:
         "name": other.key[1],
         "priority": other.priority,
         "ends": _time(other.ends),
+        "unproven": other.unproven,
         "notEvicted": other.spared or None,
     }
 
@@ -108,6 +109,7 @@ def estimate_json(estimate: Estimate, now: float) -> Json:
         "confidence": CONFIDENCE if estimate.told == estimate.runs else None,
         "sources": list(estimate.sources),
         "unknown": estimate.unknown,
+        "unprovenWords": estimate.unproven,
         "coming": estimate.coming,
         "futures": {"told": estimate.told, "of": estimate.runs},
         "inTime": not estimate.late,
@@ -116,4 +118,4 @@ def estimate_json(estimate: Estimate, now: float) -> Json:
 
 
 def _time(moment: float | None) -> str | None:
-    return timestamp(at(moment)) if moment is not None else None
+    return stamp(moment) if moment is not None else None

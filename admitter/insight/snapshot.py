@@ -4,6 +4,7 @@ Of a pod template only what pods request and which nodes they accept is kept: no
 volume or Secret's name. Snapshots can be sent to somebody else, and tried out without a cluster.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Final
 
 import orjson
 
-from admitter.cluster.source import Json, parsed
-from admitter.controllers.views import at, seconds, timestamp
+from admitter.cluster.source import Json
+from admitter.cluster.store import V
+from admitter.controllers.views import WorkloadView, at, parse_workload, seconds, timestamp
 from admitter.controllers.world import World
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.settings import Settings
@@ -21,8 +23,13 @@ from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
 from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES
 from admitter.simulate.picture import Facts, plural_of
+from admitter.visible import visible
+
+log = logging.getLogger(__name__)
 
 KIND: Final = "Snapshot"
+LONGEST_LINE: Final = 500
+"""Characters of what is said of an object that can't be read."""
 _METADATA: Final = (
     *("namespace", "name", "uid", "resourceVersion", "generation"),
     *("creationTimestamp", "deletionTimestamp", "labels"),
@@ -31,6 +38,8 @@ _PREFIXES: Final = (f"{GROUP}/", "yunikorn.apache.org/", "kueue.x-k8s.io/")
 """Whose annotations, and labels of Jobs and pods, are read."""
 _OWNED: Final = frozenset({"jobs", "pods", "workloads"})
 """What users name and label as they like."""
+_ENDS: Final = ("activeDeadlineSeconds",)
+"""What bounds the runtime of a Job's pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +89,13 @@ def _body(raw: Json) -> Json:
 
 def _job(raw: Json) -> Json:
     spec, template = raw["spec"], raw["spec"]["template"]
-    fields = ("suspend", "parallelism", "completions", "activeDeadlineSeconds")
+    fields = ("suspend", "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
     kept = {field: spec[field] for field in fields if field in spec}
     metadata = template.get("metadata") or {}
+    ends = {field: template["spec"][field] for field in _ENDS if field in template["spec"]}
     kept["template"] = {
         "metadata": {part: _ours(metadata.get(part)) for part in ("labels", "annotations")},
-        "spec": kept_template(template["spec"]),
+        "spec": {**kept_template(template["spec"]), **ends},
     }
     return {"spec": kept, "status": raw.get("status") or {}}
 
@@ -161,10 +171,38 @@ def load(path: Path) -> Snapshot:
 
 
 def facts(snapshot: Snapshot) -> Facts:
-    """A snapshot, parsed; what can't be read is logged and left out, as the controller does."""
+    """A snapshot, parsed; what can't be read is left out, as the controller does, and named in a line."""
     views = {}
     for source in World().sources:
         plural = plural_of(source.path)
-        found = (parsed(source.parse, raw, source.path) for raw in snapshot.objects[plural])
+        parse = _workload if plural == "workloads" else source.parse
+        found = (_readable(parse, raw, plural) for raw in snapshot.objects[plural])
         views[plural] = {view.key: view for view in found if view is not None}
     return Facts(snapshot.taken, snapshot.settings, views)
+
+
+def _readable(parse: Callable[[Json], V], raw: Json, plural: str) -> V | None:
+    """The view of an object; None if it can't be read: answers about all others are as good without it."""
+    try:
+        return parse(raw)
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with one object
+        metadata = raw.get("metadata") or {}
+        name = "/".join(filter(None, (plural, metadata.get("namespace"), metadata.get("name"))))
+        # Not on standard output, where an answer for programs may follow.
+        log.warning(
+            visible(f"left out: {name} can't be read: {type(error).__name__}: {error}"[:LONGEST_LINE])
+        )
+        return None
+
+
+def _workload(raw: Json) -> WorkloadView:
+    """A Workload whose status can be read: in a cluster the API server sees to that, in a file nobody does.
+
+    Raises:
+        ValueError, KeyError or TypeError: it can't.
+    """
+    view = parse_workload(raw)
+    for condition in view.status.get("conditions") or ():
+        seconds(condition["lastTransitionTime"])
+    _ = view.preemption, view.place
+    return view

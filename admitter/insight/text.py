@@ -162,7 +162,8 @@ def would_let_in(answer: Answer, now: float) -> Iterator[str]:
 def _other(other: Other, now: float, *, preempting: bool) -> str:
     ends = f", expected to end {within(other.ends - now)}" if other.ends is not None else ""
     spared = f"; not evicted: {other.spared}" if other.spared and not preempting else ""
-    return f"{'/'.join(other.key)}, priority {other.priority}{ends}{spared}"
+    word = " by its own word" if ends and other.unproven else ""
+    return f"{'/'.join(other.key)}, priority {other.priority}{ends}{word}{spared}"
 
 
 def start_line(words: str) -> str:
@@ -182,14 +183,22 @@ def start(estimate: Estimate) -> str:
         alone, crowded = (" if no more Jobs come", " if they keep coming as they did")
     median = f"{within(estimate.median)}{alone}"
     fewer = f", from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    words = f"; {resting_on(estimate.unproven, ' of other namespaces')}" if estimate.unproven else ""
     if estimate.latest is None:
-        return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}"
+        return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}{words}"
     sure = "" if fewer else f" with {CONFIDENCE:.0%} confidence"
     bounds = f"; between {within(estimate.earliest)} and {within(estimate.latest)}{sure}{crowded}"
     if estimate.told == 1 < estimate.runs and not estimate.coming:
         bounds = ""  # one future has no range
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
-    return f"{median}{bounds}{fewer}{by}"
+    return f"{median}{bounds}{fewer}{by}{words}"
+
+
+def resting_on(words: int, whose: str = "") -> str:
+    """That an answer is no better than so many Workloads' own words of their runtimes."""
+    if words == 1:
+        return f"rests on what 1 Workload{whose} says of itself"
+    return f"rests on what {words} Workloads{whose} say of themselves"
 
 
 def _at_least(estimate: Estimate) -> str:

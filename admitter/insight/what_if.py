@@ -67,6 +67,7 @@ class Difference:
         excesses: quota that is over, by more than without the change.
         shifts: of when Workloads start, by name.
         until: how far from now starts were compared, in seconds, if there was no time to play on; None: all.
+        unproven: how many of the Workloads that were played have no more than their own unproven word.
         errors: objects that can't be used, and why.
     """
 
@@ -74,6 +75,7 @@ class Difference:
     excesses: tuple[Excess, ...]
     shifts: tuple[Shift, ...]
     until: float | None
+    unproven: int
     errors: tuple[str, ...]
 
 
@@ -113,6 +115,7 @@ def compare(
         tuple(sorted(excess for each in found for excess in each.excesses)),
         tuple(sorted(shifts, key=lambda shift: shift.key)),
         min((each.until for each in found if each.until is not None), default=None),
+        sum(each.unproven for each in found),
         tuple(dict.fromkeys(error for each in found for error in each.errors)),
     )
 
@@ -125,6 +128,7 @@ def _difference(before: Course, after: Course, part: Part) -> Difference:
         tuple(each for each in _excesses(before, after) if part.nodes is None or each.node in part.nodes),
         tuple(_shifts(before, after, inf if until is None else until)),
         until,
+        before.unproven,
         after.errors,
     )
 

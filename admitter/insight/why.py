@@ -4,7 +4,7 @@ The engine explains (`admitter.engine.explanation`), in the state that the contr
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -16,6 +16,7 @@ from admitter.engine.model import Workload
 from admitter.insight.durations import Durations
 from admitter.insight.listing import lines
 from admitter.insight.spared import spared_by
+from admitter.insight.words import complaint
 from admitter.names import QUEUE_LABEL
 from admitter.simulate.picture import Picture
 
@@ -41,12 +42,14 @@ class Other:
         priority: its own.
         ends: when it is expected to end, in seconds since the epoch; None: nobody knows.
         spared: why it is not evicted for this one; empty if it could be.
+        unproven: whether nothing but its own word tells when it ends.
     """
 
     key: Key
     priority: int
     ends: float | None = None
     spared: str = ""
+    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,11 @@ class Explainer:
         if workload.finished:
             return Answer(key, workload, self._picture.queue_of(workload))
         if workload.admission is not None:
-            return Answer(key, workload, workload.admission.queue, ends=self._end(workload))
-        return self._waits(key, workload, enough)
+            found = Answer(key, workload, workload.admission.queue, ends=self._end(workload))
+        else:
+            found = self._waits(key, workload, enough)
+        words = complaint(self._world.job_of(workload.key))
+        return replace(found, hints=(*found.hints, words)) if words else found
 
     def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
         queue, held_back = self._picture.queue_of(workload), self._picture.waiting.get(workload.uid)
@@ -205,7 +211,9 @@ class Explainer:
             pod = next((pod for pod in self._world.pods if pod.uid == uid), None)
             key = (pod.namespace, f"pod {pod.name}") if pod is not None else ("", uid)
             return Other(key, 0, None, "it is what is left of a deleted Workload")
-        return Other(self._shown(view), int(view.spec.get("priority", 0)), self._end(view), spared)
+        runtimes = self._durations.of(view)
+        unproven = runtimes is not None and runtimes.unproven
+        return Other(self._shown(view), int(view.spec.get("priority", 0)), self._end(view), spared, unproven)
 
     def _end(self, workload: WorkloadView) -> float | None:
         """When somebody who runs is expected to end."""
