@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from admitter.sandbox.cluster import Cluster
+from tests.quantities import thousandths
 
 JOIN_SECONDS = 0.2
 
@@ -17,10 +18,8 @@ Use = tuple[str, str]
 
 
 def whole(quantity: str) -> float:
-    """A quantity of the tests: whole numbers, thousandths, or GiB."""
-    if quantity.endswith("m"):
-        return int(quantity[:-1]) / 1000
-    return int(quantity[:-2]) * 2**30 if quantity.endswith("Gi") else int(quantity)
+    """A quantity of the tests, such as a number, thousandths, or GiB."""
+    return thousandths(quantity) / 1000
 
 
 class Books:

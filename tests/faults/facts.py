@@ -6,21 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.quantities import pod_requests, thousandths
+
 Json = dict[str, Any]
 Key = tuple[str, str]
 """Flavor and resource."""
 Use = Mapping[Key, int]
 """How much of each, in thousandths."""
 
-_SUFFIXES: Final = {"m": 1, "": 1000, "k": 10**6, "Ki": 1024 * 1000, "Mi": 2**20 * 1000, "Gi": 2**30 * 1000}
 _LABEL: Final = "admitter.dev/queue-name"
-
-
-def thousandths(quantity: str | int) -> int:
-    """A quantity of the tests."""
-    text = str(quantity)
-    digits = text.rstrip("mkKMGi")
-    return int(digits) * _SUFFIXES[text[len(digits) :]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +134,13 @@ def parse(kind: str, raw: Json) -> Fact | None:
     return _PARSERS[kind](raw)
 
 
+def quota_name(kind: str, raw: Json) -> str:
+    """The queue that an object defines, as admissions name it; empty if its kind defines none."""
+    name = raw["metadata"]["name"]
+    names = {"clusterqueues": name, "elasticquotas": f"eq_{raw['metadata'].get('namespace')}_{name}"}
+    return str(names.get(kind, ""))
+
+
 def _full(metadata: Json) -> str:
     return f"{metadata['namespace']}/{metadata['name']}"
 
@@ -198,10 +199,9 @@ def _pod(raw: Json) -> PodFact | None:
     flavors = json.loads(annotations.get("admitter.dev/flavors", "{}"))
     pool = "pool" in json.loads(annotations.get("admitter.dev/counted", "{}"))
     use: Counter[Key] = Counter()
-    for container in raw["spec"]["containers"]:
-        for resource, quantity in container.get("resources", {}).get("requests", {}).items():
-            if resource in flavors:
-                use["" if pool else flavors[resource], resource] += thousandths(quantity)
+    for resource, amount in pod_requests(raw["spec"]).items():
+        if resource in flavors:
+            use["" if pool else flavors[resource], resource] += amount
     return PodFact(
         metadata["uid"],
         f"{metadata['namespace']}/{labels['admitter.dev/workload']}",
@@ -245,7 +245,7 @@ def _elastic_quota(raw: Json) -> QuotaFact:
     metadata, spec = raw["metadata"], raw["spec"]
     return QuotaFact(
         metadata["uid"],
-        f"eq_{metadata['namespace']}_{metadata['name']}",
+        quota_name("elasticquotas", raw),
         ELASTIC_POOL,
         strict=False,
         generation=metadata["generation"],

@@ -2,25 +2,43 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import aiohttp
 
 from tests.faults.api import BATCH, CORE, OWN, PAUSE_SECONDS, Api, RefusedError
-from tests.faults.facts import QuotaFact, parse
-from tests.faults.timeline import Timeline
+from tests.faults.facts import parse, quota_name
+from tests.faults.timeline import Judge, Timeline
 
 Json = dict[str, Any]
 
-COLLECTIONS: Final[Mapping[str, str]] = {
-    "jobs": f"{BATCH}/jobs",
-    "workloads": f"{OWN}/workloads",
-    "pods": f"{CORE}/pods",
-    "clusterqueues": f"{OWN}/clusterqueues",
-    "elasticquotas": f"{OWN}/elasticquotas",
-}
-"""What the auditor looks at."""
+
+@dataclass(frozen=True)
+class Scope:
+    """What an auditor looks at.
+
+    Attributes:
+        paths: collection → where it is.
+        parse: what counts of an object of a collection; None if nothing does.
+    """
+
+    paths: Mapping[str, str]
+    parse: Callable[[str, Json], object]
+
+
+EVERYTHING: Final = Scope(
+    {
+        "jobs": f"{BATCH}/jobs",
+        "workloads": f"{OWN}/workloads",
+        "pods": f"{CORE}/pods",
+        "clusterqueues": f"{OWN}/clusterqueues",
+        "elasticquotas": f"{OWN}/elasticquotas",
+    },
+    parse,
+)
+"""What the ledger is told."""
 WATCH_SECONDS: Final = 4
 """Two seconds before its end a watch gets a bookmark, which tells a quiet one from one that is late."""
 NUDGE_SECONDS: Final = 2.0
@@ -29,11 +47,12 @@ NUDGE_SECONDS: Final = 2.0
 class Follower:
     """Lists and watches one collection; what it hears goes to the timeline."""
 
-    def __init__(self, api: Api, collection: str, timeline: Timeline) -> None:
+    def __init__(self, api: Api, collection: str, scope: Scope, timeline: Timeline) -> None:
         self.synced = asyncio.Event()
         self._api = api
         self._collection = collection
-        self._path = COLLECTIONS[collection]
+        self._path = scope.paths[collection]
+        self._parse = scope.parse
         self._timeline = timeline
         self._version = 0
         self._known: dict[str, int] = {}
@@ -65,13 +84,12 @@ class Follower:
         self._timeline.progress(self._collection, version)
 
     def _identity(self, raw: Json) -> str:
-        quota = self._collection in {"clusterqueues", "elasticquotas"}
-        return _queue_name(self._collection, raw) if quota else str(raw["metadata"]["uid"])
+        return quota_name(self._collection, raw) or str(raw["metadata"]["uid"])
 
     def _seen(self, raw: Json, version: int) -> None:
         uid = self._identity(raw)
         self._known[uid] = version
-        self._timeline.event(version, uid, parse(self._collection, raw), time.monotonic())
+        self._timeline.event(version, uid, self._parse(self._collection, raw), time.monotonic())
 
     def _gone(self, raw: Json, version: int) -> None:
         uid = self._identity(raw)
@@ -98,23 +116,18 @@ class Follower:
         self._timeline.progress(self._collection, until)
 
 
-def _queue_name(collection: str, raw: Json) -> str:
-    fact = parse(collection, raw)
-    assert isinstance(fact, QuotaFact)
-    return fact.name
-
-
 class Auditor:
     """Follows everything that counts, and judges it.
 
     Attributes:
-        timeline: where it goes, and the ledger behind.
+        timeline: where it goes, and the judge behind.
     """
 
-    def __init__(self, api: Api, timeline: Timeline) -> None:
-        self.timeline = timeline
+    def __init__(self, api: Api, judge: Judge, scope: Scope = EVERYTHING) -> None:
+        self.timeline = Timeline(judge, scope.paths)
         self._api = api
-        self._followers = [Follower(api, collection, timeline) for collection in COLLECTIONS]
+        self._scope = scope
+        self._followers = [Follower(api, collection, scope, self.timeline) for collection in scope.paths]
 
     async def run(self) -> None:
         """Look until cancelled; an auditor that can't look fails, since it would find nothing."""
@@ -132,10 +145,10 @@ class Auditor:
         """Have the API server ask etcd how far it is: bookmarks of quiet collections tell what it knows."""
         while True:
             await asyncio.sleep(NUDGE_SECONDS)
-            for path in COLLECTIONS.values():
+            for path in self._scope.paths.values():
                 await self._api.get(path, limit="1")
 
     async def catch_up(self, version: int) -> None:
         """Wait until everything up to a version has been judged."""
-        for collection in COLLECTIONS:
+        for collection in self._scope.paths:
             await self.timeline.has_reached(collection, version)

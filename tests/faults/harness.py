@@ -16,12 +16,11 @@ from tests.faults.administrator import Administrator
 from tests.faults.api import BATCH, Api
 from tests.faults.chaos import Chaos
 from tests.faults.crowd import Crowd
-from tests.faults.follow import COLLECTIONS, Auditor
+from tests.faults.follow import Auditor
 from tests.faults.ledger import Ledger
 from tests.faults.plan import Plan, Task
 from tests.faults.replicas import Replica, replicas
 from tests.faults.scene import build
-from tests.faults.timeline import Timeline
 
 STANDSTILL_SECONDS: Final = 120.0
 """If no Job has ended for so long, none will."""
@@ -76,25 +75,25 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
     await asyncio.to_thread((folder / "replicas").mkdir)
     ledger = Ledger()
     async with Api(people) as api, Api(by_hand) as hand, asyncio.TaskGroup() as background:
-        auditor, crowd = Auditor(api, Timeline(ledger, COLLECTIONS)), Crowd(api, Random(plan.seed))
+        auditor, crowd = Auditor(api, ledger), Crowd(api, Random(plan.seed))
         looking = background.create_task(auditor.run())
         await auditor.synced()
         await build(api)
         working = background.create_task(crowd.run())
         async with replicas(plane, folder / "replicas", number, plan.seed, direct=plan.direct) as controllers:
             chaos = Chaos(plane, controllers, Administrator(api, hand, ledger))
-            outcome = await _course(plan, crowd, auditor, chaos)
+            outcome = await _course(plan, crowd, auditor, ledger, chaos)
         looking.cancel()
         working.cancel()
     return outcome
 
 
-async def _course(plan: Plan, crowd: Crowd, auditor: Auditor, chaos: Chaos) -> Outcome:
+async def _course(plan: Plan, crowd: Crowd, auditor: Auditor, ledger: Ledger, chaos: Chaos) -> Outcome:
     """Everything that is planned, and how it comes to rest."""
-    ledger, outcome = auditor.timeline.ledger, Outcome(plan)
+    outcome = Outcome(plan)
     await asyncio.gather(crowd.create(plan.tasks), chaos.run(plan.faults), _burst(plan, crowd, ledger))
     began = time.monotonic()
-    await _at_rest(crowd.api, auditor)
+    await _at_rest(crowd.api, auditor, ledger)
     outcome.drained = time.monotonic() - began
     ledger.close()
     outcome.faults, outcome.missed = chaos.done, chaos.missed
@@ -107,9 +106,9 @@ async def _course(plan: Plan, crowd: Crowd, auditor: Auditor, chaos: Chaos) -> O
     return outcome
 
 
-async def _at_rest(api: Api, auditor: Auditor) -> None:
+async def _at_rest(api: Api, auditor: Auditor, ledger: Ledger) -> None:
     """Wait until all is over and the auditor has judged it, or until nothing ends any more."""
-    ledger, least, moved = auditor.timeline.ledger, -1, time.monotonic()
+    least, moved = -1, time.monotonic()
     while True:
         listed = await api.get(f"{BATCH}/jobs", limit="1")
         await auditor.catch_up(int(listed["metadata"]["resourceVersion"]))

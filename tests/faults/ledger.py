@@ -13,25 +13,11 @@ from typing import Final
 
 from tests.faults.facts import Admission, Fact, JobFact, Key, PodFact, QuotaFact, WorkloadFact
 from tests.faults.limits import GRACE_SECONDS, Limits
+from tests.faults.timeline import Moment
 
 MOST_FINDINGS: Final = 200
 Place = tuple[str, Key]
 """A queue, and a flavor and resource of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When something was so.
-
-    Attributes:
-        version: the resource version since which it is. heard: when the auditor heard of it, in seconds.
-        exact: whether everything before it is known; otherwise it is judged later, and only by what is
-        beyond doubt.
-    """
-
-    version: int
-    heard: float
-    exact: bool = True
 
 
 @dataclass(slots=True)

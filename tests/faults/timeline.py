@@ -12,27 +12,50 @@ order. Such an interval is blind: what happens in it is entered, and judged when
 import asyncio
 import heapq
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import count
+from typing import Any, Protocol
 
-from tests.faults.facts import Fact
-from tests.faults.ledger import Ledger, Moment
-
-Entry = tuple[int, int, str, Fact | None, float]
+Entry = tuple[int, int, str, Any, float]
 """Resource version, number, UID, what became of it, and when that was heard of."""
 
 
-class Timeline:
-    """Feeds a ledger in order.
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When something was so.
 
     Attributes:
-        ledger: what is fed.
+        version: the resource version since which it is. heard: when the auditor heard of it, in seconds.
+        exact: whether everything before it is known; otherwise it is judged later, and only by what is
+        beyond doubt.
+    """
+
+    version: int
+    heard: float
+    exact: bool = True
+
+
+class Judge(Protocol):
+    """Is told everything in order."""
+
+    def take(self, uid: str, fact: Any, moment: Moment) -> None:
+        """Something became of an object, as an auditor reads it; None if it was deleted or does not count."""
+
+    def settle(self, moment: Moment) -> None:
+        """Everything up to a moment is known again: judge what happened while it was not."""
+
+
+class Timeline:
+    """Feeds a judge in order.
+
+    Attributes:
         blind: the intervals of which only the end is known: after a version, up to another.
     """
 
-    def __init__(self, ledger: Ledger, collections: Iterable[str]) -> None:
+    def __init__(self, judge: Judge, collections: Iterable[str]) -> None:
         """Prepare; nothing is known of any of the collections yet."""
-        self.ledger = ledger
         self.blind: list[tuple[int, int]] = []
+        self._told = judge
         self._reached = dict.fromkeys(collections, 0)
         self._entries: list[Entry] = []
         self._numbers = count()
@@ -50,7 +73,7 @@ class Timeline:
             self._moved.clear()
             await self._moved.wait()
 
-    def event(self, version: int, uid: str, fact: Fact | None, heard: float) -> None:
+    def event(self, version: int, uid: str, fact: Any, heard: float) -> None:
         """Something became of an object; None if it was deleted. `progress` follows."""
         heapq.heappush(self._entries, (version, next(self._numbers), uid, fact, heard))
 
@@ -71,9 +94,9 @@ class Timeline:
             exact = not any(after < version <= end for after, end in self.blind)
             moment = Moment(version, heard, exact)
             if exact and self._unsettled is not None:
-                self.ledger.settle(self._unsettled)
+                self._told.settle(self._unsettled)
             self._unsettled = None if exact else moment
-            self.ledger.take(uid, fact, moment)
+            self._told.take(uid, fact, moment)
         if self._unsettled is not None and not any(after < until < end for after, end in self.blind):
-            self.ledger.settle(self._unsettled)
+            self._told.settle(self._unsettled)
             self._unsettled = None
