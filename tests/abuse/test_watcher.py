@@ -1,0 +1,186 @@
+"""The observer of bound pods finds what it is there for, and nothing in what is right."""
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from tests.abuse.scene import GROUNDS, node, queues
+from tests.abuse.watcher import SCOPE, Watcher, read
+from tests.cluster.objects import elastic_quota, job
+from tests.faults.facts import quota_name
+from tests.faults.timeline import Moment
+
+Json = dict[str, Any]
+
+
+class Server:
+    """Tells a watcher what an API server would, one version after the other."""
+
+    def __init__(self) -> None:
+        self.watcher = Watcher()
+        self._versions = count(1)
+        for made in queues():
+            self.tell("clusterqueues", made)
+        for ground in GROUNDS:
+            if ground.elastic:
+                self.tell("elasticquotas", elastic_quota(ground.namespace, **ground.elastic))
+        for flavor in ("on-demand", "spot"):
+            self.tell("nodes", node(flavor, 0))
+
+    def tell(self, kind: str, raw: Json, *, exact: bool = True) -> None:
+        raw["metadata"] |= {"uid": raw["metadata"]["name"], "generation": 1}
+        uid = quota_name(kind, raw) or raw["metadata"]["uid"]
+        self.watcher.take(uid, read(kind, raw), Moment(next(self._versions), 0.0, exact))
+
+    def job(self, namespace: str, name: str, queue: str | None = "main", *, suspend: bool = False) -> None:
+        self.tell("jobs", job(namespace, name, queue=queue, suspend=suspend))
+
+    def pod(
+        self,
+        namespace: str,
+        name: str,
+        cpu: str,
+        owner: str = "",
+        *,
+        on: str = "abuse-on-demand-0",
+        phase: str = "Running",
+        exact: bool = True,
+        **spec: Any,
+    ) -> None:
+        owners = [{"kind": "Job", "uid": owner, "controller": True}] if owner else []
+        container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+        made = {
+            "metadata": {"name": name, "namespace": namespace, "ownerReferences": owners},
+            "spec": {"containers": [container], "nodeName": on, **spec},
+            "status": {"phase": phase},
+        }
+        self.tell("pods", made, exact=exact)
+
+    @property
+    def found(self) -> list[str]:
+        return [finding.words for finding in self.watcher.findings]
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+def test_pods_within_quota_are_no_finding(server: Server) -> None:
+    server.job("managed-a", "work")
+    server.pod("managed-a", "one", "14", "work")
+    assert server.found == []
+    assert server.watcher.highest["queue abuse-a: on-demand cpu"] == 100
+    assert server.watcher.highest["cohort abuse: on-demand cpu"] == 14 * 100 // 16
+
+
+def test_a_queue_that_uses_more_than_its_most_is_found_with_its_pods_and_jobs(server: Server) -> None:
+    server.job("managed-a", "work")
+    server.pod("managed-a", "one", "14", "work")
+    server.pod("managed-a", "two", "1m", "work")
+    (finding,) = server.watcher.findings
+    assert "14001 of 14000 of queue abuse-a: on-demand cpu" in finding.words
+    assert "managed-a/one 14000, managed-a/two 1" in finding.words
+    assert finding.about == ("managed-a/work",)
+
+
+def test_queues_that_use_more_than_their_cohort_has_are_found(server: Server) -> None:
+    server.job("managed-a", "work")
+    server.job("open-a", "more")
+    server.pod("managed-a", "one", "10", "work")
+    server.pod("open-a", "two", "7", "more")
+    assert len(server.found) == 1
+    assert "17000 of 16000 of cohort abuse: on-demand cpu" in server.found[0]
+
+
+def test_elastic_quotas_count_in_one_pool_and_each_by_itself(server: Server) -> None:
+    for number, namespace in enumerate(("elastic-all", "elastic-some", "elastic-sound")):
+        server.job(namespace, f"job-{number}", "elastic-quota")
+    server.pod("elastic-all", "one", "9", "job-0")
+    server.pod("elastic-some", "two", "8", "job-1")
+    server.pod("elastic-sound", "three", "2", "job-2")
+    assert len(server.found) == 2
+    assert "9000 of 8000 of queue eq_elastic-all_quota: cpu" in server.found[0]
+    assert "19000 of 18000 of cohort elastic quotas: cpu" in server.found[1]
+
+
+def test_a_flavor_that_the_queue_does_not_have_is_found(server: Server) -> None:
+    server.job("open-a", "work")
+    server.pod("open-a", "one", "1", "work", on="abuse-spot-0")
+    assert "1000 of 0 of queue abuse-b: spot cpu" in server.found[0]
+
+
+def test_a_pod_on_a_node_that_refuses_it_counts_where_it_may_run(server: Server) -> None:
+    server.job("open-a", "work")
+    server.pod("open-a", "one", "1", "work", on="abuse-spot-0", nodeSelector={"instance-type": "on-demand"})
+    assert server.found == []
+    assert server.watcher.used("abuse-b") == {("on-demand", "cpu"): 1000}
+
+
+@pytest.mark.parametrize("owner", ["", "plain"])
+def test_in_a_managed_namespace_a_pod_without_a_queue_is_found(server: Server, owner: str) -> None:
+    server.job("managed-a", "plain", None)
+    server.pod("managed-a", "hand-1" if not owner else "one", "1m", owner)
+    assert len(server.found) == 1
+    assert "nobody gave it any quota" in server.found[0]
+
+
+def test_elsewhere_what_names_no_queue_is_nobodys_business(server: Server) -> None:
+    server.job("open-a", "plain", None)
+    server.job("open-a", "queued")
+    server.pod("open-a", "one", "100", "plain")
+    server.pod("open-a", "hand-1", "100", "queued")
+    assert server.watcher.used("abuse-b") == {}
+    assert server.found == []
+
+
+def test_where_all_jobs_are_managed_those_without_a_queue_count(server: Server) -> None:
+    for label, name in ((None, "none"), ("", "empty")):
+        server.job("elastic-open", name, label)
+        server.pod("elastic-open", f"pod-{name}", "5", name)
+    assert "10000 of 8000 of queue eq_elastic-open_quota: cpu" in server.found[0]
+
+
+def test_the_queue_is_the_one_that_the_job_named_when_it_was_started(server: Server) -> None:
+    server.job("open-a", "plain", None)
+    server.job("open-a", "plain", "main")
+    server.pod("open-a", "one", "100", "plain")
+    assert server.watcher.used("abuse-b") == {}
+    server.job("open-a", "plain", "main", suspend=True)
+    server.job("open-a", "plain", "main")
+    server.pod("open-a", "two", "1", "plain")
+    assert server.watcher.used("abuse-b") == {("on-demand", "cpu"): 1000}
+
+
+def test_pods_count_while_they_are_bound_and_have_not_ended_whatever_becomes_of_their_job(
+    server: Server,
+) -> None:
+    server.job("managed-a", "work")
+    server.pod("managed-a", "one", "5", "work", on="")
+    assert server.watcher.used("abuse-a") == {}
+    server.pod("managed-a", "one", "5", "work")
+    server.watcher.take("work", None, Moment(100, 0.0))
+    server.pod("managed-a", "one", "5", "")
+    assert server.watcher.used("abuse-a") == {("on-demand", "cpu"): 5000}
+    server.pod("managed-a", "one", "5", phase="Failed")
+    assert server.watcher.used("abuse-a") == {}
+    server.pod("managed-a", "two", "5", "work")
+    server.watcher.take("two", None, Moment(101, 0.0))
+    assert server.watcher.used("abuse-a") == {}
+
+
+def test_what_happens_while_order_is_unknown_is_judged_when_all_of_it_is_known(server: Server) -> None:
+    server.job("managed-a", "work")
+    server.pod("managed-a", "one", "15", "work", exact=False)
+    server.pod("managed-a", "one", "15", "work", phase="Failed", exact=False)
+    server.watcher.settle(Moment(100, 0.0))
+    assert server.found == []
+    server.pod("managed-a", "two", "15", "work", exact=False)
+    assert server.found == []
+    server.watcher.settle(Moment(101, 0.0))
+    assert "15000 of 14000 of queue abuse-a" in server.found[0]
+
+
+def test_everything_that_is_judged_is_followed() -> None:
+    assert set(SCOPE.paths) == {"nodes", "jobs", "pods", "clusterqueues", "elasticquotas"}

@@ -1,0 +1,296 @@
+"""An observer of bound pods against quota, which knows nothing of what the controller believes.
+
+A pod uses quota from when it is bound to a node until it has ended, for what it requests itself, in the queue
+that its Job named when it was started. In a managed namespace every pod does; elsewhere those of Jobs that
+named a queue, and where an elastic quota manages all Jobs those of the others too. Pods that users make by
+hand, where they may, are none of it: tenants give them names that tell (`HAND`).
+
+It is fed in the order of resource versions (`tests.faults.timeline`), and limits are those of the quotas that
+it sees (`tests.faults.limits`).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tests.abuse.scene import FLAVORS, GROUNDS, Ground
+from tests.faults import facts
+from tests.faults.api import BATCH, CORE, OWN
+from tests.faults.facts import Key, QuotaFact
+from tests.faults.follow import Scope
+from tests.faults.limits import Limits
+from tests.faults.timeline import Moment
+from tests.quantities import pod_requests
+
+Json = dict[str, Any]
+
+HAND: Final = "hand-"
+"""What names of pods that users make themselves start with."""
+MOST_FINDINGS: Final = 50
+LABEL: Final = "admitter.dev/queue-name"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSeen:
+    """A Job.
+
+    Attributes:
+        name: namespace and name.
+        label: the queue that it names; empty for none.
+        open: whether it may have pods.
+    """
+
+    name: str
+    label: str
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod.
+
+    Attributes:
+        name: namespace and name.
+        job: the UID of the Job that controls it; empty if none does.
+        node: where it is bound; empty if it is not.
+        live: whether it has not ended.
+        selector: the labels of nodes that it asks for.
+        requests: what it requests, in thousandths, itself as one of `pods`.
+    """
+
+    name: str
+    job: str
+    node: str
+    live: bool
+    selector: tuple[tuple[str, str], ...]
+    requests: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSeen:
+    """The labels of a node."""
+
+    labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was wrong.
+
+    Attributes:
+        words: what, and with which pods.
+        about: namespace and name of the Jobs involved.
+    """
+
+    words: str
+    about: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Account:
+    """What a pod uses.
+
+    Attributes:
+        queue: whose quota; empty if nobody gave it any.
+        job: namespace and name of its Job; of a pod without one, its own.
+        use: how much of it now.
+    """
+
+    queue: str
+    job: str
+    use: tuple[tuple[Key, int], ...] = ()
+
+
+def read(kind: str, raw: Json) -> object:
+    """What counts of an object; None if nothing does."""
+    if kind in {"clusterqueues", "elasticquotas"}:
+        return facts.parse(kind, raw)
+    metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    if kind == "nodes":
+        return NodeSeen(_pairs(metadata.get("labels")))
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    if metadata["namespace"] not in _GROUNDS:
+        return None
+    if kind == "jobs":
+        return JobSeen(name, (metadata.get("labels") or {}).get(LABEL, ""), not spec.get("suspend"))
+    owners = metadata.get("ownerReferences") or ()
+    return PodSeen(
+        name,
+        next((o["uid"] for o in owners if o["kind"] == "Job" and o.get("controller")), ""),
+        spec.get("nodeName") or "",
+        status.get("phase") not in {"Succeeded", "Failed"},
+        _pairs(spec.get("nodeSelector")),
+        tuple(sorted((pod_requests(spec) | Counter({"pods": 1000})).items())),
+    )
+
+
+def _pairs(labels: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((labels or {}).items()))
+
+
+_GROUNDS: Final[Mapping[str, Ground]] = {ground.namespace: ground for ground in GROUNDS}
+SCOPE: Final = Scope(
+    {
+        "nodes": f"{CORE}/nodes",
+        "jobs": f"{BATCH}/jobs",
+        "pods": f"{CORE}/pods",
+        "clusterqueues": f"{OWN}/clusterqueues",
+        "elasticquotas": f"{OWN}/elasticquotas",
+    },
+    read,
+)
+
+
+@dataclass
+class Watcher:
+    """Takes what the API server tells, and judges.
+
+    Attributes:
+        findings: what was wrong.
+        counts: how many pods were bound, and how often use was judged.
+        highest: of each limit that was judged, the most that was used of it, in hundredths.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    highest: dict[str, int] = field(default_factory=dict)
+    _limits: Limits = field(default_factory=Limits)
+    _nodes: dict[str, NodeSeen] = field(default_factory=dict)
+    _jobs: dict[str, JobSeen] = field(default_factory=dict)
+    _started: dict[str, str | None] = field(default_factory=dict)
+    _accounts: dict[str, Account | None] = field(default_factory=dict)
+    _using: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    _use: dict[str, Counter[Key]] = field(default_factory=lambda: defaultdict(Counter))
+    _unjudged: dict[tuple[str, Key], int] = field(default_factory=dict)
+
+    def take(self, uid: str, fact: object, moment: Moment) -> None:
+        """Enter what became of an object; None if it was deleted.
+
+        Args:
+            uid: of the object; of a queue, its name.
+            fact: what it is now.
+            moment: since when.
+        """
+        if isinstance(fact, QuotaFact) or uid in self._limits.queues:
+            quota = fact if isinstance(fact, QuotaFact) else None
+            self._limits.take(uid, quota, moment.version, moment.heard)
+        elif isinstance(fact, NodeSeen):
+            self._nodes[uid] = fact
+        elif isinstance(fact, JobSeen):
+            self._job(uid, fact, moment)
+        elif isinstance(fact, PodSeen):
+            self._pod(uid, fact, moment)
+        elif uid in self._accounts:
+            self._ends(uid, self._accounts.pop(uid))
+
+    def settle(self, moment: Moment) -> None:
+        """Everything up to a moment is known again: judge what use has grown meanwhile."""
+        unjudged, self._unjudged = self._unjudged, {}
+        for (queue, key), before in unjudged.items():
+            if self._use[queue][key] > before:
+                self._within(queue, [key], moment)
+
+    def used(self, queue: str) -> Counter[Key]:
+        """What is used of a queue, in thousandths."""
+        return +self._use[queue]
+
+    def _job(self, uid: str, fact: JobSeen, moment: Moment) -> None:
+        before = self._jobs.get(uid)
+        self._jobs[uid] = fact
+        if fact.open and (before is None or not before.open):
+            self._started[uid] = fact.label if moment.exact else None
+
+    def _pod(self, uid: str, fact: PodSeen, moment: Moment) -> None:
+        if uid not in self._accounts:
+            self._accounts[uid] = self._account(fact)
+        account = self._accounts[uid]
+        if account is None:
+            return
+        if not fact.node or not fact.live:
+            self._ends(uid, account)
+            return
+        use = self._of(fact, account.queue)
+        if use == account.use:
+            return
+        self.counts["pods bound"] += not account.use
+        before, account.use = dict(account.use), use
+        total = self._use[account.queue]
+        grown = [key for key, amount in use if amount > before.get(key, 0)]
+        for key in grown if not moment.exact else ():
+            self._unjudged.setdefault((account.queue, key), total[key])
+        total.subtract(before)
+        total.update(dict(use))
+        self._using[account.queue][uid] = fact.name
+        if not account.queue:
+            self._find(moment, f"pod {fact.name} runs, and nobody gave it any quota", [account.job])
+        elif moment.exact:
+            self._within(account.queue, grown, moment)
+
+    def _ends(self, uid: str, account: Account | None) -> None:
+        if account is not None and account.use:
+            self._use[account.queue].subtract(dict(account.use))
+            account.use = ()
+            self._using[account.queue].pop(uid, None)
+
+    def _account(self, pod: PodSeen) -> Account | None:
+        """Whose quota a new pod uses; None if it is nobody's business."""
+        namespace, _, name = pod.name.partition("/")
+        ground, job = _GROUNDS[namespace], self._jobs.get(pod.job)
+        if name.startswith(HAND) or job is None:
+            return Account("", pod.name) if ground.managed else None
+        label = self._started.get(pod.job, "")
+        if label is None:  # it was started while order was unknown
+            label = job.label if ground.managed else ""
+        if not label and ground.all_count:
+            label = "elastic-quota"
+        if not label and not ground.managed:
+            return None
+        return Account(ground.queue_of(label), job.name)
+
+    def _of(self, pod: PodSeen, queue: str) -> tuple[tuple[Key, int], ...]:
+        """What a pod uses of a queue; of what no quota names, its queue or flavor is not told."""
+        known = self._limits.queues.get(queue)
+        covered = {key[1] for key, _ in (*known.least, *known.most)} if known is not None else set()
+        pool = queue.startswith("eq_")
+        flavor = "" if pool else self._flavor(pod)
+        return tuple(((flavor, r), amount) for r, amount in pod.requests if r in covered or not queue)
+
+    def _flavor(self, pod: PodSeen) -> str:
+        """The flavor of its node; of one bound to a node that it may not run on, the one that it asks for."""
+        node = next((dict(n.labels) for n in (self._nodes.get(pod.node),) if n is not None), {})
+        asked = dict(pod.selector)
+        labels = asked if asked.items() - node.items() else node
+        found = (f for f, spec in FLAVORS.items() if spec["nodeLabels"].items() <= labels.items())
+        return next(found, "")
+
+    def _within(self, queue: str, keys: Iterable[Key], moment: Moment) -> None:
+        known = self._limits.queues.get(queue)
+        for key in keys:
+            self.counts["judged"] += 1
+            limit = self._limits.of_queue(queue, key, 0, moment.heard)
+            if known is not None and key not in dict((*known.least, *known.most)):
+                limit = 0
+            self._compare(moment, f"queue {queue}", [queue], key, limit)
+            if known is not None and known.cohort:
+                members = self._limits.members(known.cohort)
+                together = self._limits.of_cohort(known.cohort, key, 0, moment.heard)
+                self._compare(moment, f"cohort {known.cohort}", members, key, together)
+
+    def _compare(self, moment: Moment, limited: str, queues: list[str], key: Key, limit: int | None) -> None:
+        if limit is None:
+            return
+        used = sum(self._use[queue][key] for queue in queues)
+        name = f"{limited}: {' '.join(filter(None, key))}"
+        self.highest[name] = max(self.highest.get(name, 0), used * 100 // limit if limit else 0)
+        if used > limit:
+            pods = sorted((pod, uid) for queue in queues for uid, pod in self._using[queue].items())
+            accounts = [(pod, account) for pod, uid in pods if (account := self._accounts[uid]) is not None]
+            words = ", ".join(f"{pod} {dict(account.use).get(key, 0)}" for pod, account in accounts)
+            jobs = sorted({account.job for _, account in accounts})
+            self._find(moment, f"{used} of {limit} of {name} is used: {words}", jobs)
+
+    def _find(self, moment: Moment, words: str, about: list[str]) -> None:
+        self.counts["findings"] += 1
+        if len(self.findings) < MOST_FINDINGS:
+            self.findings.append(Finding(f"at version {moment.version}: {words}", tuple(about)))
