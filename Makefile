@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-faults test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
+.PHONY: demo test test-thorough test-faults test-abuse test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -22,6 +22,9 @@ test-thorough: $(VENV)/.ready ## the properties of the engine and of restarts wi
 
 test-faults: $(VENV)/.ready   ## faults of all kinds under load; SECONDS=1800 JOBS=20000 SEED=1; saved in benchmarks/results
 	$(BIN)/python -m tests.faults --seconds $(or $(SECONDS),1800) --jobs $(or $(JOBS),20000) --seed $(or $(SEED),1)
+
+test-abuse: $(VENV)/.ready    ## all that tenants may ask for, and more, watched from outside; OPERATIONS=20000 SEEDS="1 2 3 4 5"; saved in benchmarks/results
+	$(BIN)/python -m tests.abuse --operations $(or $(OPERATIONS),20000) --seeds $(or $(SEEDS),1 2 3 4 5)
 
 bench-engine: $(VENV)/.ready  ## speed and memory of the engine; saved in benchmarks/results
 	$(BIN)/python -m benchmarks.engine

@@ -8,7 +8,7 @@
 | elastic-all | yes | an ElasticQuota that manages all Jobs |
 | elastic-open | no | another one |
 | elastic-some | no | an ElasticQuota for Jobs that ask for it |
-| sound | yes | the queue sound of the cohort abuse; its user keeps to what is allowed |
+| sound | yes | the queue sound of the cohort abuse; what runs there is in order |
 | elastic-sound | no | an ElasticQuota; the same |
 
 Queues of the cohort take back what they have lent, and preempt by priority. Nodes have room for many times
@@ -50,7 +50,7 @@ class Ground:
         queues: LocalQueue → ClusterQueue.
         managed: whether nothing may run there that was not admitted.
         elastic: the spec of its ElasticQuota; empty if it has none.
-        tenants: how many users try what they can; of none, one user keeps to what is allowed.
+        tenants: how many users try what they can; without any, what runs there is in order.
         defaults: requests by which a LimitRange fills in what pods do not say.
     """
 
@@ -177,7 +177,7 @@ async def _ground(api: Api, ground: Ground) -> None:
         limits = [{"type": "Container", "defaultRequest": dict(ground.defaults)}]
         body = {"metadata": {"name": "defaults"}, "spec": {"limits": limits}}
         await api.create(f"{CORE}/namespaces/{namespace}/limitranges", body)
-    for number in range(max(ground.tenants, 1)):
+    for number in range(ground.tenants):
         await _user(api, namespace, f"tenant-{number}")
 
 

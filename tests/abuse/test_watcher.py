@@ -81,8 +81,8 @@ def test_a_queue_that_uses_more_than_its_most_is_found_with_its_pods_and_jobs(se
     server.pod("managed-a", "two", "1m", "work")
     (finding,) = server.watcher.findings
     assert "14001 of 14000 of queue abuse-a: on-demand cpu" in finding.words
-    assert "managed-a/one 14000, managed-a/two 1" in finding.words
-    assert finding.about == ("managed-a/work",)
+    assert "Job managed-a/work (queue at its start: main): one 14000, two 1" in finding.words
+    assert finding.about == ("managed-a/work (queue at its start: main)",)
 
 
 def test_queues_that_use_more_than_their_cohort_has_are_found(server: Server) -> None:

@@ -80,7 +80,7 @@ class Finding:
 
     Attributes:
         words: what, and with which pods.
-        about: namespace and name of the Jobs involved.
+        about: namespace and name of the Jobs involved, and further words.
     """
 
     words: str
@@ -93,7 +93,8 @@ class Account:
 
     Attributes:
         queue: whose quota; empty if nobody gave it any.
-        job: namespace and name of its Job; of a pod without one, its own.
+        job: namespace and name of its Job, and the queue that this named when it was started; of a pod
+            without a Job, its own name.
         use: how much of it now.
     """
 
@@ -240,13 +241,14 @@ class Watcher:
         if name.startswith(HAND) or job is None:
             return Account("", pod.name) if ground.managed else None
         label = self._started.get(pod.job, "")
+        named = f"{job.name} (queue at its start: {label or 'none'})"
         if label is None:  # it was started while order was unknown
             label = job.label if ground.managed else ""
         if not label and ground.all_count:
             label = "elastic-quota"
         if not label and not ground.managed:
             return None
-        return Account(ground.queue_of(label), job.name)
+        return Account(ground.queue_of(label), named)
 
     def _of(self, pod: PodSeen, queue: str) -> tuple[tuple[Key, int], ...]:
         """What a pod uses of a queue; of what no quota names, its queue or flavor is not told."""
@@ -286,9 +288,12 @@ class Watcher:
         if used > limit:
             pods = sorted((pod, uid) for queue in queues for uid, pod in self._using[queue].items())
             accounts = [(pod, account) for pod, uid in pods if (account := self._accounts[uid]) is not None]
-            words = ", ".join(f"{pod} {dict(account.use).get(key, 0)}" for pod, account in accounts)
-            jobs = sorted({account.job for _, account in accounts})
-            self._find(moment, f"{used} of {limit} of {name} is used: {words}", jobs)
+            of_jobs: dict[str, list[str]] = defaultdict(list)
+            for pod, account in accounts:
+                if dict(account.use).get(key):
+                    of_jobs[account.job].append(f"{pod.partition('/')[2]} {dict(account.use)[key]}")
+            words = "; ".join(f"Job {job}: {', '.join(pods)}" for job, pods in sorted(of_jobs.items()))
+            self._find(moment, f"{used} of {limit} of {name} is used. {words}", sorted(of_jobs))
 
     def _find(self, moment: Moment, words: str, about: list[str]) -> None:
         self.counts["findings"] += 1

@@ -17,6 +17,8 @@ import aiohttp
 import orjson
 import yaml
 
+from admitter.sandbox.cluster import Cluster
+
 Json = dict[str, Any]
 
 MERGE: Final = "application/merge-patch+json"
@@ -43,7 +45,12 @@ class RefusedError(Exception):
 
 
 class Api:
-    """Calls, repeated until they are answered."""
+    """Calls, repeated until they are answered.
+
+    Attributes:
+        server: the URL of the API server.
+        trusted: by what it is known to be the one.
+    """
 
     def __init__(self, kubeconfig: Path) -> None:
         """Prepare.
@@ -53,14 +60,14 @@ class Api:
         """
         content = yaml.safe_load(kubeconfig.read_text())
         cluster = content["clusters"][0]["cluster"]
-        self._server: str = cluster["server"]
-        self._trusted = ssl.create_default_context(
+        self.server: str = cluster["server"]
+        self.trusted = ssl.create_default_context(
             cadata=b64decode(cluster["certificate-authority-data"]).decode()
         )
         self._headers = {"Authorization": f"Bearer {content['users'][0]['user']['token']}"}
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, ssl=self._trusted)
+        connector = aiohttp.TCPConnector(limit=0, ssl=self.trusted)
         self._session = aiohttp.ClientSession(connector=connector, headers=self._headers)
         return self
 
@@ -120,7 +127,7 @@ class Api:
             try:
                 async with self._session.request(
                     method,
-                    self._server + path,
+                    self.server + path,
                     data=data,
                     params=query,
                     headers={"Content-Type": content},
@@ -151,7 +158,7 @@ class Api:
             "timeoutSeconds": str(seconds),
         }
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=seconds + 10)
-        async with self._session.get(self._server + path, params=query, timeout=timeout) as response:
+        async with self._session.get(self.server + path, params=query, timeout=timeout) as response:
             if response.status != 200:
                 raise RefusedError(response.status, (await response.text())[:300])
             rest = b""
@@ -162,3 +169,11 @@ class Api:
                     if event["type"] == "ERROR":
                         raise RefusedError(int(event["object"].get("code", 500)), str(event["object"]))
                     yield event
+
+
+def everything_allowed(cluster: Cluster, path: Path) -> Path:
+    """Write a kubeconfig with which its reader may do everything; returns `path`."""
+    cluster.run_kubectl("create", "serviceaccount", "people", "--namespace=default")
+    binding = ("create", "clusterrolebinding", "people", "--clusterrole=cluster-admin")
+    cluster.run_kubectl(*binding, "--serviceaccount=default:people")
+    return cluster.service_account_kubeconfig("default", "people", path)

@@ -18,7 +18,7 @@ from tests.faults.api import RefusedError
 from tests.faults.keeper import SERVER, component
 from tests.faults.plan import Fault
 from tests.faults.proxy import FaultProxy
-from tests.faults.replicas import Replica, leader
+from tests.faults.replicas import Replica, awaited_leader, kill_leader
 from tests.faults.rules import EveryNth, Rule
 from tests.faults.streams import Streams
 
@@ -31,8 +31,6 @@ class Change(Protocol):
     def __call__(self, streams: Streams, *, begins: bool) -> None: ...
 
 
-LOOKS: Final = 300
-LOOK_SECONDS: Final = 0.1
 LATE_SECONDS: Final = 31.0
 """A little longer than the controller waits for an answer."""
 LONGEST_JUMP_SECONDS: Final = 3600.0
@@ -110,24 +108,17 @@ class Chaos:
 
     async def _who(self, *, leads: bool) -> Replica | None:
         """A replica that leads, or one that does not; None if nobody leads for too long."""
-        for _ in range(LOOKS):
-            found = await leader(self.replicas)
-            if found is not None:
-                return found if leads else next((r for r in self.replicas if r is not found), None)
-            await asyncio.sleep(LOOK_SECONDS)
-        return None
+        found = await awaited_leader(self.replicas)
+        return found if leads or found is None else next((r for r in self.replicas if r is not found), None)
 
     async def _kill(self, *, leads: bool) -> bool:
         async with self._killing:  # whoever is to be killed next leads by then
-            replica = await self._who(leads=leads)
+            if leads:
+                return await kill_leader(self.replicas, self.take_overs)
+            replica = await self._who(leads=False)
             if replica is None:
                 return False
             replica.signal(signal.SIGKILL)
-            if leads:
-                loop = asyncio.get_running_loop()
-                began = loop.time()
-                if await self._who(leads=True) is not None:
-                    self.take_overs.append(loop.time() - began)
         return True
 
     async def _pause(self, seconds: float, *, leads: bool) -> bool:

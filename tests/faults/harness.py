@@ -13,7 +13,7 @@ from admitter.install.apply import install
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
 from tests.faults.administrator import Administrator
-from tests.faults.api import BATCH, Api
+from tests.faults.api import BATCH, Api, everything_allowed
 from tests.faults.chaos import Chaos
 from tests.faults.crowd import Crowd
 from tests.faults.follow import Auditor
@@ -69,7 +69,7 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
     """
     async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
-    people = await asyncio.to_thread(_people, plane, folder / "people")
+    people = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     account = (NAMESPACE, SERVICE_ACCOUNT, folder / "hand")
     by_hand = await asyncio.to_thread(plane.service_account_kubeconfig, *account)
     await asyncio.to_thread((folder / "replicas").mkdir)
@@ -135,11 +135,3 @@ def _failed(replica: Replica) -> Counter[str]:
     fates = Counter(seen.fate for seen in (replica.proxy.seen if replica.proxy is not None else ()))
     del fates["passed"]
     return fates
-
-
-def _people(plane: ControlPlane, path: Path) -> Path:
-    """A kubeconfig of somebody who may do everything."""
-    plane.run_kubectl("create", "serviceaccount", "people", "--namespace=default")
-    binding = ("create", "clusterrolebinding", "people", "--clusterrole=cluster-admin")
-    plane.run_kubectl(*binding, "--serviceaccount=default:people")
-    return plane.service_account_kubeconfig("default", "people", path)

@@ -4,6 +4,7 @@ import asyncio
 import re
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ PAUSE_SECONDS: Final = 0.5
 PROBE_SECONDS: Final = 1.0
 FIRST_LINES: Final = 4096
 LEADER: Final = "leader"
+LOOKS: Final = 300
+LOOK_SECONDS: Final = 0.1
 
 
 class Replica:
@@ -98,6 +101,36 @@ async def leader(among: list[Replica]) -> Replica | None:
     """Who says that he leads; None if nobody does, since he is paused, or there is none just now."""
     roles = await asyncio.gather(*(replica.role() for replica in among))
     return next((replica for replica, role in zip(among, roles, strict=True) if role == LEADER), None)
+
+
+async def awaited_leader(among: list[Replica]) -> Replica | None:
+    """Who leads, as soon as somebody does; None if nobody does for too long."""
+    for _ in range(LOOKS):
+        found = await leader(among)
+        if found is not None:
+            return found
+        await asyncio.sleep(LOOK_SECONDS)
+    return None
+
+
+async def kill_leader(among: list[Replica], take_overs: list[float]) -> bool:
+    """Kill who leads.
+
+    Args:
+        among: the controllers.
+        take_overs: gets the seconds until somebody leads again.
+
+    Returns:
+        Whether somebody led.
+    """
+    replica = await awaited_leader(among)
+    if replica is None:
+        return False
+    replica.signal(signal.SIGKILL)
+    began = time.monotonic()
+    if await awaited_leader(among) is not None:
+        take_overs.append(time.monotonic() - began)
+    return True
 
 
 @asynccontextmanager

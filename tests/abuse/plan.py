@@ -1,0 +1,99 @@
+"""What each tenant will do: a pure function of a seed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from random import Random
+from typing import Final
+
+from tests.abuse.operations import Operation, Step, delete
+from tests.abuse.scene import Ground, Tenant
+from tests.abuse.single import BY_HAND, NAMES, Mind, drawn
+from tests.abuse.themes import THEMES, title
+
+THEME_CHANCE: Final = 0.12
+"""How often a tenant begins an attack of several steps instead of one operation."""
+BETWEEN_CHANCE: Final = 0.15
+"""How often another operation comes between two steps."""
+TIDY_EVERY: Final = 60
+"""After so many operations a tenant deletes what he has: what would hold quota for ever ends some time."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What one tenant does, in order.
+
+    Attributes:
+        tenant: which.
+        steps: what.
+    """
+
+    tenant: Tenant
+    steps: tuple[Step, ...]
+
+    @property
+    def operations(self) -> int:
+        """How many operations there are in it."""
+        return sum(isinstance(step, Operation) for step in self.steps)
+
+
+def plan(seed: int, operations: int, tenants: list[Tenant]) -> list[Course]:
+    """The courses of all tenants.
+
+    Args:
+        seed: of all chance.
+        operations: how many all of them make together.
+        tenants: who they are.
+    """
+    courses = []
+    for number, tenant in enumerate(tenants):
+        share = operations // len(tenants) + (number < operations % len(tenants))
+        courses.append(Course(tenant, tuple(_steps(Random(f"{seed}/{number}"), tenant, share, tenants))))
+    return courses
+
+
+def digest(courses: list[Course]) -> str:
+    """A plan in a few letters: equal plans have equal ones."""
+    return sha256(repr(courses).encode()).hexdigest()[:12]
+
+
+def _names(tenant: Tenant) -> tuple[str, ...]:
+    return tuple(f"{tenant.name.replace('tenant-', 't')}-{letter}" for letter in "abcdefghijkl"[:NAMES])
+
+
+def _steps(random: Random, tenant: Tenant, share: int, tenants: list[Tenant]) -> Iterator[Step]:
+    others = [name for t in tenants if t.ground is tenant.ground and t is not tenant for name in _names(t)]
+    mind = Mind(random, tenant.ground, _names(tenant), tuple(others))
+    done = 0
+    for step in _endless(mind):
+        if isinstance(step, Operation):
+            if done == share:
+                return
+            done += 1
+        yield step
+
+
+def _endless(mind: Mind) -> Iterator[Step]:
+    while True:
+        for _ in range(TIDY_EVERY):
+            if mind.random.random() < THEME_CHANCE:
+                yield from _theme(mind)
+            else:
+                yield drawn(mind)
+        yield from _tidy(mind.ground)
+        mind.alive.clear()
+
+
+def _theme(mind: Mind) -> Iterator[Step]:
+    theme = mind.random.choice(THEMES)
+    for step in theme(mind):
+        yield step.of(title(theme)) if isinstance(step, Operation) else step
+        if mind.random.random() < BETWEEN_CHANCE:
+            yield drawn(mind)
+
+
+def _tidy(ground: Ground) -> Iterator[Step]:
+    for kind in ("cronjobs", "jobs"):
+        yield delete(ground.namespace, kind, propagationPolicy="Background")
+    for number in range(BY_HAND):
+        yield delete(ground.namespace, "workloads", f"wl-{number}")

@@ -1,0 +1,29 @@
+"""Some hundred operations of `make test-abuse`: no more is ever in use than there is, and all of it ends."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from admitter.sandbox.control_plane import ControlPlane
+from tests.abuse.harness import Outcome, play
+from tests.abuse.report import markdown, summary
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+SEED = 1
+OPERATIONS = 500
+A_SECOND = 50.0
+KILLS = 1
+
+
+def test_operations_of_many_tenants_get_nobody_more_than_there_is(tmp_path: Path, owner: int) -> None:
+    outcome = Outcome(SEED, OPERATIONS)
+    with ControlPlane.start(tmp_path / "plane", owner=owner) as plane:
+        asyncio.run(play(plane, tmp_path, outcome, A_SECOND, KILLS))
+    told = "\n\n".join((markdown(summary([outcome])), *outcome.trails))
+    assert outcome.wrong == [], told
+    assert outcome.kills == KILLS, told
+    assert outcome.counts["pods bound"] > 50, told
+    assert outcome.highest["cohort abuse: on-demand cpu"] == 100, "the quota was used to the full"
+    assert outcome.highest["cohort elastic quotas: cpu"] == 100, "the quota was used to the full"
