@@ -5,7 +5,7 @@ Next step: the listeners of the store (`admitter.controllers`).
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Final, Generic
@@ -13,7 +13,7 @@ from typing import Final, Generic
 import orjson
 import structlog
 
-from admitter.cluster.errors import ClusterError, GoneError, UnreachableError, api_error
+from admitter.cluster.errors import ClusterError, GoneError, NotFoundError, UnreachableError, api_error
 from admitter.cluster.pages import pages
 from admitter.cluster.source import Source, parsed
 from admitter.cluster.store import V, key_of
@@ -24,6 +24,8 @@ SILENCE_SECONDS: Final = 90.0
 """A watch that brings nothing for this long is taken for dead: servers send a bookmark a minute."""
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 10.0
+MISSING_PAUSE_SECONDS: Final = 0.7
+"""How often a kind is looked for that the API server does not serve; it says so at once."""
 
 log = structlog.get_logger(__name__)
 
@@ -36,13 +38,21 @@ class Informer(Generic[V]):
         failure: why it is not followed now; None: it is, or nothing has been heard of it yet.
     """
 
-    def __init__(self, transport: Transport, source: Source[V], random: Random) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        source: Source[V],
+        random: Random,
+        returned: Callable[[], None] = lambda: None,
+    ) -> None:
         """Prepare; nothing is read yet.
 
         Args:
             transport: where to read.
             source: what to read, and where to keep it.
             random: spreads the ends of watches over time.
+            returned: called when the API server serves the collection again, after it did not; what there is
+                of it has been read then.
         """
         self.synced = asyncio.Event()
         self.failure: ClusterError | None = None
@@ -54,17 +64,27 @@ class Informer(Generic[V]):
         self._random = random
         self._version = ""
         self._watched = False
+        self._missing = False
+        self._returned = returned
 
     async def run(self) -> None:
-        """List and watch until cancelled; failures are logged and tried again with growing pauses."""
+        """List and watch until cancelled; failures are logged and tried again with growing pauses.
+
+        A kind that the API server does not serve, since its definition has been deleted or is yet to be
+        applied, is looked for without growing pauses, and listed anew when it is there.
+        """
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
                 if not self._version:
                     await self._list()
                     self.synced.set()
+                    self._found()
                 await self._watch()
                 pause = FIRST_PAUSE_SECONDS
+            except NotFoundError as error:
+                self._miss(error)
+                await asyncio.sleep(MISSING_PAUSE_SECONDS * (1 + self._random.random()))
             except ClusterError as error:
                 if isinstance(error, GoneError):
                     self._version = ""
@@ -73,6 +93,22 @@ class Informer(Generic[V]):
                 log.warning("watch interrupted", path=self.path, error=str(error))
                 await asyncio.sleep(pause * (1 + self._random.random()))
                 pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _miss(self, error: ClusterError) -> None:
+        """Note that the API server does not serve the collection; what it had is gone or will be."""
+        self._version = ""
+        self.failure = error
+        if not self._missing:
+            self._missing = True
+            self._transport.metrics.watch_failed(self.path)
+            log.warning("kind missing", path=self.path, error=str(error))
+
+    def _found(self) -> None:
+        """Note that it serves the collection."""
+        if self._missing:
+            self._missing = False
+            log.info("kind is back", path=self.path, objects=len(self.store))
+            self._returned()
 
     async def _list(self) -> None:
         with _without_collection():

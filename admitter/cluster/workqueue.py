@@ -91,6 +91,13 @@ class WorkQueue(Generic[K]):
             earlier.cancel()
         self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._due, key)
 
+    def hurry(self) -> None:
+        """Have keys handled now that wait out a pause after a failure: what they failed by may be over."""
+        for key in [key for key in self._timers if key in self._failures]:
+            self._timers[key].cancel()
+            del self._failures[key]
+            self._due(key)
+
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)
         self.add(key)

@@ -87,7 +87,7 @@ class Manager:
         self._metrics = metrics if metrics is not None else Metrics()
         self._world = World()
         self._room = Room(self._world.workloads, transport)
-        self._informers = [Informer(transport, source, random) for source in self._world.sources]
+        self._informers = [Informer(transport, s, random, self._kind_returned) for s in self._world.sources]
         engine = engine if engine is not None else Engine()
         pace = Pace()
         told = Told(self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed)
@@ -286,6 +286,11 @@ class Manager:
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
         world.runtime_classes.listen(self._class_changed)
+
+    def _kind_returned(self) -> None:
+        """What failed for want of a kind is tried again now, and not when its pause is over."""
+        for queue in (self._jobs.queue, self._namespaces.queue, self._placement.queue):
+            queue.hurry()
 
     def _flavor_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         name = _either(old, new).name

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -23,10 +23,17 @@ def page(version: int, *items: dict[str, Any], more: str = "") -> tuple[int, dic
 
 @asynccontextmanager
 async def informed(
-    server: FaultyServer, metrics: CallMetrics | None = None
+    server: FaultyServer,
+    metrics: CallMetrics | None = None,
+    returned: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Informer[ObjectView]]:
+    """One that runs; `returned` is told what it has read when its kind is back."""
     async with connected(server, metrics) as transport:
-        informer = Informer(transport, Source("/things", parse_object), Random(1))
+
+        def back() -> None:
+            returned(" ".join(view.name for view in informer.store))
+
+        informer = Informer(transport, Source("/things", parse_object), Random(1), back)
         running = asyncio.create_task(informer.run())
         try:
             yield informer
@@ -105,6 +112,25 @@ async def test_an_object_that_cannot_be_read_harms_no_other() -> None:
     )
     async with informed(server) as informer:
         await names(informer, "first", "second")
+
+
+async def test_a_kind_that_is_missing_is_looked_for_without_growing_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Thirty pauses that grow take minutes."""
+    monkeypatch.setattr(informer_module, "MISSING_PAUSE_SECONDS", 0.005)
+    missing: tuple[int, dict[str, str], object] = (404, {}, {"kind": "Status", "code": 404})
+    server = FaultyServer(
+        calls=deque([page(7, thing("old", 5)), *[missing] * 30, page(90, thing("new", 80))]),
+        watches=deque([[event("ERROR", {"kind": "Status", "code": 404})], [None]]),
+    )
+    told: list[str] = []
+    async with informed(server, returned=told.append) as informer:
+        await names(informer, "new")
+        async with asyncio.timeout(10):
+            while not told:  # noqa: ASYNC110  # the store changes just before
+                await asyncio.sleep(0)
+    assert told == ["new"], "once, when it has been read, and not at the start"
 
 
 async def test_why_it_does_not_follow_is_known_until_it_does() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -155,3 +156,25 @@ async def test_to_finish_is_to_begin_nothing_and_to_wait_for_what_has_begun() ->
         await running
     assert seen == ["a"]
     await queue.finish()
+
+
+async def test_hurried_keys_do_not_wait_for_the_end_of_their_pause() -> None:
+    """Only those that have failed: others wait for a time of their own."""
+    seen: list[str] = []
+
+    async def handle(key: str) -> None:
+        seen.append(key)
+        if seen.count(key) <= 12:
+            raise api_error(404, {})
+
+    queue = WorkQueue(handle, workers=1)
+    queue.add("failing")
+    queue.add_later("later", 60)
+
+    def waits(times: int) -> bool:
+        return len(seen) == times and not len(queue)
+
+    for times in range(1, 14):
+        await handled_until(queue, partial(waits, times))
+        queue.hurry()
+    assert seen == ["failing"] * 13
