@@ -73,6 +73,8 @@ class WaitingReason(StrEnum):
     """Its namespace is being deleted."""
     RESOURCE_CLAIMS = "ResourceClaims"
     """Its pods use resource claims, which no quota counts."""
+    MANUAL_SELECTOR = "ManualSelector"
+    """Its Job has spec.manualSelector: pods that are taken from it would not be counted."""
     INVALID_REQUESTS = "InvalidRequests"
     """One of its requests can't be counted."""
     PRIORITY_CLASS_NOT_FOUND = "PriorityClassNotFound"

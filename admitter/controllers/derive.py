@@ -40,8 +40,8 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     assert workload.admission is not None
     if job_count(job.spec, job.status) > workload.admission.pod_sets[0].count:
         return False
-    if not job.suspended:
-        return True
+    if not job.suspended or job.selects_itself:
+        return not job.suspended
     admitted = workload.spec["podSets"][0]
     try:
         asked = _pod_set(job, world)

@@ -117,6 +117,12 @@ class Gate:
         return self._queue(workload)
 
     def _job(self, job: JobView) -> Waiting | None:
+        if job.selects_itself:
+            words = (
+                "its Job has spec.manualSelector, so pods could be taken from it and would not be counted: "
+                "delete the Job, and make it again without"
+            )
+            return Waiting(WaitingReason.MANUAL_SELECTOR, words)
         if claims(job.template):
             return Waiting(
                 WaitingReason.RESOURCE_CLAIMS, "its pods use resource claims, which no quota counts"

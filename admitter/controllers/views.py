@@ -173,8 +173,8 @@ class JobView(Meta):
         told: the time at which it has been told that it will be evicted; empty if it has not.
         oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
         spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
-            pods use and where they may run; if it has them `activeDeadlineSeconds`, as `expected` what an
-            annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
+            pods use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as
+            `expected` what an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
             `backoffLimit`.
         template_metadata: those labels and annotations of the pod template that are Admitter's.
         status: the counters, `startTime` and, by type, status and message of the conditions.
@@ -196,6 +196,11 @@ class JobView(Meta):
     def suspended(self) -> bool:
         """Whether it is asked to have no pods."""
         return bool(self.spec["suspend"])
+
+    @property
+    def selects_itself(self) -> bool:
+        """Whether its pods are found by a selector of its user's, so that they can be taken from it."""
+        return bool(self.spec.get("manualSelector"))
 
     @property
     def template(self) -> Json:
@@ -304,6 +309,7 @@ def parse_job(raw: Json) -> JobView:
         spec=shared(
             {
                 **_expected(annotations, spec),
+                **({"manualSelector": True} if spec.get("manualSelector") else {}),
                 "suspend": spec.get("suspend", False),
                 "parallelism": spec.get("parallelism", 1),
                 "completions": spec.get("completions"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cluster.abuse import Attacker
-from tests.cluster.objects import Json, job, local_queue
+from tests.cluster.objects import Json, elastic_quota, job, local_queue
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
@@ -202,6 +202,39 @@ def test_a_queued_job_has_no_selector_of_its_own(team: Team, attacker: Attacker)
     attacker.create(manifest)
     with attacker.refused("spec.manualSelector: a queued Job has the selector that Kubernetes gives it"):
         attacker.patch("job", "mine", {"metadata": {"labels": {QUEUE: "main"}}})
+
+
+@pytest.mark.parametrize("cpu", ["1", "0"], ids=["runs", "waits"])
+def test_a_queued_job_gets_no_selector_of_its_own(team: Team, attacker: Attacker, cpu: str) -> None:
+    offers(team, cpu)
+    attacker.create(job(team.namespace, "work", seconds=None))
+    if cpu == "1":
+        team.runs("work")
+    with attacker.refused("spec.manualSelector: a queued Job has the selector that Kubernetes gives it"):
+        attacker.patch("job", "work", {"spec": {"manualSelector": True}})
+    if cpu == "1":
+        attacker.patch("wl", team.workload("work")["metadata"]["name"], {"spec": {"active": False}})
+        eventually(lambda: team.reason("work") == "Inactive", what="paused Job")
+        with attacker.refused("spec.manualSelector: a queued Job has the selector that Kubernetes gives it"):
+            attacker.patch("job", "work", {"spec": {"manualSelector": True}})
+
+
+def test_a_job_with_a_selector_of_its_own_that_gets_a_queue_all_the_same_is_not_admitted(
+    team: Team, attacker: Attacker
+) -> None:
+    """Policies do not see the controller's own writes, nor what was there before them."""
+    team.apply(
+        elastic_quota(team.namespace, namespaces=[team.namespace], min={"cpu": "1"}, manageAllJobs=True)
+    )
+    eventually(lambda: team.active("ceq", "quota").get("status") == "True", what="a quota")
+    own: Json = {"manualSelector": True, "selector": {"matchLabels": {"app": "mine"}}}
+    manifest = job(team.namespace, "mine", queue=None, seconds=None, **own)
+    manifest["spec"]["template"]["metadata"]["labels"] = {"app": "mine"}
+    attacker.create(manifest)
+    eventually(lambda: team.reason("mine") == "ManualSelector", what="a reason to wait")
+    never_ran(team, "mine")
+    assert "spec.manualSelector" in team.events("mine")["ManualSelector"]
+    attacker.patch("job", "mine", {"metadata": {"annotations": {"mine": "too"}}})
 
 
 def test_a_job_says_nothing_of_its_own_status(team: Team, attacker: Attacker) -> None:

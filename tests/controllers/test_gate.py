@@ -2,9 +2,11 @@
 
 import pytest
 
+from admitter.api.conditions import WaitingReason
 from admitter.controllers.catalog import Catalog
-from admitter.controllers.gate import Gate
-from admitter.controllers.views import WorkloadView, parse_workload
+from admitter.controllers.derive import covers, workload_spec
+from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.views import JobView, WorkloadView, parse_job, parse_workload
 from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.convert.workloads import RequeueBy
@@ -58,3 +60,47 @@ def test_what_many_wait_for_is_spelled_once() -> None:
     waiting = dict(gate.all_wait(refusals))
     assert waiting == {uid: gate.waits(refusal) for uid, refusal in refusals.items()}
     assert waiting["a"] is waiting["b"]
+
+
+def job(*, suspended: bool = True, **spec: object) -> JobView:
+    metadata = {
+        "name": "j",
+        "namespace": "team",
+        "uid": "v",
+        "resourceVersion": "4",
+        "creationTimestamp": CREATED,
+        "labels": {"admitter.dev/queue-name": "q"},
+    }
+    template = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}}
+    return parse_job({"metadata": metadata, "spec": {"suspend": suspended, "template": template, **spec}})
+
+
+def test_a_job_whose_pods_are_found_by_a_selector_of_its_own_does_not_compete() -> None:
+    world = World()
+    gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
+    waiting = gate.check(view(None), job(manualSelector=True))
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason is WaitingReason.MANUAL_SELECTOR
+    plain = gate.check(view(None), job(manualSelector=False))
+    assert isinstance(plain, Waiting)
+    assert plain.reason is WaitingReason.QUEUE_NOT_FOUND
+
+
+def test_an_admission_covers_no_start_of_a_job_with_a_selector_of_its_own() -> None:
+    """Where the API server lacks the policy, it may come between the admission and the start."""
+    world = World()
+    catalog = Catalog(world, Engine(), DEFAULT_GPUS)
+    assigned = {"name": "main", "count": 1, "flavors": {"cpu": "gone"}, "usage": {"cpu": "1"}}
+    metadata = {
+        "name": "w",
+        "namespace": "team",
+        "uid": "u",
+        "resourceVersion": "5",
+        "creationTimestamp": CREATED,
+    }
+    status = {"admission": {"clusterQueue": "total", "podSets": [assigned]}}
+    spec = workload_spec(job(), world)
+    admitted = parse_workload({"metadata": metadata, "spec": spec, "status": status})
+    assert covers(admitted, job(), world, catalog)
+    assert not covers(admitted, job(manualSelector=True), world, catalog)
+    assert covers(admitted, job(suspended=False, manualSelector=True), world, catalog), "it is counted"
