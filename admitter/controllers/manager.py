@@ -34,6 +34,7 @@ from admitter.controllers.metrics import Metrics
 from admitter.controllers.namespace_queues import NamespaceQueues
 from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.controllers.namespace_weights import NamespaceWeights
+from admitter.controllers.node_views import NodeView
 from admitter.controllers.placement import Placement
 from admitter.controllers.pod_views import PodView
 from admitter.controllers.queues import Queues
@@ -42,7 +43,7 @@ from admitter.controllers.shortage import Shortages
 from admitter.controllers.state_metrics import StateMetrics
 from admitter.controllers.status import Clock
 from admitter.controllers.succession import Claim, Succession
-from admitter.controllers.views import JobView, Json, NodeView, ObjectView, WorkloadView
+from admitter.controllers.views import JobView, Json, ObjectView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World
 from admitter.convert.settings import DEFAULTS, Settings

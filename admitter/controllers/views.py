@@ -20,7 +20,7 @@ from admitter.cluster.store import Key
 from admitter.controllers.preemptions import Place, Preemption
 from admitter.convert import workloads
 from admitter.convert.templates import kept_template
-from admitter.engine.model import Admission, Taint
+from admitter.engine.model import Admission
 from admitter.names import (
     CAPACITY_ALIAS_LABEL,
     CAPACITY_LABEL,
@@ -37,7 +37,6 @@ from admitter.names import (
     WORKLOAD_UID_ANNOTATION,
 )
 from admitter.quotas import placement
-from admitter.quotas.nodes import Node, amounts
 from admitter.quotas.placement import Submission
 
 Json = dict[str, Any]
@@ -139,27 +138,6 @@ def parse_object(raw: Json) -> ObjectView:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeView(Meta):
-    """A node: what quota sees of it."""
-
-    node: Node
-
-
-def parse_node(raw: Json) -> NodeView:
-    """A view of a node; one that says nothing of its condition is ready."""
-    spec, status = raw.get("spec") or {}, raw.get("status") or {}
-    ready = [c["status"] for c in status.get("conditions") or () if c["type"] == "Ready"]
-    taints = (Taint(t["key"], t.get("value") or "", t["effect"]) for t in spec.get("taints") or ())
-    node = Node(
-        raw["metadata"].get("labels") or {},
-        tuple(taint for taint in taints if taint.repels),
-        not spec.get("unschedulable") and ready in ([], ["True"]),
-        amounts(status.get("allocatable") or status.get("capacity") or {}),
-    )
-    return NodeView(*meta(raw["metadata"]), node)
-
-
-@dataclass(frozen=True, slots=True)
 class JobView(Meta):
     """A batch/v1 Job.
 
@@ -174,8 +152,8 @@ class JobView(Meta):
         oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
         spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
             pods use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as
-            `expected` what an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of each of its pods, with
-            `backoffLimit`.
+            `expected` what an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of
+            each of its pods, with `backoffLimit`.
         template_metadata: those labels and annotations of the pod template that are Admitter's.
         status: the counters, `startTime` and, by type, status and message of the conditions.
     """

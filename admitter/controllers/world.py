@@ -11,14 +11,13 @@ from admitter.controllers.namespace_views import (
     parse_namespace,
     parse_resource_quota,
 )
+from admitter.controllers.node_views import NodeView, parse_node
 from admitter.controllers.pod_views import PodView, parse_pod
 from admitter.controllers.shards import Owners, Shards
 from admitter.controllers.views import (
     JobView,
-    NodeView,
     WorkloadView,
     parse_job,
-    parse_node,
     parse_object,
     parse_workload,
 )

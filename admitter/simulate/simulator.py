@@ -14,13 +14,13 @@ from admitter.api.durations import InvalidDurationError
 from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Waiting
+from admitter.controllers.node_views import parse_node
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
     JobView,
     ObjectView,
     WorkloadView,
     parse_job,
-    parse_node,
     parse_workload,
 )
 from admitter.convert import workloads

@@ -11,7 +11,8 @@ from admitter.api.conditions import ActiveReason
 from admitter.cluster.store import Store
 from admitter.controllers.catalog import Catalog, Told
 from admitter.controllers.manager import Manager
-from admitter.controllers.views import NodeView, ObjectView, parse_object
+from admitter.controllers.node_views import NodeView
+from admitter.controllers.views import ObjectView, parse_object
 from admitter.controllers.world import World
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from admitter.controllers.views import NodeView
+from admitter.controllers.node_views import NodeView
 from admitter.names import GENERATED_BY_LABEL, GENERATED_LABEL
 from admitter.quotas.hierarchy import cohort_use
 from admitter.quotas.nodes import Node

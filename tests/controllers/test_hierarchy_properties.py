@@ -16,7 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from admitter.controllers.views import NodeView
+from admitter.controllers.node_views import NodeView
 from admitter.engine.model import Workload
 from admitter.names import ANY_NODE
 from admitter.quotas.nodes import Node

@@ -7,8 +7,9 @@ import orjson
 import pytest
 
 from admitter.cluster.store import key_of
+from admitter.controllers.node_views import parse_node
 from admitter.controllers.pod_views import parse_pod
-from admitter.controllers.views import parse_job, parse_node, parse_workload
+from admitter.controllers.views import parse_job, parse_workload
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
