@@ -36,13 +36,13 @@ from admitter.cli.options import (
     RequeueOption,
     gpu_settings,
 )
-from admitter.cluster.lease import LeaseSettings
 from admitter.cluster.transport import Transport
 from admitter.controllers.health import Probes, Pulse, State, ended, serve
 from admitter.controllers.manager import Manager
 from admitter.controllers.metrics import Metrics
 from admitter.controllers.replica import Replica
 from admitter.convert.workloads import RequeueBy
+from admitter.election.leases import LeaseSettings
 from admitter.engine.cycle import Engine
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.journal.files import Journal

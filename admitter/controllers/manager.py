@@ -13,7 +13,6 @@ from typing import Final
 
 import structlog
 
-from admitter.cluster.campaign import lease_name
 from admitter.cluster.informer import Informer
 from admitter.cluster.pace import Pace
 from admitter.cluster.store import Key, Listener, Store, V
@@ -42,11 +41,12 @@ from admitter.controllers.room import Room
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.state_metrics import StateMetrics
 from admitter.controllers.status import Clock
-from admitter.controllers.succession import Claim, Succession
+from admitter.controllers.succession import Candidacy, Succession
 from admitter.controllers.views import JobView, Json, ObjectView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World
 from admitter.convert.settings import DEFAULTS, Settings
+from admitter.election.elector import lease_name
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 
@@ -147,7 +147,7 @@ class Manager:
                 await asyncio.gather(self._events.flush(), self._reasons.flush(), self._queues.flush())
         return led
 
-    async def run(self, claim: Claim) -> None:
+    async def run(self, candidacy: Candidacy) -> None:
         """Control until cancelled.
 
         1. The stores are filled.
@@ -156,14 +156,14 @@ class Manager:
         4. What an earlier leader has written last is taken in. Decisions are made and written.
 
         Args:
-            claim: to the shards, each of which has its leader.
+            candidacy: for the shards, each of which has its leader.
         """
-        self._world.shards.spread(claim.number)
+        self._world.shards.spread(candidacy.shard_count)
         try:
-            await self._run(claim)
+            await self._run(candidacy)
         finally:
             self.role = Role.STARTING
-            for shard in range(claim.number):
+            for shard in range(candidacy.shard_count):
                 self._metrics.leads(lease_name(shard), holds=False)
             self._stop_timers()
             gc.unfreeze()
@@ -180,7 +180,7 @@ class Manager:
         """Set when the API server says that another controller decides."""
         return self._admissions.overruled
 
-    async def _run(self, claim: Claim) -> None:
+    async def _run(self, candidacy: Candidacy) -> None:
         async with asyncio.TaskGroup() as group:
             for informer in self._informers:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
@@ -193,7 +193,7 @@ class Manager:
             group.create_task(self._room.run(), name="room")
             self.role = Role.FOLLOWER
             log.info("ready", jobs=len(self._world.jobs), workloads=len(self._world.workloads))
-            succession = Succession(self._world, self, self._transport, claim)
+            succession = Succession(self._world, self, self._transport, candidacy)
             group.create_task(succession.run(), name="succession")
             await self._leads.wait()
             group.create_task(self._jobs.queue.run(), name="jobs")

@@ -1,6 +1,6 @@
-"""One process of those that run: it follows until it leads, and begins anew when it no longer does.
+"""One process of those that run: it follows until it leads, and begins anew when it no longer leads.
 
-What it knows and has decided ends with its term: the next one begins with what the API server says.
+What it knows and has decided ends with its term: the next term begins with what the API server says.
 """
 
 import asyncio
@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 import structlog
 
-from admitter.cluster.leadership import Leadership
-from admitter.cluster.lease import LeaseSettings
 from admitter.cluster.transport import Transport
 from admitter.controllers.manager import Manager, Role
+from admitter.election.elector_thread import ElectorThread
+from admitter.election.leases import LeaseSettings
 
 PAUSE_SECONDS: Final = 1.0
 
@@ -43,7 +43,7 @@ class Replica:
         Args:
             connect: opens connections.
             managing: makes a manager.
-            identity: makes a name that nobody has had yet; each term has its own.
+            identity: makes a name that no process has had yet; each term has its own.
             settings: of the Leases.
             shards: how many parts the cohort trees are spread over; the same for all processes.
         """
@@ -52,7 +52,7 @@ class Replica:
         self._identity = identity
         self._settings = settings
         self._shards = shards
-        self._leadership: Leadership | None = None
+        self._elector: ElectorThread | None = None
         self._manager: Manager | None = None
 
     @property
@@ -63,9 +63,9 @@ class Replica:
     @property
     def standing(self) -> str:
         """The same in words, and of what it leads if not of all."""
-        other = self._leadership.other_number if self._leadership is not None else None
+        other = self._elector.other_shard_count if self._elector is not None else None
         if other is not None:
-            return f"{self.role}: waits for those who run with --shards {other}, and not {self._shards}"
+            return f"{self.role}: waits for processes that run with --shards {other}, and not {self._shards}"
         if self._manager is not None and self.role is Role.LEADER and self._shards > 1:
             led = self._manager.led
             return f"{self.role} of shard{'s' if len(led) > 1 else ''} {', '.join(map(str, led))}"
@@ -79,22 +79,22 @@ class Replica:
         """
         while not stop.is_set():
             async with await self._connect(repeats=True) as transport:
-                leadership = Leadership(
+                elector = ElectorThread(
                     lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
                 )
-                self._leadership = leadership
-                transport.permit = leadership.permit
+                self._elector = elector
+                transport.permit = elector.permit
                 self._manager = self._managing(transport)
-                await self._term(self._manager, leadership, stop)
+                await self._term(self._manager, elector, stop)
             self._manager = None
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
 
-    async def _term(self, manager: Manager, leadership: Leadership, stop: asyncio.Event) -> None:
+    async def _term(self, manager: Manager, elector: ElectorThread, stop: asyncio.Event) -> None:
         """Follow, and perhaps lead, until that is over or it is time to stop."""
-        managing = asyncio.create_task(manager.run(leadership), name="manager")
+        managing = asyncio.create_task(manager.run(elector), name="manager")
         ends = {
-            asyncio.create_task(leadership.lost()): "no longer leading",
+            asyncio.create_task(elector.lost()): "no longer leading",
             asyncio.create_task(manager.overruled.wait()): "overruled: another controller decides",
             asyncio.create_task(stop.wait()): "stopping",
         }
@@ -106,6 +106,6 @@ class Replica:
         for task in (managing, *ends):
             task.cancel()
         await asyncio.wait([managing])
-        await leadership.resign(clean=clean)
+        await elector.resign(clean=clean)
         if not managing.cancelled():
             managing.result()

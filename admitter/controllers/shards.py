@@ -1,15 +1,15 @@
-"""Which trees of quota are this process's to decide about, and which of them it must leave alone for now.
+"""Which trees of quota this process decides about, and which of them it must leave alone for now.
 
 The shard of a tree follows from the name at its root, and that from what Cohorts and ClusterQueues say now:
-from their objects alone, so that all who know the same objects agree, whatever they knew before.
+from their objects alone, so that processes that know the same objects agree, whatever they knew before.
 """
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from admitter.cluster.rendezvous import shard_of
 from admitter.cluster.store import Key, Store
 from admitter.controllers.views import JobView, ObjectView, WorkloadView
+from admitter.election.rendezvous import shard_of
 from admitter.engine.quota import Node
 from admitter.names import ELASTIC_QUOTA_QUEUE
 
@@ -21,26 +21,26 @@ _shard_of = lru_cache(maxsize=65_536)(shard_of)
 
 
 class Shards:
-    """What belongs to which shard, and what of it is this process's.
+    """Which tree belongs to which shard, and which shards are this process's.
 
     Attributes:
-        number: how many there are.
+        number: of shards.
         epochs: those in which this process decides, and the epoch of each.
-        disturbed: trees that may have got queues about which another process has decided until now, and
-            perhaps still does; a number for each that grows with every such change. They are left alone.
+        contested: trees that may have got queues in which another process has decided until now, and perhaps
+            still does; a number for each that grows with every such change. They are left alone.
         active: whether this process has any shard, or is taking one.
         governed: says whether an elastic quota governs a namespace.
-        noticed: called when a tree is disturbed.
+        on_contested: called when a tree is contested.
     """
 
     def __init__(self, cohorts: Store[ObjectView], cluster_queues: Store[ObjectView]) -> None:
         """Prepare for a single shard; with more, `spread` is to be called before the stores are filled."""
         self.number = 1
         self.epochs: dict[int, int] = {}
-        self.disturbed: dict[Node, int] = {}
+        self.contested: dict[Node, int] = {}
         self.active = False
         self.governed: Callable[[str], bool] = lambda _: False
-        self.noticed: Callable[[], None] = lambda: None
+        self.on_contested: Callable[[], None] = lambda: None
         self._cohorts = cohorts
         self._cluster_queues = cluster_queues
         self._parents: dict[str, str] = {}
@@ -69,7 +69,7 @@ class Shards:
 
     def decides(self, root: Node) -> bool:
         """Whether anything may be decided in the tree with this root now."""
-        return self.of_tree(root) in self.epochs and root not in self.disturbed
+        return self.of_tree(root) in self.epochs and root not in self.contested
 
     def epoch_of(self, queue: str) -> tuple[int, int] | None:
         """The shard of a queue, and the epoch in which this process admits there; None if it may not now."""
@@ -114,37 +114,37 @@ class Shards:
         if parent:
             self._parents[name] = parent
         moved = {self._top(each) for each, top in before.items() if self._top(each) != top}
-        self._disturb({self._top(name), *moved})
+        self._contest({self._top(name), *moved})
 
     def _queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        """A queue came, changed or went; a name that nobody has had before can be in nobody's plans."""
+        """A queue came, changed or went; a name that is new can be in no decision of another process."""
         if new is None:
             return
         now, before = (_cohort(new), new.uid), self._known.get(new.name)
         self._known[new.name] = now
         if before not in {now, None} or _is_gap(old, new, self._cluster_queues.listing):
-            self._disturb([self.root(new.name)])
+            self._contest([self.root(new.name)])
 
-    def _disturb(self, roots: Iterable[Node]) -> None:
+    def _contest(self, roots: Iterable[Node]) -> None:
         self._changes += 1
-        self.disturbed.update(dict.fromkeys(roots, self._changes))
-        self.noticed()
+        self.contested.update(dict.fromkeys(roots, self._changes))
+        self.on_contested()
 
-    def settle(self, disturbed: dict[Node, int]) -> None:
-        """All others know of some changes: in these trees, if not disturbed again, may be decided.
+    def mark_agreed(self, contested: dict[Node, int]) -> None:
+        """All other owners know of some changes: these trees, unless contested again, may be decided about.
 
         Args:
-            disturbed: as it was when the others were asked.
+            contested: as it was when the others were asked.
         """
-        for root, change in disturbed.items():
-            if self.disturbed.get(root) == change:
-                del self.disturbed[root]
+        for root, change in contested.items():
+            if self.contested.get(root) == change:
+                del self.contested[root]
         for name in [name for name in self._known if self._cluster_queues.get(("", name)) is None]:
             del self._known[name]
 
 
 class Owners:
-    """Whose a Workload or a Job is: the shard of the queue that has admitted it, or that it asks for."""
+    """The shard of a Workload or a Job: that of the queue that has admitted it, or that it asks for."""
 
     def __init__(
         self,

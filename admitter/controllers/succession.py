@@ -1,9 +1,9 @@
 """How shards come to this process and go from it, and how their owners agree on the trees of quota.
 
-Who takes a shard lets earlier writes land, and reads what quota there is and who holds some: a follower's
-stores may be behind. That a Workload waits may be known too late without harm; that one holds quota, or that
-there is less of it, must be known before more is given away. With several shards all owners must know in
-which shard a queue is before one of them gives its quota away (docs/design/shards.md).
+The new owner of a shard lets earlier writes land, and reads what quota there is and what holds some: a
+follower's stores may be behind. That a Workload waits may be known too late without harm; that one holds
+quota, or that there is less of it, must be known before more is given away. With several shards all owners
+must know in which shard a queue is before one of them gives its quota away (docs/design/shards.md).
 """
 
 import asyncio
@@ -15,10 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 import structlog
 
 from admitter.api.conditions import WorkloadState
-from admitter.cluster.board import SYSTEM_CLOCKS, Board, Clocks
-from admitter.cluster.campaign import Told, lease_name, shard_leases
 from admitter.cluster.errors import ApiError, ClusterError, level_of
-from admitter.cluster.lease import Term
 from admitter.cluster.pages import pages
 from admitter.cluster.source import parsed
 from admitter.cluster.store import Store
@@ -26,6 +23,10 @@ from admitter.cluster.transport import Transport
 from admitter.controllers.shards import Versions
 from admitter.controllers.views import ObjectView, parse_object, parse_workload
 from admitter.controllers.world import OWN, World
+from admitter.election.elector import ElectionListener, lease_name, shard_leases
+from admitter.election.lease_cache import LeaseCache
+from admitter.election.lease_lock import Term
+from admitter.election.leases import SYSTEM_CLOCKS, Clocks
 from admitter.names import (
     EPOCH_ANNOTATION,
     NAMESPACE,
@@ -38,35 +39,35 @@ T = TypeVar("T")
 
 PAUSE_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.5
-"""For so long changes that others know of are waited for, before all is read."""
+"""Watches have so long to bring changes that other owners know of, before all is read."""
 HOLDING: Final = (WorkloadState.ADMITTED, WorkloadState.EVICTED)
 WORKLOADS: Final = f"{OWN}/workloads"
 ACCOUNT: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{SERVICE_ACCOUNT}"
 LONGEST_EPOCH: Final = 18
-"""Digits of what fits into the field."""
+"""Digits of a 64-bit integer that may grow by one."""
 UNKNOWN_SECONDS: Final = 0.5
-"""For so long API servers may not know of a new epoch: they let an earlier one pass, and refuse this one."""
+"""An API server may learn of a new epoch so much later: it lets an earlier one pass, and refuses this one."""
 FENCED_WRITE_SECONDS: Final = 1.5
 """After this time the API server gives up an admission."""
 
 log = structlog.get_logger(__name__)
 
 
-class Claim(Protocol):
+class Candidacy(Protocol):
     """This process's part in the election of owners."""
 
     @property
-    def number(self) -> int:
-        """How many shards there are."""
+    def shard_count(self) -> int:
+        """The number of shards."""
 
     @property
-    def board(self) -> Board | None:
-        """The Leases of all."""
+    def lease_cache(self) -> LeaseCache | None:
+        """The Leases of all processes."""
 
-    def start(self, told: Told) -> None:
+    def start(self, listener: ElectionListener) -> None:
         """Take part from now on."""
 
-    def publish(self, shard: int, notes: dict[str, str]) -> None:
+    def publish(self, shard: int, annotations: dict[str, str]) -> None:
         """Have annotations written to the Lease of a shard."""
 
     def release(self, shard: int) -> None:
@@ -77,16 +78,16 @@ class Decider(Protocol):
     """What decides about trees."""
 
     def lead(self, epochs: dict[int, int]) -> None:
-        """Decide for some shards more, or in trees that were left alone."""
+        """Decide in more shards, or in trees that were contested."""
 
     def refresh(self) -> None:
         """Decide by the trees as they are known now."""
 
     async def drained(self) -> None:
-        """Wait for the end of all writes that were decided before now."""
+        """Wait until all writes that were decided before now have ended."""
 
     def forsake(self) -> None:
-        """Decide for some shards less."""
+        """Decide in fewer shards."""
 
 
 class Succession:
@@ -97,133 +98,134 @@ class Succession:
         world: World,
         decider: Decider,
         transport: Transport,
-        claim: Claim,
+        candidacy: Candidacy,
         clocks: Clocks = SYSTEM_CLOCKS,
     ) -> None:
         self._world = world
         self._shards = world.shards
         self._decider = decider
         self._transport = transport
-        self._claim = claim
+        self._candidacy = candidacy
         self._clocks = clocks
         self._terms: dict[int, Term] = {}
         self._epochs: dict[int, int] = {}
         self._beginning = asyncio.Lock()
-        self._arrived: set[int] = set()
-        self._settled: set[int] = set()
+        self._quota_read: set[int] = set()
+        self._fenced: set[int] = set()
         self._seen: Versions | None = None
         self._needed: Versions | None = None
         self._due = asyncio.Event()
         self._news = asyncio.Event()
         self._catching_up = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
-        self._shards.noticed = self._due.set
+        self._shards.on_contested = self._due.set
 
     async def run(self) -> None:
         """Take part until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
-            self._claim.start(self)
-            group.create_task(self._take(), name="take")
+            self._candidacy.start(self)
+            group.create_task(self._take_over(), name="take over")
             group.create_task(self._answer(), name="answer")
 
-    def won(self, shard: int, term: Term) -> None:
+    def acquired(self, shard: int, term: Term) -> None:
         """A shard is this process's, and is taken over."""
         self._shards.active = True
         self._terms[shard] = term
-        self._spawn(self._settle(shard, term))
-        self._spawn(self._arrive(shard, term))
+        self._spawn(self._begin_epoch(shard, term))
+        self._spawn(self._read_quota(shard, term))
 
-    def wanted(self, shard: int) -> None:
+    def release_requested(self, shard: int) -> None:
         """Another process has the right to a shard: it is given up."""
         self._spawn(self._give_up(shard))
 
-    def looked(self) -> None:
-        """The Leases have been looked at."""
+    def leases_refreshed(self) -> None:
+        """The Leases have been read."""
         self._news.set()
 
     def _spawn(self, doing: Coroutine[Any, Any, None]) -> None:
-        assert self._group is not None, "nothing is won before the start"
+        assert self._group is not None, "no shard is acquired before the start"
         self._group.create_task(doing)
 
-    async def _settle(self, shard: int, term: Term) -> None:
-        """Begin an epoch, and wait until nothing of earlier ones is on its way."""
+    async def _begin_epoch(self, shard: int, term: Term) -> None:
+        """Begin an epoch, and wait until no write of an earlier one is in flight."""
         async with self._beginning:
             epoch = await _persistently(
-                lambda: begin_epoch(self._transport, shard, self._claim.number, self._clocks), self._clocks
+                lambda: begin_epoch(self._transport, shard, self._candidacy.shard_count, self._clocks),
+                self._clocks,
             )
-        await self._clocks.sleep(UNKNOWN_SECONDS + (0.0 if term.handed else FENCED_WRITE_SECONDS))
+        await self._clocks.sleep(UNKNOWN_SECONDS + (0.0 if term.handed_over else FENCED_WRITE_SECONDS))
         if self._terms.get(shard) is term:
             self._epochs[shard] = epoch
-            self._settled.add(shard)
+            self._fenced.add(shard)
             self._publish()
             self._news.set()
 
-    async def _arrive(self, shard: int, term: Term) -> None:
+    async def _read_quota(self, shard: int, term: Term) -> None:
         """Know the quota as any earlier owner of a shard may have known it: a limit may have been cut."""
         await self._read("elasticquotas", self._world.elastic_quotas)
         await self._read("compositeelasticquotas", self._world.composite_elastic_quotas)
         await self._catch_up()
         if self._terms.get(shard) is term:
-            self._arrived.add(shard)
+            self._quota_read.add(shard)
             self._due.set()
 
-    async def _take(self) -> None:
-        """Decide in what has come once everybody else leaves it alone, and who holds quota is known."""
+    async def _take_over(self) -> None:
+        """Decide in new shards once all others leave them alone, and what holds quota is known."""
         while True:
             await self._due.wait()
             self._due.clear()
-            taken = {shard: self._terms[shard] for shard in self._arrived - self._shards.epochs.keys()}
-            disturbed = dict(self._shards.disturbed)
-            if not taken and not (disturbed and self._shards.epochs):
+            taken = {shard: self._terms[shard] for shard in self._quota_read - self._shards.epochs.keys()}
+            contested = dict(self._shards.contested)
+            if not taken and not (contested and self._shards.epochs):
                 continue
             self._needed = self._shards.versions
             self._publish()
             await self._agreed(self._needed)
             await read_holders(self._world, self._transport, self._clocks)
-            self._shards.settle(disturbed)
+            self._shards.mark_agreed(contested)
             kept = {shard: term for shard, term in taken.items() if self._terms.get(shard) is term}
             self._decider.lead({shard: self._epochs[shard] for shard in kept})
 
     async def _agreed(self, needed: Versions) -> None:
-        """Wait until all who may decide about anything do so by the trees as they are known here."""
+        """Wait until all owners decide by the trees as they are known here, or newer ones."""
         while not self._all_have_seen(needed):
             self._news.clear()
             await self._news.wait()
 
     def _all_have_seen(self, needed: Versions) -> bool:
-        board = self._claim.board
-        for shard in range(self._claim.number):
+        cache = self._candidacy.lease_cache
+        for shard in range(self._candidacy.shard_count):
             if shard in self._terms:
-                if shard not in self._settled:
+                if shard not in self._fenced:
                     return False
                 continue
-            record = board.lease(lease_name(shard)) if board is not None else None
-            if board is None or record is None or not board.is_held(record):
-                return False  # who takes it next reads the trees when he has it
-            ((_, number, _),) = [*shard_leases([record])] or [(shard, 0, record)]
-            seen = _versions(record.notes.get(SEEN_ANNOTATION))
-            if number != self._claim.number or seen is None or not _reaches(seen, needed):
+            record = cache.get(lease_name(shard)) if cache is not None else None
+            if cache is None or record is None or not cache.is_held(record):
+                return False  # its next owner reads the trees as soon as it has the Lease
+            ((_, shard_count, _),) = [*shard_leases([record])] or [(shard, 0, record)]
+            seen = _versions(record.annotations.get(SEEN_ANNOTATION))
+            if shard_count != self._candidacy.shard_count or seen is None or not _reaches(seen, needed):
                 return False
         return True
 
     async def _answer(self) -> None:
-        """Bring the trees up to what others need to be known of them."""
+        """Bring the trees up to the versions that other owners ask for."""
         while True:
             await self._news.wait()
             self._news.clear()
-            board = self._claim.board
-            notes = [record.notes for _, _, record in shard_leases(board or ())]
-            asked = [needed for each in notes if (needed := _versions(each.get(NEEDED_ANNOTATION)))]
+            cache = self._candidacy.lease_cache
+            annotations = [record.annotations for _, _, record in shard_leases(cache or ())]
+            asked = [needed for each in annotations if (needed := _versions(each.get(NEEDED_ANNOTATION)))]
             most = (max((n for n, _ in asked), default=0), max((n for _, n in asked), default=0))
             if self._terms and not _reaches(self._seen or (0, 0), most):
                 await self._catch_up(most)
 
     async def _catch_up(self, wanted: Versions | None = None) -> None:
-        """Decide by newer trees from now on, and by older ones nothing that is still on its way.
+        """Decide by newer trees from now on, with no write in flight that was decided by older ones.
 
         Args:
-            wanted: what is to be known at least; None: all that there is.
+            wanted: versions to be known at least; None: the newest.
         """
         async with self._catching_up:
             if wanted is not None and not _reaches(self._shards.versions, wanted):
@@ -241,7 +243,7 @@ class Succession:
         await self._read("clusterqueues", self._world.cluster_queues)
 
     async def _read(self, plural: str, store: Store[ObjectView]) -> None:
-        """Take in all objects of a kind, as the API server knows them, for as long as it takes."""
+        """Replace a store by all objects of its kind, as the API server has them, for as long as it takes."""
         await _persistently(partial(self._read_once, plural, store), self._clocks)
 
     async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
@@ -253,29 +255,29 @@ class Succession:
         store.replace(views, int(version))
 
     def _publish(self) -> None:
-        """Tell others what is known, and what they have to know."""
-        if self._claim.number == 1:
+        """Tell other owners which versions are known here, and which they have to know."""
+        if self._candidacy.shard_count == 1:
             return
         for shard in self._terms:
-            notes = {}
+            annotations = {}
             if self._needed is not None:
-                notes[NEEDED_ANNOTATION] = "{}.{}".format(*self._needed)
-            if self._seen is not None and shard in self._settled:
-                notes[SEEN_ANNOTATION] = "{}.{}".format(*self._seen)
-            self._claim.publish(shard, notes)
+                annotations[NEEDED_ANNOTATION] = "{}.{}".format(*self._needed)
+            if self._seen is not None and shard in self._fenced:
+                annotations[SEEN_ANNOTATION] = "{}.{}".format(*self._seen)
+            self._candidacy.publish(shard, annotations)
 
     async def _give_up(self, shard: int) -> None:
-        """Decide nothing more for a shard, let what is on its way land, and let others have it."""
-        while shard in self._terms and shard not in self._settled:
-            await self._clocks.sleep(PAUSE_SECONDS)  # what an earlier owner has sent may be on its way
+        """Decide nothing more in a shard, let writes in flight land, and let others have it."""
+        while shard in self._terms and shard not in self._fenced:
+            await self._clocks.sleep(PAUSE_SECONDS)  # a write of an earlier owner may be in flight
         log.info("giving a shard up", shard=shard)
         self._terms.pop(shard, None)
-        self._settled.discard(shard)
-        self._arrived.discard(shard)
+        self._fenced.discard(shard)
+        self._quota_read.discard(shard)
         self._shards.epochs.pop(shard, None)
         self._decider.forsake()
         await self._decider.drained()
-        self._claim.release(shard)
+        self._candidacy.release(shard)
 
 
 def _reaches(known: Versions, wanted: Versions) -> bool:
@@ -288,9 +290,9 @@ def _versions(note: str | None) -> Versions | None:
 
 
 async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clocks) -> int:
-    """Write down an epoch of a shard that never was: larger than the last, and than those of a lost account.
+    """Write a new epoch of a shard: larger than the last, and than those of a deleted ServiceAccount.
 
-    Those of shards that do not exist any more are removed: nothing is taken of them from now on.
+    Epochs of shards that do not exist any more are removed: their admissions are refused from now on.
     """
     account = await transport.get(ACCOUNT)
     notes = account["metadata"].get("annotations") or {}
@@ -311,7 +313,7 @@ def epoch_annotation(shard: int) -> str:
 
 
 async def read_holders(world: World, transport: Transport, clocks: Clocks = SYSTEM_CLOCKS) -> None:
-    """Take in all Workloads that hold quota, as the API server knows them."""
+    """Apply all Workloads that hold quota to the store, as the API server has them."""
     await _persistently(lambda: _read_holders(world, transport), clocks)
 
 
@@ -325,17 +327,17 @@ async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
 
 
 async def _read_holders(world: World, transport: Transport) -> None:
-    """Take in all Workloads that hold quota; of an API server that can't tell them apart, all."""
+    """Apply all Workloads that hold quota; of an API server without that field selector, all."""
     try:
         for state in HOLDING:
-            await _take_in(world, transport, {"fieldSelector": f"status.state={state}"})
+            await _apply_all(world, transport, {"fieldSelector": f"status.state={state}"})
     except ApiError as error:
         if error.status != HTTPStatus.BAD_REQUEST:
             raise
-        await _take_in(world, transport, {})
+        await _apply_all(world, transport, {})
 
 
-async def _take_in(world: World, transport: Transport, selector: dict[str, str]) -> None:
+async def _apply_all(world: World, transport: Transport, selector: dict[str, str]) -> None:
     async for page in pages(transport, WORKLOADS, selector):
         for raw in page["items"]:
             if not world.workloads.knows(raw["metadata"]) and (

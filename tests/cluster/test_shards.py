@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from admitter.cluster.campaign import lease_name
 from admitter.cluster.errors import ClusterError, is_fenced
-from admitter.cluster.rendezvous import ranked, shard_of
 from admitter.cluster.transport import Transport
+from admitter.election.elector import lease_name
+from admitter.election.rendezvous import ranked, shard_of
 from admitter.names import MEMBER_LABEL, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.auditor import Auditor

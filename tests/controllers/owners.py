@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Self, cast
 
-from admitter.cluster.board import Board, Clocks
-from admitter.cluster.campaign import Campaign, Told
-from admitter.cluster.lease import LeaseSettings
 from admitter.cluster.transport import Transport
 from admitter.controllers.succession import ACCOUNT, WORKLOADS, Succession, epoch_annotation
 from admitter.controllers.views import parse_object, parse_workload
 from admitter.controllers.world import OWN, World
-from tests.io.lease_server import NOON, LeaseServer
+from admitter.election.elector import ElectionListener, Elector
+from admitter.election.lease_cache import LeaseCache
+from admitter.election.leases import Clocks, LeaseSettings
+from tests.election.lease_server import NOON, LeaseServer
 from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]
@@ -137,7 +137,7 @@ def used_in(world: World, root: tuple[str, str]) -> int:
 
 
 class Owner:
-    """One replica: the real succession and campaign around a decider of one line.
+    """One replica: the real succession and elector around a decider of one line.
 
     Attributes:
         world: what it knows.
@@ -146,34 +146,34 @@ class Owner:
     """
 
     def __init__(self, name: str, server: Server, time: VirtualTime) -> None:
-        self.name, self.number = name, NUMBER
+        self.name, self.shard_count = name, NUMBER
         self.world = World()
         self.world.shards.spread(NUMBER)
         self.lag, self.slowness = 0.05, 0.05
         self._time, self._server = time, server
         self._clocks = Clocks(lambda: time.now, lambda: NOON, time.sleep)
-        self._campaign: Campaign | None = None
+        self._elector: Elector | None = None
         self._writing: set[asyncio.Task[None]] = set()
         self._coming: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self.succession = Succession(self.world, self, cast("Transport", server), self, self._clocks)
 
     @property
-    def board(self) -> Board | None:
-        return self._campaign.board if self._campaign is not None else None
+    def lease_cache(self) -> LeaseCache | None:
+        return self._elector.cache if self._elector is not None else None
 
-    def start(self, told: Told) -> None:
+    def start(self, listener: ElectionListener) -> None:
         transport = cast("Transport", self._server)
-        self._campaign = Campaign(transport, self.name, NUMBER, LeaseSettings(), told, self._clocks)
-        self._spawn(self._campaign.run())
+        self._elector = Elector(transport, self.name, NUMBER, LeaseSettings(), listener, self._clocks)
+        self._spawn(self._elector.run())
 
     def publish(self, shard: int, notes: dict[str, str]) -> None:
-        assert self._campaign is not None
-        self._campaign.publish(shard, notes)
+        assert self._elector is not None
+        self._elector.publish(shard, notes)
 
     def release(self, shard: int) -> None:
-        assert self._campaign is not None
-        self._campaign.release(shard)
+        assert self._elector is not None
+        self._elector.release(shard)
 
     def lead(self, epochs: dict[int, int]) -> None:
         self.world.shards.epochs.update(epochs)

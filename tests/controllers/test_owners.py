@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from admitter.cluster.rendezvous import shard_of
 from admitter.controllers.succession import Succession
+from admitter.election.rendezvous import shard_of
 from tests.controllers.owners import NUMBER, ROOM, Owner, Owners, used_in
 
 CALM = 8.0
@@ -122,7 +122,7 @@ async def test_an_owner_that_stops_is_waited_for_until_another_has_read_the_tree
         owned = [shard for owner in scene.all.values() for shard in owner.world.shards.epochs]
         assert sorted(owned) == list(range(NUMBER)), "everything has its owner"
         assert used_in(scene.server.truth, ("cohort", there)) >= ROOM
-        assert scene.owner_of("right").world.shards.disturbed == {}
+        assert scene.owner_of("right").world.shards.contested == {}
     assert scene.server.wrong == []
 
 
@@ -135,6 +135,6 @@ async def test_one_replica_alone_owns_everything_and_waits_for_nobody() -> None:
         await scene.pass_time(1)
         scene.server.reshape("clusterqueues", "left", {"cohort": "there"})
         await scene.pass_time(1.5)
-        assert alone.world.shards.disturbed == {}
+        assert alone.world.shards.contested == {}
         assert used_in(scene.server.truth, ("cohort", "there")) == ROOM
     assert scene.server.wrong == []

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from admitter.cluster.rendezvous import shard_of
 from admitter.controllers.views import parse_object, parse_workload
 from admitter.controllers.world import World
+from admitter.election.rendezvous import shard_of
 from admitter.names import ELASTIC_QUOTA_QUEUE
 
 Json = dict[str, Any]
@@ -44,10 +44,10 @@ class Scene:
         raw["metadata"]["namespace"] = "team"
         self.world.local_queues.apply(parse_object(raw))
 
-    def disturbed(self) -> set[str]:
+    def contested(self) -> set[str]:
         """The names of the trees that are left alone; from now on they are not."""
-        names = {name for _, name in self.shards.disturbed}
-        self.shards.settle(dict(self.shards.disturbed))
+        names = {name for _, name in self.shards.contested}
+        self.shards.mark_agreed(dict(self.shards.contested))
         return names
 
 
@@ -69,31 +69,31 @@ def test_each_cohort_of_a_cycle_is_at_the_top_and_its_trees_are_left_alone_when_
     scene.cohort("a", "b")
     scene.cohort("b", "c")
     scene.cohort("below", "a")
-    scene.disturbed()
+    scene.contested()
     scene.cohort("c", "a", generation=2)
     tops = {name: scene.shards.root(name)[1] for name in ("a", "b", "c", "below")}
     assert tops == {name: name for name in ("a", "b", "c", "below")}, "no queue has these names"
     for name in ("a", "b", "c", "below"):
         scene.queue(f"in-{name}", name)
     assert [scene.shards.root(f"in-{n}")[1] for n in ("a", "b", "c", "below")] == ["a", "b", "c", "a"]
-    assert scene.disturbed() >= {"a", "b", "c"}
+    assert scene.contested() >= {"a", "b", "c"}
 
 
 def test_a_tree_is_left_alone_when_it_may_have_got_what_was_anothers() -> None:
     scene = Scene()
     scene.cohort("one")
     scene.queue("q", "one")
-    assert scene.disturbed() == set(), "a new name is in nobody's plans"
+    assert scene.contested() == set(), "a new name is in nobody's plans"
     scene.queue("q", "one", generation=2)
-    assert scene.disturbed() == set(), "it is where it was"
+    assert scene.contested() == set(), "it is where it was"
     scene.queue("q", "two", generation=3)
-    assert scene.disturbed() == {"two"}
+    assert scene.contested() == {"two"}
     scene.queue("q", "two", generation=5)
-    assert scene.disturbed() == {"two"}, "it may have been elsewhere between"
+    assert scene.contested() == {"two"}, "it may have been elsewhere between"
     scene.cohort("two", "one")
-    assert scene.disturbed() == {"one"}
+    assert scene.contested() == {"one"}
     scene.world.cohorts.delete(("", "two"), "uid-two")
-    assert scene.disturbed() == {"two"}
+    assert scene.contested() == {"two"}
 
 
 def test_a_name_that_comes_back_is_left_alone_until_all_know_that_it_was_gone() -> None:
@@ -101,31 +101,31 @@ def test_a_name_that_comes_back_is_left_alone_until_all_know_that_it_was_gone() 
     scene.queue("q", "one")
     scene.world.cluster_queues.delete(("", "q"), "uid-q")
     scene.queue("q", "two", uid="another")
-    assert scene.disturbed() == {"two"}
+    assert scene.contested() == {"two"}
     scene.world.cluster_queues.delete(("", "q"), "another")
     scene.cohort("x", "y")
-    scene.disturbed()
+    scene.contested()
     scene.queue("q", "one", uid="third")
-    assert scene.disturbed() == set(), "nobody knows of an earlier one any more"
+    assert scene.contested() == set(), "nobody knows of an earlier one any more"
 
 
 def test_what_a_list_brings_may_have_changed_before() -> None:
     scene = Scene()
     raw = scene._raw("new", 1, "", spec={"cohort": "one"})
     scene.world.cluster_queues.replace([parse_object(raw)], 50)
-    assert scene.disturbed() == {"one"}
+    assert scene.contested() == {"one"}
     scene.world.cluster_queues.replace([parse_object(raw)], 60)
-    assert scene.disturbed() == set(), "a list that says nothing new changes nothing"
+    assert scene.contested() == set(), "a list that says nothing new changes nothing"
     assert scene.shards.versions == (0, 60)
 
 
-def test_what_is_disturbed_again_stays_so() -> None:
+def test_a_tree_that_is_contested_again_stays_so() -> None:
     scene = Scene()
     scene.cohort("a", "top")
-    asked = dict(scene.shards.disturbed)
+    asked = dict(scene.shards.contested)
     scene.cohort("b", "top")
-    scene.shards.settle(asked)
-    assert scene.disturbed() == {"top"}
+    scene.shards.mark_agreed(asked)
+    assert scene.contested() == {"top"}
 
 
 def test_a_workload_is_whose_queue_has_admitted_it_else_whose_it_asks_for() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from admitter.cluster.rendezvous import shard_of
 from admitter.controllers.views import parse_object
+from admitter.election.rendezvous import shard_of
 from tests.controllers.test_busy_admission import FIRST, SECOND, Server, raw
 
 NUMBER = 8
@@ -63,11 +63,11 @@ async def test_nothing_is_admitted_in_a_tree_that_may_have_got_what_is_anothers(
         server.shards._known[QUEUE] = ("another", before.uid)
         spec = raw(QUEUE, dict(before.spec), number=before.version + 1)
         server.manager._world.cluster_queues.apply(parse_object(spec))
-        assert server.shards.disturbed
+        assert server.shards.contested
         server.manager.lead({MINE: 7})
         await server.turn()
         assert server.tried == []
-        server.shards.settle(dict(server.shards.disturbed))
+        server.shards.mark_agreed(dict(server.shards.contested))
         server.manager.lead({})
         await server.until(lambda: server.admitted() != [])
 

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from admitter.cluster.board import Clocks
-from admitter.cluster.campaign import Told
 from admitter.cluster.errors import UnreachableError, api_error
-from admitter.cluster.lease import Term
 from admitter.cluster.transport import Transport
 from admitter.controllers.succession import ACCOUNT, WORKLOADS, Succession
 from admitter.controllers.views import parse_object
 from admitter.controllers.world import OWN, World
+from admitter.election.elector import ElectionListener
+from admitter.election.lease_lock import Term
+from admitter.election.leases import Clocks
 from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]
@@ -33,20 +33,20 @@ def workload(name: str, state: str, usage: str = "1") -> Json:
 class Leader:
     """Leads the only shard, and notes in which epoch."""
 
-    number = 1
-    board = None
+    shard_count = 1
+    lease_cache = None
 
     def __init__(self) -> None:
         self.epochs: dict[int, int] = {}
 
-    def start(self, _told: Told) -> None:
+    def start(self, _listener: ElectionListener) -> None:
         """What it is told comes from the test."""
 
     def publish(self, _shard: int, _notes: dict[str, str]) -> None:
-        raise AssertionError("there is nobody to tell")
+        raise AssertionError("no other process is told")
 
     def release(self, _shard: int) -> None:
-        raise AssertionError("there is nobody to have it")
+        raise AssertionError("no other process is to have it")
 
     def lead(self, epochs: dict[int, int]) -> None:
         self.epochs.update(epochs)
@@ -111,7 +111,7 @@ class Server:
             self.failures -= 1
             raise UnreachableError("no answer") if self.failures % 2 else api_error(409, {})
 
-    async def taken_over(self, *, handed: bool = False, world: World | None = None) -> tuple[int, World]:
+    async def taken_over(self, *, handed_over: bool = False, world: World | None = None) -> tuple[int, World]:
         world = world or World()
         clocks = Clocks(lambda: self.time.now, lambda: NOON, self.time.sleep)
         leader = Leader()
@@ -119,7 +119,7 @@ class Server:
         running = asyncio.create_task(succession.run())
         await self.time.pass_until(1)
         began = self.time.now
-        succession.won(0, Term(handed))
+        succession.acquired(0, Term(handed_over))
         await self.time.pass_until(60)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -144,12 +144,12 @@ async def test_an_epoch_is_larger_than_the_last(before: str | None, after: int) 
     assert (epoch, server.epoch) == (after, str(after))
 
 
-@pytest.mark.parametrize(("handed", "earliest"), [(False, 2.0), (True, 0.5)])
+@pytest.mark.parametrize(("handed_over", "earliest"), [(False, 2.0), (True, 0.5)])
 async def test_who_holds_quota_is_read_when_nothing_is_on_its_way_any_more(
-    handed: bool, earliest: float
+    handed_over: bool, earliest: float
 ) -> None:
     server = Server(workload("a", "Admitted"))
-    await server.taken_over(handed=handed)
+    await server.taken_over(handed_over=handed_over)
     assert server.listed
     assert min(server.listed) == earliest
 

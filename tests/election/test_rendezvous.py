@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admitter.cluster.rendezvous import ranked, shard_of
+from admitter.election.rendezvous import ranked, shard_of
 
 MEMBERS = st.sets(st.text(min_size=1, max_size=8), min_size=1, max_size=8)
 SHARDS = range(64)

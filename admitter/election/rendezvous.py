@@ -1,4 +1,4 @@
-"""Who of several gets what, as all of them can tell without asking one another: rendezvous hashing.
+"""Rendezvous hashing: which member has the right to which shard, without any agreement between them.
 
 Of all members the one whose hash with a shard is the highest has the right to it. So when a member comes or
 goes, only the shards move that it gets or had.
@@ -16,9 +16,9 @@ def _number(*words: object) -> int:
     return int.from_bytes(digest)
 
 
-def shard_of(name: str, number: int) -> int:
-    """Which of so many shards something of a name belongs to."""
-    return _number(name) % number
+def shard_of(name: str, shard_count: int) -> int:
+    """The shard, of so many, of the tree whose root has this name."""
+    return _number(name) % shard_count
 
 
 def ranked(members: Iterable[str], shard: int) -> list[str]:

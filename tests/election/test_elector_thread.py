@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self, cast
 
-from admitter.cluster.board import HANDED_OVER, LEASES
 from admitter.cluster.errors import api_error
-from admitter.cluster.leadership import Leadership
-from admitter.cluster.lease import LeaseSettings, Term
 from admitter.cluster.transport import Transport
+from admitter.election.elector_thread import ElectorThread
+from admitter.election.lease_lock import Term
+from admitter.election.leases import HANDED_OVER, LEASES, LeaseSettings
 
 Json = dict[str, Any]
 SETTINGS = LeaseSettings(duration=1, margin=0.5, renewal=0.05, look=0.02)
@@ -79,7 +79,7 @@ class Server:
 class Claim:
     """A claim to the only shard."""
 
-    def __init__(self, leadership: Leadership) -> None:
+    def __init__(self, leadership: ElectorThread) -> None:
         self._leadership = leadership
         self._won: asyncio.Future[Term] = asyncio.get_running_loop().create_future()
         self.permit, self.lost = leadership.permit, leadership.lost
@@ -92,15 +92,15 @@ class Claim:
     async def resign(self, *, clean: bool) -> None:
         await self._leadership.resign(clean=[0] if clean else [])
 
-    def won(self, shard: int, term: Term) -> None:
+    def acquired(self, shard: int, term: Term) -> None:
         assert threading.current_thread() is threading.main_thread(), "told in the loop that asked"
         assert shard == 0
         self._won.set_result(term)
 
-    def wanted(self, shard: int) -> None:
+    def release_requested(self, shard: int) -> None:
         self.wanted_by_others.append(shard)
 
-    def looked(self) -> None:
+    def leases_refreshed(self) -> None:
         """Nothing follows."""
 
 
@@ -111,25 +111,25 @@ async def claiming(server: Server, identity: str = "me") -> AsyncIterator[Claim]
     async def connect() -> Transport:
         return cast("Transport", server)
 
-    claim = Claim(Leadership(connect, identity, 1, SETTINGS))
+    claim = Claim(ElectorThread(connect, identity, 1, SETTINGS))
     try:
         async with asyncio.timeout(PATIENCE):
             yield claim
     finally:
         await claim.resign(clean=False)
-    assert claim.wanted_by_others == [], "there is nobody to want it"
+    assert claim.wanted_by_others == [], "no other process wants it"
 
 
 async def test_the_lead_is_kept_while_the_event_loop_is_busy() -> None:
     server = Server()
     async with claiming(server) as claim:
-        assert await claim.win() == Term(handed=False)
+        assert await claim.win() == Term(handed_over=False)
         assert server.lease is not None
         before = server.lease["metadata"]["resourceVersion"]
         time.sleep(2 * SETTINGS.duration)  # noqa: ASYNC251  # this is how busy it is
         await asyncio.wait_for(claim.permit(), 0.5)
         assert server.lease["metadata"]["resourceVersion"] != before
-    assert server.threads == {"leadership"}
+    assert server.threads == {"elector"}
 
 
 async def test_nothing_may_be_written_before_the_lead_is_won() -> None:
@@ -142,11 +142,11 @@ async def test_nothing_may_be_written_before_the_lead_is_won() -> None:
         assert not winning.done()
         assert not permitted.done()
         await first.resign(clean=True)
-        assert await winning == Term(handed=True)
+        assert await winning == Term(handed_over=True)
         await permitted
 
 
-async def test_who_has_lost_the_lead_is_told_and_writes_nothing() -> None:
+async def test_a_process_that_lost_the_lead_is_told_and_writes_nothing() -> None:
     server = Server()
     async with claiming(server) as claim:
         await claim.win()
@@ -159,7 +159,7 @@ async def test_who_has_lost_the_lead_is_told_and_writes_nothing() -> None:
     assert server.holder == "other", "it is not given up for the other"
 
 
-async def test_a_lease_is_handed_over_only_by_who_has_nothing_on_its_way() -> None:
+async def test_a_lease_is_handed_over_only_when_no_write_is_in_flight() -> None:
     for clean, holder in ((True, ""), (False, "me")):
         server = Server()
         async with claiming(server) as claim:
@@ -181,7 +181,7 @@ async def test_a_claim_can_be_given_up_before_it_is_made_and_while_another_leads
         winning.cancel()
 
 
-async def test_a_campaign_that_fails_ends() -> None:
+async def test_an_elector_that_fails_ends() -> None:
     server = Server()
     server.broken = True
     async with claiming(server) as claim:

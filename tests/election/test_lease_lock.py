@@ -8,11 +8,12 @@ from typing import Any, Self, cast
 
 import pytest
 
-from admitter.cluster.board import Board, Clocks
 from admitter.cluster.errors import ClusterError, api_error
-from admitter.cluster.lease import Election, LeaseSettings, Term, Title
 from admitter.cluster.transport import Transport
-from tests.io.lease_server import NOON, LeaseServer
+from admitter.election.lease_cache import LeaseCache
+from admitter.election.lease_lock import LeaseLock, LeaseTemplate, Term
+from admitter.election.leases import Clocks, LeaseSettings
+from tests.election.lease_server import NOON, LeaseServer
 from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]
@@ -34,13 +35,13 @@ class Candidate:
         self._time = time
         clocks = Clocks(lambda: time.now, lambda: NOON, self._sleep)
         transport = cast("Transport", self)
-        self._board = Board(transport, SETTINGS.duration, clocks)
-        self.election = Election(transport, self._board, Title(NAME), name, SETTINGS, clocks)
+        self._lease_cache = LeaseCache(transport, SETTINGS.duration, clocks)
+        self.lock = LeaseLock(transport, self._lease_cache, LeaseTemplate(NAME), name, SETTINGS, clocks)
         self._server = server
 
     @property
-    def sure(self) -> bool:
-        return self._time.now < self.election.sure_until
+    def exclusive(self) -> bool:
+        return self._time.now < self.lock.exclusive_until
 
     async def _sleep(self, seconds: float) -> None:
         await self._time.sleep(max(seconds, self.paused_until - self._time.now))
@@ -60,20 +61,20 @@ class Candidate:
     async def patch(self, path: str, body: Json) -> Json:
         return await self._slept(self._server.patch(path, body))
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         while True:
             with suppress(ClusterError):
-                await self._board.look()
+                await self._lease_cache.refresh()
             await self._sleep(SETTINGS.look)
 
     async def run(self) -> None:
-        looking = asyncio.create_task(self.look())
+        refreshing = asyncio.create_task(self.refresh())
         try:
             while True:
-                self.terms.append(await self.election.win(lambda: True))
-                await self.election.hold()
+                self.terms.append(await self.lock.acquire(lambda: True))
+                await self.lock.renew_until_lost()
         finally:
-            looking.cancel()
+            refreshing.cancel()
 
 
 class Scene:
@@ -99,7 +100,7 @@ class Scene:
         """Let time pass in small steps; at none of them are two sure of the Lease."""
         while self.time.now < end:
             await self.time.pass_until(self.time.now + 0.05)
-            assert sum(each.sure for each in self.candidates) <= 1
+            assert sum(each.exclusive for each in self.candidates) <= 1
 
     def stop(self, candidate: Candidate) -> None:
         """It does nothing more, and lets go of nothing."""
@@ -107,7 +108,7 @@ class Scene:
 
     @property
     def leader(self) -> Candidate:
-        (leader,) = (each for each in self.candidates if each.sure)
+        (leader,) = (each for each in self.candidates if each.exclusive)
         return leader
 
 
@@ -120,7 +121,7 @@ async def test_one_leads_and_another_follows_when_it_stops() -> None:
         await scene.until(stopped + SETTINGS.duration + 2 * SETTINGS.look + 0.1)
         second = scene.leader
     assert second is not first
-    assert not second.terms[0].handed, "something of the first may be on its way"
+    assert not second.terms[0].handed_over, "something of the first may be on its way"
 
 
 async def test_a_lease_that_is_handed_over_is_taken_at_once() -> None:
@@ -129,12 +130,12 @@ async def test_a_lease_that_is_handed_over_is_taken_at_once() -> None:
         first = scene.leader
         scene.stop(first)
         handed = scene.time.now
-        leaving = asyncio.create_task(first.election.hand_over())
+        leaving = asyncio.create_task(first.lock.hand_over())
         await scene.until(handed + 0.5)
         second = scene.leader
         await leaving
     assert second is not first
-    assert second.terms[0].handed
+    assert second.terms[0].handed_over
 
 
 async def test_a_lease_that_somebody_emptied_was_not_handed_over() -> None:
@@ -147,7 +148,7 @@ async def test_a_lease_that_somebody_emptied_was_not_handed_over() -> None:
         second = scene.leader
         assert scene.server.leases[NAME]["spec"]["leaseTransitions"] == 2**31 - 1, "there is no larger one"
     assert second is not first
-    assert not second.terms[0].handed
+    assert not second.terms[0].handed_over
 
 
 async def test_a_leader_whose_server_is_away_stops_writing_and_goes_on_when_it_is_back() -> None:
@@ -156,10 +157,10 @@ async def test_a_leader_whose_server_is_away_stops_writing_and_goes_on_when_it_i
         leader = scene.leader
         scene.server.down = True
         await scene.until(7)
-        assert not leader.sure
+        assert not leader.exclusive
         scene.server.down = False
         await scene.until(9)
-        assert leader.sure
+        assert leader.exclusive
         assert len(leader.terms) == 1, "nobody else had the Lease: it is the same term"
 
 
@@ -171,7 +172,7 @@ async def test_a_leader_that_was_paused_learns_that_another_leads() -> None:
         await scene.until(14)
         second = scene.leader
         assert second is not first
-        assert not first.sure
+        assert not first.exclusive
         assert len(first.terms) == 1, "it follows again"
 
 
@@ -182,7 +183,7 @@ async def test_a_lease_that_somebody_deletes_is_made_anew() -> None:
         await scene.until(9)
         terms = [term for each in scene.candidates for term in each.terms]
         assert scene.leader
-    assert [term.handed for term in terms] == [False, False], "whoever led may have something on its way"
+    assert [term.handed_over for term in terms] == [False, False], "whoever led may have something on its way"
 
 
 @pytest.mark.parametrize("lasts", [0, -5, None])
@@ -199,7 +200,7 @@ async def test_a_lease_with_nothing_in_it_is_taken() -> None:
     async with Scene("a") as scene:
         scene.server.leases[NAME] = {"metadata": {"name": NAME, "resourceVersion": "x"}}
         await scene.until(3)
-        assert scene.leader.terms == [Term(handed=False)]
+        assert scene.leader.terms == [Term(handed_over=False)]
 
 
 @pytest.mark.parametrize("seed", range(25))

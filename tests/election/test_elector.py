@@ -2,16 +2,16 @@
 
 import pytest
 
-from admitter.cluster.campaign import (
+from admitter.election.elector import (
     FORGOTTEN_SECONDS,
     OUT_OF_TURN_SECONDS,
-    PATIENCE_SECONDS,
     STEADY_SECONDS,
+    TURN_SECONDS,
     lease_name,
 )
-from admitter.cluster.rendezvous import ranked
+from admitter.election.rendezvous import ranked
 from admitter.names import MEMBER_LABEL, SHARD_LABEL, SHARDS_ANNOTATION
-from tests.io.members import Members
+from tests.election.members import Members
 
 SHARDS = 4
 
@@ -62,7 +62,7 @@ async def test_one_who_comes_gets_its_shards_when_their_owners_have_ended_what_w
         assert after == rightful(scene)
         moved = [now for now, then in zip(after, before, strict=True) if now != then]
         assert set(moved) == {new}, "the others keep what is theirs"
-        assert all(term.handed for _, _, term in scene.all[new].terms), "nothing is on its way"
+        assert all(term.handed_over for _, _, term in scene.all[new].terms), "nothing is on its way"
 
 
 async def test_one_who_leaves_in_order_is_followed_at_once() -> None:
@@ -83,12 +83,12 @@ async def test_a_shard_that_its_heir_does_not_take_is_taken_by_the_next_who_keep
         heir = scene.all[owner]
 
         async def never(*_: object) -> None:
-            await heir.campaign._clocks.sleep(10_000)
+            await heir.elector._clocks.sleep(10_000)
 
-        election = heir.campaign._elections[1]
-        election._take = never  # type: ignore[assignment,method-assign]  # it says that it is there, and takes nothing
-        heir.wanted(1)
-        await scene.pass_time(PATIENCE_SECONDS + 1)
+        lock = heir.elector._locks[1]
+        lock._take = never  # type: ignore[assignment,method-assign]  # it says that it is there, and takes nothing
+        heir.release_requested(1)
+        await scene.pass_time(TURN_SECONDS + 1)
         assert scene.owners()[1] == other.name
         await scene.pass_time(OUT_OF_TURN_SECONDS / 2, step=0.5)
         assert scene.owners()[1] == other.name
@@ -100,7 +100,7 @@ async def test_who_knows_of_another_number_of_shards_waits_until_the_others_are_
         odd = scene.start("x", number=2)
         await scene.pass_time(10)
         assert odd.shards == set()
-        assert odd.campaign.other_number == SHARDS
+        assert odd.elector.other_shard_count == SHARDS
         scene.kill("a")
         await scene.pass_time(5)
         assert odd.shards == {0, 1}

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from admitter.cluster.board import LEASES
 from admitter.cluster.errors import UnreachableError, api_error
+from admitter.election.leases import LEASES
 from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]

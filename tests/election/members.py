@@ -6,11 +6,11 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Self, cast
 
-from admitter.cluster.board import Clocks
-from admitter.cluster.campaign import Campaign, lease_name
-from admitter.cluster.lease import LeaseSettings, Term
 from admitter.cluster.transport import Transport
-from tests.io.lease_server import NOON, LeaseServer
+from admitter.election.elector import Elector, lease_name
+from admitter.election.lease_lock import Term
+from admitter.election.leases import Clocks, LeaseSettings
+from tests.election.lease_server import NOON, LeaseServer
 from tests.io.virtual_time import VirtualTime
 
 STEP = 0.05
@@ -23,7 +23,7 @@ class Member:
         name: the first part of its names.
         shards: those that it has now.
         terms: all that it has won, each with the name that it had then, and the shard.
-        campaign: its present one.
+        elector: its present one.
         identity: its present name.
         handing: for how many seconds it has something on its way when it is to release a shard.
     """
@@ -36,7 +36,7 @@ class Member:
         self.handing = 0.3
         self.leaving = asyncio.Event()
         self.identity = ""
-        self.campaign: Campaign
+        self.elector: Elector
         self._scene = scene
         self._rounds = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -48,35 +48,35 @@ class Member:
         time = self._scene.time
         clocks = Clocks(lambda: time.now, lambda: NOON, self._sleep)
         server = cast("Transport", self._scene.server)
-        self.campaign = Campaign(server, self.identity, self.number, LeaseSettings(), self, clocks)
+        self.elector = Elector(server, self.identity, self.number, LeaseSettings(), self, clocks)
 
     async def _sleep(self, seconds: float) -> None:
         await self._scene.time.sleep(max(seconds, self.paused_until - self._scene.time.now))
 
-    def won(self, shard: int, term: Term) -> None:
+    def acquired(self, shard: int, term: Term) -> None:
         self.shards.add(shard)
         self.terms.append((self.identity, shard, term))
 
-    def wanted(self, shard: int) -> None:
-        task = asyncio.create_task(self._release(self.campaign, shard))
+    def release_requested(self, shard: int) -> None:
+        task = asyncio.create_task(self._release(self.elector, shard))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _release(self, campaign: Campaign, shard: int) -> None:
+    async def _release(self, elector: Elector, shard: int) -> None:
         await self._sleep(self.handing)
-        if campaign is self.campaign:
+        if elector is self.elector:
             self.shards.discard(shard)
-            campaign.release(shard)
+            elector.release(shard)
 
-    def looked(self) -> None:
+    def leases_refreshed(self) -> None:
         """Nothing follows."""
 
     def is_sure_of(self, shard: int) -> bool:
-        return shard in self.shards and self._scene.time.now < self.campaign.sure_until
+        return shard in self.shards and self._scene.time.now < self.elector.exclusive_until
 
     async def run(self) -> None:
         while True:
-            running = asyncio.create_task(self.campaign.run())
+            running = asyncio.create_task(self.elector.run())
             leaving = asyncio.create_task(self.leaving.wait())
             try:
                 await asyncio.wait([running, leaving], return_when=asyncio.FIRST_COMPLETED)
@@ -86,7 +86,7 @@ class Member:
                 clean = frozenset(self.shards) if self.leaving.is_set() else frozenset()
                 self.shards.clear()
                 await asyncio.wait([running, leaving])
-            await self.campaign.leave(clean)
+            await self.elector.leave(clean)
             if self.leaving.is_set():
                 return
             with suppress(asyncio.CancelledError):
@@ -125,7 +125,7 @@ class Members:
         """It does nothing more, and lets go of nothing."""
         self._tasks.pop(name).cancel()
         dead = self.all.pop(name)
-        dead.campaign.leave = _nothing  # type: ignore[method-assign]  # it is dead
+        dead.elector.leave = _nothing  # type: ignore[method-assign]  # it is dead
 
     async def until(self, end: float, step: float = STEP) -> None:
         """Let time pass in small steps; at none of them are two sure of one shard."""

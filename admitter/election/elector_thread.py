@@ -1,0 +1,160 @@
+"""Runs the elector in a thread of its own.
+
+A decision may take seconds in which the event loop does nothing else; the Leases are renewed meanwhile.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from admitter.cluster.transport import Transport
+from admitter.election.elector import ElectionListener, Elector
+from admitter.election.lease_cache import LeaseCache
+from admitter.election.lease_lock import Term
+from admitter.election.leases import SYSTEM_CLOCKS, Clocks, LeaseSettings
+
+POLL_SECONDS: Final = 0.02
+"""The time between two looks at a Lease that may have expired."""
+LEAVE_SECONDS: Final = 3.0
+
+log = structlog.get_logger(__name__)
+
+
+class ElectorThread:
+    """Takes part in one election, until a Lease is lost or all are handed over.
+
+    Attributes:
+        shard_count: the number of shards.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Transport]],
+        identity: str,
+        shard_count: int,
+        settings: LeaseSettings,
+        clocks: Clocks = SYSTEM_CLOCKS,
+    ) -> None:
+        """Prepare the thread; `start` starts it.
+
+        Args:
+            connect: opens the connections for the Leases alone, each of whose calls is tried once.
+            identity: unique among all processes, ever.
+            shard_count: the number of shards.
+            settings: of the Leases.
+            clocks: where the time comes from.
+        """
+        self.shard_count = shard_count
+        self._connect = connect
+        self._identity = identity
+        self._settings = settings
+        self._clocks = clocks
+        self._elector: Elector | None = None
+        self._listener: ElectionListener | None = None
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._thread = threading.Thread(target=self._run, name="elector", daemon=True)
+        self._elector_loop = asyncio.new_event_loop()
+        self._leave = asyncio.Event()
+        self._clean: Collection[int] = ()
+
+    def start(self, listener: ElectionListener) -> None:
+        """Take part from now on; the listener is called in the event loop of the caller."""
+        self._listener = listener
+        self._thread.start()
+
+    @property
+    def lease_cache(self) -> LeaseCache | None:
+        """The Leases of all processes; None before the first connection."""
+        return self._elector.cache if self._elector is not None else None
+
+    @property
+    def other_shard_count(self) -> int | None:
+        """The number of shards of other processes, if it is not this one's: this one waits for their end."""
+        return self._elector.other_shard_count if self._elector is not None else None
+
+    async def lost(self) -> None:
+        """Wait until another process leads or may, or until the elector has failed."""
+        await self._over
+
+    async def permit(self) -> None:
+        """Wait until no other process can hold this one's shards; to be awaited before each write."""
+        while self._elector is None or self._clocks.monotonic() >= self._elector.exclusive_until:  # noqa: ASYNC110
+            await asyncio.sleep(POLL_SECONDS)  # they are renewed in another thread
+
+    def publish(self, shard: int, annotations: dict[str, str]) -> None:
+        """Have annotations written to the Lease of a shard that is held, with its next renewal."""
+        if self._elector is not None:
+            self._elector.publish(shard, annotations)
+
+    def release(self, shard: int) -> None:
+        """Let others have a shard; nothing may be decided in it, and no write be in flight, any more."""
+        elector = self._elector
+        if elector is not None:
+            self._in_elector_loop(lambda: elector.release(shard))
+
+    async def resign(self, *, clean: Collection[int]) -> None:
+        """Leave the election.
+
+        Args:
+            clean: shards in which no write is in flight, neither of this process nor of an earlier owner;
+                their Leases are handed over. All other Leases expire.
+        """
+        self._clean = clean
+        if self._thread.ident is None:
+            self._elector_loop.close()
+            return
+        self._in_elector_loop(self._leave.set)
+        await asyncio.to_thread(self._thread.join, LEAVE_SECONDS)
+
+    def acquired(self, shard: int, term: Term) -> None:
+        """Pass it on to the listener, in its loop."""
+        self._in_listener_loop(lambda listener: listener.acquired(shard, term))
+
+    def release_requested(self, shard: int) -> None:
+        """Pass it on to the listener, in its loop."""
+        self._in_listener_loop(lambda listener: listener.release_requested(shard))
+
+    def leases_refreshed(self) -> None:
+        """Pass it on to the listener, in its loop."""
+        self._in_listener_loop(lambda listener: listener.leases_refreshed())
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._elector_loop) as runner:
+                runner.run(self._take_part())
+        except Exception:
+            log.exception("the elector has failed")
+        finally:
+            self._in_listener_loop(lambda _: None if self._over.done() else self._over.set_result(None))
+
+    async def _take_part(self) -> None:
+        async with await self._connect() as transport:
+            elector = Elector(transport, self._identity, self.shard_count, self._settings, self, self._clocks)
+            self._elector = elector
+            leaving = asyncio.create_task(self._leave.wait())
+            running = asyncio.create_task(elector.run())
+            await asyncio.wait([leaving, running], return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                leaving.cancel()
+                running.result()
+                return
+            running.cancel()
+            await asyncio.wait([running])
+            await elector.leave(self._clean)
+
+    def _in_listener_loop(self, act: Callable[[ElectionListener], None]) -> None:
+        """Call something in the loop of the listener, if that still runs."""
+        listener = self._listener
+        if listener is not None and not self._loop.is_closed():
+            with suppress(RuntimeError):  # it was closed this moment
+                self._loop.call_soon_threadsafe(act, listener)
+
+    def _in_elector_loop(self, act: Callable[[], None]) -> None:
+        """Call something in the loop of the elector, if that still runs."""
+        with suppress(RuntimeError):  # the elector has ended, and its loop with it
+            self._elector_loop.call_soon_threadsafe(act)

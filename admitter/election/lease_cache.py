@@ -1,0 +1,98 @@
+"""The Leases of all controllers, as one process has read them, and since when each is unchanged."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from admitter.cluster.transport import Transport
+from admitter.election.leases import (
+    LEASES,
+    PART_OF,
+    SYSTEM_CLOCKS,
+    Clocks,
+    LeaseRecord,
+    parse_lease,
+    within_call_limit,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The result of the last refresh.
+
+    Attributes:
+        leases: each, and the time since which it is unchanged.
+        first: the time of the first refresh; None: there was none.
+        last: the time of the last one.
+    """
+
+    leases: Mapping[str, tuple[LeaseRecord, float]] = field(default_factory=dict)
+    first: float | None = None
+    last: float = 0.0
+
+
+class LeaseCache:
+    """Leases by name. Time counts only up to the last refresh: a process that can't read sees none expire.
+
+    One thread refreshes; others may read.
+    """
+
+    def __init__(self, transport: Transport, min_duration: float, clocks: Clocks = SYSTEM_CLOCKS) -> None:
+        """Begin empty.
+
+        Args:
+            transport: tries each call once.
+            min_duration: the seconds for which a Lease is its holder's at least, whatever its spec says.
+            clocks: where the time comes from.
+        """
+        self._transport = transport
+        self._min_duration = min_duration
+        self._clock = clocks.monotonic
+        self._reading = _Reading()
+        self._refreshed = asyncio.Event()
+
+    def __iter__(self) -> Iterator[LeaseRecord]:
+        return iter([record for record, _ in self._reading.leases.values()])
+
+    async def refresh(self) -> None:
+        """Read all Leases; those that have changed count from now.
+
+        Raises:
+            ClusterError: they can't be read.
+        """
+        selector = ",".join(f"{name}={value}" for name, value in PART_OF.items())
+        listed = await within_call_limit(self._transport.get(LEASES, {"labelSelector": selector}))
+        now, before = self._clock(), self._reading
+        leases = {}
+        for record in map(parse_lease, listed["items"]):
+            known = before.leases.get(record.name)
+            same = known is not None and known[0].resource_version == record.resource_version
+            leases[record.name] = known if known is not None and same else (record, now)
+        self._reading = _Reading(leases, now if before.first is None else before.first, now)
+        self._refreshed.set()
+        self._refreshed = asyncio.Event()
+
+    async def next_refresh(self) -> None:
+        """Wait for the next refresh."""
+        await self._refreshed.wait()
+
+    def get(self, name: str) -> LeaseRecord | None:
+        """A Lease as it was read last."""
+        record, _ = self._reading.leases.get(name, (None, 0.0))
+        return record
+
+    def expired_for(self, name: str) -> float | None:
+        """The seconds for which a Lease has been missing, released or not renewed; None if it is held."""
+        reading = self._reading
+        if reading.first is None:
+            return None
+        if name not in reading.leases:
+            return reading.last - reading.first
+        record, since = reading.leases[name]
+        held_for = 0.0 if record.handed_over else max(record.duration, self._min_duration)
+        expired = reading.last - since - held_for
+        return expired if expired > 0 or record.handed_over else None
+
+    def is_held(self, record: LeaseRecord) -> bool:
+        """Whether a Lease of the cache has a holder that renews it."""
+        return bool(record.holder) and self.expired_for(record.name) is None

@@ -1,0 +1,118 @@
+"""A Lease of the controllers: how it is named, read and timed. Next: `lease_cache`, `lease_lock`."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from admitter.cluster.errors import UnreachableError
+from admitter.cluster.transport import Json
+from admitter.names import NAMESPACE
+
+LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+PART_OF: Final = {"app.kubernetes.io/part-of": "admitter"}
+CALL_SECONDS: Final = 1.0
+HANDED_OVER: Final = "admitter.dev/handed-over"
+"""Annotation of a Lease: when its last holder released it, none of that holder's writes was in flight."""
+
+
+def monotonic() -> float:
+    """Seconds, also those in which the machine was suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Where the time comes from.
+
+    Attributes:
+        monotonic: seconds by which everything is decided.
+        now: the time that the Lease shows to people, in UTC.
+        sleep: waits so many seconds.
+    """
+
+    monotonic: Callable[[], float] = monotonic
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def micro_time(self) -> str:
+        """The time that people see, as a Lease writes it."""
+        return self.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+SYSTEM_CLOCKS: Final = Clocks()
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """How a Lease is kept; all in seconds.
+
+    Attributes:
+        duration: a Lease that has not been renewed for so long may be taken; a Lease counts whole seconds.
+        margin: its holder stops writing so much earlier.
+        renewal: the time between renewals.
+        look: the time between two reads by followers.
+    """
+
+    duration: int = 2
+    margin: float = 0.5
+    renewal: float = 0.4
+    look: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """What the API server says of a Lease.
+
+    Attributes:
+        name: in the namespace of the controllers.
+        resource_version: of the object.
+        holder: the identity of the process that holds it; empty if it was released.
+        transitions: how often it has changed hands.
+        duration: the seconds without renewal after which it may be taken.
+        annotations: of the object.
+        labels: of the object.
+    """
+
+    name: str
+    resource_version: str
+    holder: str
+    transitions: int
+    duration: float
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether its last holder released it with no write in flight."""
+        return not self.holder and HANDED_OVER in self.annotations
+
+
+def parse_lease(lease: Json) -> LeaseRecord:
+    """A Lease as the API server sends it."""
+    spec, metadata = lease.get("spec") or {}, lease["metadata"]
+    return LeaseRecord(
+        metadata["name"],
+        metadata["resourceVersion"],
+        spec.get("holderIdentity") or "",
+        int(spec.get("leaseTransitions") or 0),
+        float(spec.get("leaseDurationSeconds") or 0),
+        metadata.get("annotations") or {},
+        metadata.get("labels") or {},
+    )
+
+
+async def within_call_limit(call: Awaitable[Json]) -> Json:
+    """The answer of one call that ends well before a Lease expires.
+
+    Raises:
+        UnreachableError: there is none within `CALL_SECONDS`.
+    """
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            return await call
+    except TimeoutError as error:
+        raise UnreachableError(f"no answer within {CALL_SECONDS:.0f} s") from error
