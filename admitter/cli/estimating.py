@@ -11,7 +11,7 @@ from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.insight.deadline import ESTIMATE_SECONDS, Allowance
 
 SOON: Final = 0.25
-"""Who asks why something waits is told so many seconds after the cluster was read, at the latest."""
+"""The seconds from reading the cluster until `explain` answers, at the latest."""
 DEFAULT: Final = f"{ESTIMATE_SECONDS:g}s"
 
 EstimateFor = Annotated[

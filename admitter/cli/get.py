@@ -1,4 +1,4 @@
-"""`admitter get`: tables of what kubectl can't show, since nobody stores it: positions, expected starts."""
+"""`admitter get`: tables of what kubectl can't show, since it is in no object: positions, expected starts."""
 
 from collections.abc import Mapping
 from enum import StrEnum

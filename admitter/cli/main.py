@@ -78,7 +78,7 @@ class _Commands(TyperGroup):
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401  # as the library has it
         """As the library makes a group, which has no commands of its own."""
         super().__init__(**attributes)
-        self.commands = _Loading()  # type: ignore[assignment]  # nobody adds any
+        self.commands = _Loading()  # type: ignore[assignment]  # no code adds any
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  # whatever a command returns
         """Run a command.
@@ -132,9 +132,9 @@ def process() -> None:
     except SystemExit as end:
         if gc.isenabled() or not isinstance(end.code, int):  # it is off in commands that read a cluster
             raise
-        with suppress(OSError):  # whoever reads may have gone; then Python says so in its own way
+        with suppress(OSError):  # the reader may have gone; then Python says so in its own way
             for stream in (sys.stdout, sys.stderr):
-                if stream is not None:  # closed by who has started this
+                if stream is not None:  # closed by the process that has started this
                     stream.flush()
             os._exit(end.code)  # to free all that was read of a cluster takes longer than many an answer
         raise

@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
         given["journal"] = settings.model_copy(update={"folder": str(journal)})
     configuration = said.model_copy(update=given)
     _log_to_stderr()
-    # When each series began is a series of its own, for which nobody asks.
+    # When each series began would be a series of its own, which has no use.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
     uvloop.run(_control(Cluster(kubeconfig, context), configuration))
 

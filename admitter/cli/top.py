@@ -22,7 +22,7 @@ from admitter.insight.snapshot import load
 
 
 class NoTerminalError(CommandError):
-    """There is nobody to look at a screen."""
+    """There is no terminal to draw on."""
 
 
 def top(

@@ -48,7 +48,7 @@ class Server:
 
     Attributes:
         url: scheme, host and port, and the path that all paths begin with, if any.
-        tls: what is trusted, and who we are; unused without TLS.
+        tls: what is trusted, and the client's certificate; unused without TLS.
         name: in its certificate, if that is not the host.
         proxy: the URL of a proxy on the way to it; reached without TLS itself.
     """
@@ -107,7 +107,7 @@ class _Connection(asyncio.Protocol):
         self.transport.write(data)
 
     def secured(self, transport: asyncio.Transport) -> None:
-        """From now on the connection is another one's, to whom the proxy has opened it."""
+        """From now on the connection leads to the server that the proxy has opened it to."""
         self.transport = transport
         self._parser, self._exchange = httptools.HttpResponseParser(self), None
 
@@ -289,7 +289,7 @@ class Client:
         if server.secure:
             try:
                 await self._pass_through(connection, name)
-            except BaseException:  # also when time is up: nobody else knows of it
+            except BaseException:  # also when time is up: no other code has this connection
                 connection.close()
                 raise
         return connection

@@ -1,6 +1,6 @@
-"""Where the API server is and who we are: kubernetes-asyncio reads it from a kubeconfig or a pod's account.
+"""The API server's address and the caller's credentials, from a kubeconfig or a pod's account.
 
-In a module of its own since the library is slow to load, which only those pay who talk to a cluster.
+In a module of its own since the library is slow to load, which only commands that ask a cluster have to pay.
 """
 
 import asyncio

@@ -74,7 +74,7 @@ class CallMetrics:
         self._calls.labels("watch", resource_of(path)[0], code).inc()
 
     def write_failed(self, path: str, error: ClusterError) -> None:
-        """A write failed for good; whoever wanted it is told."""
+        """A write failed for good; the caller gets the error."""
         self._write_errors.labels(resource_of(path)[0], code_of(error)).inc()
 
     def watch_failed(self, path: str) -> None:

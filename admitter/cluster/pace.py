@@ -25,7 +25,7 @@ FORGETTING: Final = 1.002
 
 
 class Pace:
-    """Measures what it spaces; shared by all who write what can wait."""
+    """Spaces writes that can wait by how long they take; shared by all writers of such."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ def remembered(function: Callable[..., T]) -> Callable[..., T]:
 def shared(value: Any) -> Any:  # noqa: ANN401  # JSON comes and goes as it is
     """A JSON value that is equal to this one, and the same object for all that are equal.
 
-    Nobody may change it.
+    It must not be changed.
     """
     return _read(orjson.dumps(value))
 

@@ -6,7 +6,7 @@ says how many calls may be under way; one that was refused keeps its place until
 server that refuses everything is asked once a pause by the whole process, and one that takes calls again gets
 more with each.
 
-Calls of those who can wait (`admitter.cluster.pace`) are let in only if nobody else wants to, to half of the
+Calls that can wait (`admitter.cluster.pace`) are let in only if no others wait, to half of the
 places, and are made once.
 """
 
@@ -25,7 +25,7 @@ from admitter.cluster.errors import ApiError, ClusterError, is_busy, is_passing
 T = TypeVar("T")
 
 MOST_CREDIT: Final = 64
-"""With all of it nobody is held back; with less, so many calls may be under way at a time."""
+"""With all of it no call is held back; with less, so many calls may be under way at a time."""
 GAIN: Final = 2
 """What an answer adds to the credit. A refusal takes one away: a server that takes half is asked on."""
 ATTEMPTS: Final = 5
@@ -50,7 +50,7 @@ class Line:
         """Prepare.
 
         Args:
-            room: so many may be inside; half of them of those who can wait, but at least one.
+            room: so many calls may be under way; half of them calls that can wait, but at least one.
         """
         self.room = room
         self.inside = 0
@@ -67,7 +67,7 @@ class Line:
         return Turn(self, turn)
 
     def keep(self) -> "Turn":
-        """A turn without standing in line, be there room or not: of one who went in before there was one."""
+        """A turn without waiting, be there room or not: of a call that began before there was a limit."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         turn.set_result(None)
         self.inside += 1
@@ -79,7 +79,7 @@ class Line:
         self.let_in()
 
     def let_in(self) -> None:
-        """Let in who has room; a call has ended, or there is more room."""
+        """Let calls in that have room; a call has ended, or there is more room."""
         while self._waiting:
             (can_wait, _), turn = self._waiting[0]
             if not turn.cancelled():

@@ -2,7 +2,7 @@
 
 The library's typed models cost about five times the CPU of a raw call, so objects travel as
 plain JSON. A single call that was throttled, failed in the server or lost its connection is repeated by
-`admitter.cluster.throttle`; a conflict never is: who wrote must look at the object again.
+`admitter.cluster.throttle`; a conflict never is: the writer must look at the object again.
 """
 
 import asyncio
@@ -57,9 +57,9 @@ class Transport:
         """Prepare.
 
         Args:
-            configuration: where the server is, and who we are.
+            configuration: the server's address, and the caller's credentials.
             refresher: keeps the configuration's token fresh.
-            metrics: where calls are counted; None: nobody wants to know.
+            metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
 
         Raises:
@@ -96,7 +96,7 @@ class Transport:
         Args:
             kubeconfig: the file to read; by default `KUBECONFIG`, `~/.kube/config`, or the pod's own account.
             context: the context in it, by default its current one.
-            metrics: where calls are counted; None: nobody wants to know.
+            metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
 
         Raises:
@@ -218,7 +218,7 @@ def _with(path: str, query: Mapping[str, str] | None) -> str:
 
 
 def _tls(configuration: "Configuration") -> ssl.SSLContext:
-    """Whom to trust, and who we are, as the library would have it."""
+    """The authorities to trust, and the client's certificate, as the library has them."""
     context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
