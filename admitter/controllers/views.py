@@ -70,7 +70,7 @@ def at(time: float) -> datetime:
 
 def timestamp(now: datetime) -> str:
     """A time as the API writes it."""
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{now.year:04}{now:-%m-%dT%H:%M:%SZ}"  # %Y has no zeros in front
 
 
 @dataclass(frozen=True, slots=True)

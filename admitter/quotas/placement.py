@@ -3,12 +3,13 @@
 Nothing is read or written here: the same rules place Jobs in a cluster and in a simulation.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
+
+import orjson
 
 from admitter.api.base import LONGEST_NAME
 from admitter.api.placement_policy import PlacementRule, RuleSource
@@ -349,6 +350,7 @@ def _texts(value: object) -> tuple[str, ...] | None:
 
 def _parsed(text: str) -> Any:  # noqa: ANN401  # any JSON
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        # Python's own parser takes halves of characters, which have no digest, and raises of long numbers.
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
         return None

@@ -332,7 +332,11 @@ def test_who_made_a_job(job: Json, maker: Maker | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "bob", "[]", '{"user": 1}', '{"user": "bob", "groups": "x"}', "[" * 10**5]
+    "text",
+    [
+        *("", "bob", "[]", '{"user": 1}', '{"user": "bob", "groups": "x"}', "[" * 10**5),
+        *("9" * 5000, '{"user": "\\ud800"}', '{"user": "bob", "groups": ["\\udc00"]}'),
+    ],
 )
 def test_what_can_not_be_read_is_said(text: str) -> None:
     said = submission(manifest({INFO: text}))
