@@ -196,7 +196,7 @@ def _readable(parse: Callable[[Json], V], raw: Json, plural: str) -> V | None:
 
 
 def _workload(raw: Json) -> WorkloadView:
-    """A Workload whose status can be read: in a cluster the API server sees to that, in a file nobody does.
+    """A Workload whose status can be read: the API server sees to that, and a file may have been changed.
 
     Raises:
         ValueError, KeyError or TypeError: it can't.

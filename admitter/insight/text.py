@@ -222,7 +222,8 @@ def short(estimate: Estimate) -> str:
     if estimate.earliest is None or estimate.latest is None:
         return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
     bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
-    return f"{within(estimate.median)} ({', '.join(filter(None, (bounds, fewer)))})"
+    words = "by unproven words" if estimate.unproven else ""
+    return f"{within(estimate.median)} ({', '.join(filter(None, (bounds, fewer, words)))})"
 
 
 def within(seconds: float) -> str:

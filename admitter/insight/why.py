@@ -13,7 +13,7 @@ from admitter.controllers.views import JobView, WorkloadView
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Amounts, Explanation
 from admitter.engine.model import Workload
-from admitter.insight.durations import Durations
+from admitter.insight.durations import Durations, Runtimes
 from admitter.insight.listing import lines
 from admitter.insight.spared import spared_by
 from admitter.insight.words import complaint
@@ -123,7 +123,8 @@ class Explainer:
         if workload.finished:
             return Answer(key, workload, self._picture.queue_of(workload))
         if workload.admission is not None:
-            found = Answer(key, workload, workload.admission.queue, ends=self._end(workload))
+            ends = self._end(workload, self._durations.of(workload))
+            found = Answer(key, workload, workload.admission.queue, ends=ends)
         else:
             found = self._waits(key, workload, enough)
         words = complaint(self._world.job_of(workload.key))
@@ -212,12 +213,11 @@ class Explainer:
             key = (pod.namespace, f"pod {pod.name}") if pod is not None else ("", uid)
             return Other(key, 0, None, "it is what is left of a deleted Workload")
         runtimes = self._durations.of(view)
-        unproven = runtimes is not None and runtimes.unproven
-        return Other(self._shown(view), int(view.spec.get("priority", 0)), self._end(view), spared, unproven)
+        ends, unproven = self._end(view, runtimes), runtimes is not None and runtimes.unproven
+        return Other(self._shown(view), int(view.spec.get("priority", 0)), ends, spared, unproven)
 
-    def _end(self, workload: WorkloadView) -> float | None:
-        """When somebody who runs is expected to end."""
-        runtimes = self._durations.of(workload)
+    def _end(self, workload: WorkloadView, runtimes: Runtimes | None) -> float | None:
+        """When a Workload that runs is expected to end, by what is known of its runtime."""
         if workload.admission is None or runtimes is None:
             return None
         return workload.since + runtimes.middle(max(0.0, self._picture.now - workload.since))

@@ -10,7 +10,7 @@ from admitter.controllers.views import parse_job
 from admitter.insight.durations import Durations, Runtimes, Source
 from admitter.insight.estimates import Estimate, Estimator
 from admitter.insight.snapshot import facts
-from admitter.insight.text import start
+from admitter.insight.text import short, start
 from admitter.insight.words import LONGEST
 from admitter.simulate.picture import Picture
 from tests.insight.asking import Desk
@@ -250,6 +250,7 @@ def test_a_lie_moves_the_estimates_of_others_no_further_than_the_range_says(stat
     assert found.earliest <= 540.0 <= found.latest
     assert found.unproven == 1
     assert start(found).endswith("; rests on what 1 Workload of other namespaces says of itself")
+    assert short(found).endswith(", by unproven words)")
 
 
 def test_an_owner_whose_words_were_false_three_times_misleads_others_no_more(state: State) -> None:
