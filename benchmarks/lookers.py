@@ -19,13 +19,13 @@ from playwright.async_api import Page as Tab
 from playwright.async_api import async_playwright
 from textual.pilot import Pilot
 
+from admitter.cluster.access import Access
 from admitter.convert.settings import DEFAULTS
 from admitter.insight import live
 from admitter.insight.deadline import NO_LIMIT
 from admitter.insight.live import Mirror
 from admitter.top.app import Top
 from admitter.top.scene import Live, Scene
-from admitter.web.access import Access
 from admitter.web.server import Handler, Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage

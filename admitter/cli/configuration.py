@@ -91,7 +91,8 @@ class Configuration(Model):
     kind: Literal["Configuration"] = Field(default=KIND, description="The kind of this file.")
     bind: Annotated[str, AfterValidator(_an_address)] = Field(
         default="127.0.0.1:8080",
-        description="Where /healthz, /readyz and /metrics are answered: ADDRESS:PORT. Option: --bind.",
+        description="Where /healthz, /readyz and /metrics are answered: ADDRESS:PORT. At any address but one "
+        "of the own machine alone, metrics are for those whose token may get /metrics. Option: --bind.",
     )
     requeue_by: RequeueBy = Field(
         default=RequeueBy.CREATION,

@@ -5,7 +5,8 @@ import logging
 import signal
 import socket
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,10 +37,12 @@ from admitter.cli.options import (
     RequeueOption,
     gpu_settings,
 )
+from admitter.cluster.access import Access
 from admitter.cluster.transport import Transport
 from admitter.controllers.health import Probes, Pulse, State, ended, serve
 from admitter.controllers.manager import Manager
 from admitter.controllers.metrics import Metrics
+from admitter.controllers.readers import Readers, is_local
 from admitter.controllers.replica import Replica
 from admitter.convert.workloads import RequeueBy
 from admitter.election.leases import LeaseSettings
@@ -77,7 +80,11 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     ] = None,
     bind: Annotated[
         str,
-        typer.Option(help="Where to answer /healthz, /readyz and /metrics.", metavar="ADDRESS:PORT"),
+        typer.Option(
+            help="Where to answer /healthz, /readyz and /metrics. At any address but one of this machine "
+            "alone, metrics are for those whose token may get /metrics.",
+            metavar="ADDRESS:PORT",
+        ),
     ] = "127.0.0.1:8080",
     requeue_by: RequeueOption = RequeueBy.CREATION,
     gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
@@ -158,21 +165,39 @@ async def _control(cluster: Cluster, configuration: Configuration) -> None:
             transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine
         )
 
-    stop = _stop_by_signal()
     connect = partial(Transport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
-    async with await connect() as tried:  # a wrong kubeconfig ends it here
-        api_server = tried.host
-    replica = Replica(connect, managing, _identity, LeaseSettings(), configuration.shards)
-    pulse = Pulse(metrics.lagged)
+    async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
+        replica = Replica(connect, managing, _identity, LeaseSettings(), configuration.shards)
+        try:
+            await _serve(replica, metrics, configuration.bind, asking)
+        finally:
+            if journal is not None:
+                journal.close()
+    log.info("stopped")
+
+
+async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transport) -> None:
+    """Control, and answer probes and whoever may read metrics, until a signal comes.
+
+    Args:
+        replica: the controller.
+        metrics: what it counts.
+        bind: where to answer.
+        asking: asks the API server who reads the metrics; where only this machine can, nobody is asked about.
+    """
+    stop, pulse = _stop_by_signal(), Pulse(metrics.lagged)
     running: list[asyncio.Task[None]] = []
 
     def state() -> State:
         return State(replica.role.ready, replica.standing)
 
+    address, port = split_address(bind)
     probes = Probes(lambda: ended(running) or pulse.problem(), state, metrics.page)
-    health = await serve(*split_address(configuration.bind), probes)
-    address = "{}:{}".format(*health.addresses[0][:2])
-    log.info("starting", version=__version__, api_server=api_server, probes=address)
+    if not is_local(address):
+        probes = replace(probes, refusal=Readers(Access(asking, time.monotonic)).refusal)
+    health = await serve(address, port, probes)
+    told = "{}:{}".format(*health.addresses[0][:2])
+    log.info("starting", version=__version__, api_server=asking.host, probes=told)
     running.append(asyncio.create_task(pulse.run(), name="pulse"))
     running.append(asyncio.create_task(replica.run(stop), name="controller"))
     try:
@@ -182,9 +207,6 @@ async def _control(cluster: Cluster, configuration: Configuration) -> None:
         for task in running:
             task.cancel()
         await health.cleanup()
-        if journal is not None:
-            journal.close()
-    log.info("stopped")
 
 
 def _journal(settings: JournalSettings | None) -> Journal | None:

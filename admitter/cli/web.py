@@ -14,12 +14,12 @@ from admitter.cli.configuration import split_address
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, settings_of
 from admitter.cli.options import Context, Kubeconfig
+from admitter.cluster.access import Access
 from admitter.cluster.transport import Transport
 from admitter.convert.settings import Settings
 from admitter.insight.deadline import Allowance
 from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
-from admitter.web.access import Access
 from admitter.web.server import Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage

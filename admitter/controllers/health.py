@@ -20,6 +20,10 @@ class State(NamedTuple):
     words: str
 
 
+async def _open(_request: web.Request) -> web.Response | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Probes:
     """Who answers what.
@@ -28,11 +32,13 @@ class Probes:
         problem: why the process has to be started again; None if it works.
         state: what it does, and whether that is what it is there for.
         page: all metrics, in Prometheus' text format.
+        refusal: why somebody may not read them, as an answer; None if he may.
     """
 
     problem: Callable[[], str | None]
     state: Callable[[], State]
     page: Callable[[], Awaitable[bytes]]
+    refusal: Callable[[web.Request], Awaitable[web.Response | None]] = _open
 
 
 class Pulse:
@@ -86,7 +92,10 @@ async def serve(address: str, port: int, probes: Probes) -> web.AppRunner:
         state = probes.state()
         return web.Response(status=200 if state.ready else 503, text=f"{state.words}\n")
 
-    async def metrics(_request: web.Request) -> web.Response:
+    async def metrics(request: web.Request) -> web.Response:
+        refused = await probes.refusal(request)
+        if refused is not None:
+            return refused
         return web.Response(body=await probes.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     app = web.Application()

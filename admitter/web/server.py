@@ -13,9 +13,9 @@ import orjson
 from aiohttp import web
 from yarl import URL
 
+from admitter.cluster.access import LONGEST_TOKEN, Access, TooManyTokensError, User, bearer
 from admitter.cluster.errors import ClusterError
 from admitter.insight.why import UnknownError
-from admitter.web.access import Access, TooManyTokensError, User
 from admitter.web.scene import Scene
 from admitter.web.sessions import COOKIE, Sessions
 from admitter.web.shares import Shares
@@ -33,7 +33,6 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 HEARTBEAT_SECONDS: Final = 15.0
-LONGEST_TOKEN: Final = 64 * 1024
 MOST_STREAMS: Final = 500
 MOST_STREAMS_OF_ONE: Final = 20
 """Of one user, or of all service accounts of a namespace; the oldest of these ends first."""
@@ -136,10 +135,12 @@ class Page:
 
     async def _user(self, request: web.Request) -> User:
         """Who asks: by a session, or by a token in the header, as proxies that log people in send it."""
-        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            token = self._sessions.token(request.cookies.get(COOKIE, "")) or ""
-        user = await self._known(request, token) if token and len(token) <= LONGEST_TOKEN else None
+        header = request.headers.get("Authorization", "")
+        scheme = header.partition(" ")[0].lower()
+        token = (
+            bearer(header) if scheme == "bearer" else self._sessions.token(request.cookies.get(COOKIE, ""))
+        )
+        user = await self._known(request, token) if token else None
         if user is None:
             raise Refusal(401, "log in with a token")
         return user

@@ -208,16 +208,33 @@ def test_monitoring_is_that_of_the_checkout_and_has_the_labels_that_are_asked_fo
             ("ConfigMap", "admitter-dashboard"),
         )
     )
+    assert endpoint_reader(added) == "admitter-metrics-reader"
     assert not added
     assert labels.items() <= monitor["metadata"]["labels"].items()
     assert labels.items() <= rule["metadata"]["labels"].items()
     (endpoint,) = monitor["spec"]["endpoints"]
     service = made["Service", "admitter-metrics"]
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
-    assert endpoint == {"port": service["spec"]["ports"][0]["name"], "interval": "30s"}
+    token = {"credentials": {"name": "admitter-metrics-reader", "key": "token"}}
+    port = service["spec"]["ports"][0]["name"]
+    assert endpoint == {"port": port, "interval": "30s", "authorization": token}
     assert rule["spec"] == yaml.safe_load((ROOT / "monitoring" / "alerts.yaml").read_text())["spec"]
     assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
     assert dashboard["data"] == {"admitter.json": (ROOT / "monitoring" / "dashboard.json").read_text()}
+
+
+def endpoint_reader(added: dict[tuple[str, str], Json]) -> str:
+    """The account whose token is shown, and which may read metrics; it is taken out of what was added."""
+    name = "admitter-metrics-reader"
+    account, secret, binding = (
+        added.pop((kind, name)) for kind in ("ServiceAccount", "Secret", "ClusterRoleBinding")
+    )
+    assert secret["metadata"]["annotations"] == {"kubernetes.io/service-account.name": name}
+    assert secret["metadata"]["namespace"] == account["metadata"]["namespace"] == "admitter-system"
+    assert secret["type"] == "kubernetes.io/service-account-token"
+    (subject,) = binding["subjects"]
+    assert binding["roleRef"]["name"] == name
+    return str(subject["name"])
 
 
 NOTES = [

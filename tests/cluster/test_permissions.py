@@ -16,6 +16,7 @@ from tests.cluster.controller import Controller
 from tests.cluster.objects import ADMITTER, Json, elastic_quota, job
 from tests.cluster.people import JOBS, Person
 from tests.cluster.team import Team
+from tests.cluster.test_abuse_metrics import EVERYWHERE, status
 from tests.cluster.test_install import admitter
 from tests.cluster.test_run import running_controller
 from tests.cluster.waiting import eventually
@@ -66,7 +67,7 @@ def audited(tmp_path: Path, owner: int) -> Iterator[Audited]:
     with ControlPlane.start(tmp_path / "audited", owner=owner, audit=True) as cluster:
         done = admitter("install", "--without-deployment", f"--kubeconfig={cluster.kubeconfig}")
         assert done.returncode == 0, done.stderr
-        with running_controller(cluster, tmp_path):
+        with running_controller(cluster, tmp_path, *EVERYWHERE):
             yield Audited(cluster, Controller(tmp_path))
 
 
@@ -205,6 +206,8 @@ def test_the_controller_uses_what_it_is_granted_and_is_refused_nothing(audited: 
     a_namespace_brings_its_quota(audited.team("brings"))
     a_rule_makes_a_queue(audited.team("placed"))
     elastic_quotas_mark_pods(audited.team("elastic"), audited.team("composite"))
+    token = audited.cluster.run_kubectl("create", "token", "default", "--namespace=default").strip()
+    assert status(audited.controller.folder, token=token) == 403, "the API server was asked about it"
     assert granted(), "there are permissions to compare with"
 
     statuses = {r for r in granted() if r[1] == "admitter.dev" and r[2].endswith("/status")}

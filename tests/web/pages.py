@@ -8,10 +8,10 @@ from typing import cast
 
 from aiohttp import web
 
+from admitter.cluster.access import Access, User
 from admitter.insight.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot import facts
 from admitter.simulate.picture import Picture
-from admitter.web.access import Access, User
 from admitter.web.scene import Scene
 from admitter.web.server import Page
 from admitter.web.sessions import Sessions

@@ -1,7 +1,7 @@
 """Who somebody is and what he may see: the API server says both (TokenReview, SubjectAccessReview).
 
-Its answers are remembered for a short while, so that a page that is looked at asks only now and then; a right
-that is taken away is gone after that time.
+The page and the metrics ask. Answers are remembered for a short while, so that a page that is looked at asks
+only now and then; a right that is taken away is gone after that time.
 """
 
 from collections import OrderedDict
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Generic, TypeVar
 
+from admitter.cluster.rates import Rate, Rates
 from admitter.cluster.transport import Transport
 from admitter.names import GROUP
-from admitter.web.rates import Rate, Rates
 
 REMEMBERED_SECONDS: Final = 30.0
 PROVEN_SECONDS: Final = 300.0
 """For so long a token that was good is asked about again at once, however many others are tried."""
 MOST_REMEMBERED: Final = 10_000
+LONGEST_TOKEN: Final = 64 * 1024
 OF_AN_ADDRESS: Final = Rate(at_once=20, a_second=2)
 OF_ALL: Final = Rate(at_once=100, a_second=20)
 """Tokens of which nothing is known that the API server is asked about."""
@@ -118,21 +119,38 @@ class Access:
         Raises:
             ClusterError: the API server does not answer.
         """
-        question = (user, plural, namespace)
+        attributes = {"group": GROUP, "resource": plural, "verb": "list", "namespace": namespace}
+        return await self._may(user, (user, plural, namespace), {"resourceAttributes": attributes})
+
+    async def may_get(self, user: User, path: str) -> bool:
+        """Whether somebody may read a path that is no object's, such as `/metrics`.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        attributes = {"path": path, "verb": "get"}
+        return await self._may(user, (user, path), {"nonResourceAttributes": attributes})
+
+    async def _may(self, user: User, question: tuple[object, ...], attributes: dict[str, Any]) -> bool:
         known = self._rights.get(question)
         if known is not None:
             return known
-        attributes = {"group": GROUP, "resource": plural, "verb": "list", "namespace": namespace}
         spec = {
             "user": user.name,
             "uid": user.uid,
             "groups": list(user.groups),
             "extra": {name: list(values) for name, values in user.extra},
-            "resourceAttributes": attributes,
+            **attributes,
         }
         body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
         review = await self._transport.create(_ACCESS, body)
         return self._rights.put(question, bool((review.get("status") or {}).get("allowed")))
+
+
+def bearer(header: str) -> str:
+    """The token in a header `Authorization`; empty if there is none, or it is longer than tokens are."""
+    scheme, _, token = header.partition(" ")
+    return token if scheme.lower() == "bearer" and len(token) <= LONGEST_TOKEN else ""
 
 
 def _user(status: dict[str, Any]) -> User | None:
