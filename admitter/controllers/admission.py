@@ -29,7 +29,7 @@ from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
 from admitter.controllers.intake import Intake
-from admitter.controllers.messages import passing_message, receipt_message
+from admitter.controllers.messages import passing_message, receipt_message, workload_title
 from admitter.controllers.places import keep_places
 from admitter.controllers.pod_views import PodView
 from admitter.controllers.preemptions import Preemption
@@ -273,8 +273,10 @@ class Admissions:
         self._promises.decided(planned)
         for workload, admission in plan.admissions:
             passed = plan.passed.get(workload.uid)
-            passing = passing_message(passed, "/".join(self._keys[passed.workload.uid])) if passed else ""
-            task = group.create_task(self._admit(self._keys[workload.uid], workload, admission, passing))
+            key = self._keys[workload.uid]
+            title = workload_title(*self._keys[passed.workload.uid], key[0]) if passed else ""
+            passing = passing_message(passed, title) if passed else ""
+            task = group.create_task(self._admit(key, workload, admission, passing))
             self._writing[workload.uid] = task
         for eviction in plan.evictions:
             uid, preemptor = eviction.victim.holder, eviction.preemptor.uid

@@ -17,6 +17,20 @@ def queue_title(queue: str) -> str:
     return f"{kinds[short]} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
 
 
+def workload_title(namespace: str, name: str, reader: str) -> str:
+    """A Workload in a message that is read in a namespace: that of another tenant has no name there.
+
+    Every sentence that one Workload's status or events tell of another Workload goes by this. Whoever may see
+    more is told by the log, the journal and `explain`.
+
+    Args:
+        namespace: of the Workload.
+        name: of the same.
+        reader: the namespace of the object whose status or event says it.
+    """
+    return f"Workload {namespace}/{name}" if namespace == reader else "a Workload of another namespace"
+
+
 def waiting_message(refusal: Refusal, queue: str = "") -> str:
     """One sentence on what stopped a workload, naming queue, resource and flavors.
 
@@ -42,7 +56,7 @@ def waiting_message(refusal: Refusal, queue: str = "") -> str:
 _GROUNDS: Final = {
     Grounds.LOWER_PRIORITY: "its priority {theirs} is lower than {mine} (withinClusterQueue)",
     Grounds.NEWER: "it is the newer one of priority {theirs} (withinClusterQueue)",
-    Grounds.NAMESPACE_SHARE: "namespace {namespace} has a smaller share of {queue} (namespaceOrdering)",
+    Grounds.NAMESPACE_SHARE: "another namespace has a smaller share of {queue} (namespaceOrdering)",
     Grounds.RECLAIM: "{queue} takes back what it lent (reclaimWithinCohort)",
     Grounds.BORROW: "its priority {theirs} is below {mine}; {queue} borrows instead (borrowWithinCohort)",
     Grounds.GUARANTEED_SHARE: "{queue} takes its guaranteed share of what is unused (GuaranteedShare)",
@@ -57,7 +71,6 @@ def receipt_message(eviction: Eviction) -> str:
     words = {
         "theirs": victim.priority,
         "mine": preemptor.priority,
-        "namespace": preemptor.namespace,
         "queue": queue_title(eviction.admission.queue),
     }
     if compared is not None:
@@ -73,15 +86,15 @@ _PASSING: Final = {
 }
 
 
-def passing_message(passed: Passed, name: str) -> str:
+def passing_message(passed: Passed, title: str) -> str:
     """Whom somebody passes who is admitted out of order, and by which rule.
 
     Args:
         passed: both of it.
-        name: of that Workload, with its namespace.
+        title: of that Workload (`workload_title`).
     """
     words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
-    return f"ahead of Workload {name}, {words}"
+    return f"ahead of {title}, {words}"
 
 
 def _share(share: Share) -> str:

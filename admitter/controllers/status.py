@@ -15,7 +15,7 @@ from admitter.api.conditions import (
     PendingReason,
     WorkloadState,
 )
-from admitter.controllers.messages import queue_title
+from admitter.controllers.messages import queue_title, workload_title
 from admitter.controllers.preemptions import Place, Preemption
 from admitter.controllers.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
@@ -135,7 +135,7 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
 
 def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
     """As `evicted`, for another Workload; its place is kept by what is written here."""
-    words = f"preempted for {_whom(by)}"
+    words = f"preempted for {_whom(by, workload)}"
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
     body["status"]["conditions"] = merged(body["status"]["conditions"], change)
@@ -145,7 +145,7 @@ def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
 
 def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime) -> Json:
     """The Workload will have to stop for another one; it goes on until then."""
-    words = f"will be evicted at {timestamp(until)} for {_whom(by)}"
+    words = f"will be evicted at {timestamp(until)} for {_whom(by, workload)}"
     change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
     preemption = _preemption(by) | {"evictAt": timestamp(until)}
@@ -164,9 +164,9 @@ def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     return [condition(kind, False, PendingReason.OVER, words, now)] if workload.is_true(kind) else []
 
 
-def _whom(by: Preemption) -> str:
-    """For whom, and why that is allowed."""
-    words = f"Workload {by.key[0]}/{by.key[1]} in {queue_title(by.admission.queue)}"
+def _whom(by: Preemption, victim: WorkloadView) -> str:
+    """For whom, as the victim's user may know it, and why that is allowed."""
+    words = f"{workload_title(*by.key, victim.namespace)} in {queue_title(by.admission.queue)}"
     return f"{words}: {by.why}" if by.why else words
 
 

@@ -83,7 +83,7 @@ def test_one_life_with_one_line_a_decision() -> None:
         }
     ]
     (evicted,) = told.change(status.preempted(told.now, BY, at(5)))
-    assert evicted.pop("message").startswith("preempted for Workload other/urgent in ")
+    assert evicted.pop("message").startswith("preempted for a Workload of another namespace in ")
     assert evicted == IN_QUEUE | {"event": "evicted", "reason": "Preempted", "by": "other/urgent"}
     assert told.change(status.released(told.now, at(6))) == [
         IN_QUEUE | {"event": "released", "reason": "Preempted"}

@@ -3,7 +3,7 @@
 import pytest
 
 from admitter.api.conditions import WaitingReason
-from admitter.controllers.messages import waiting_message
+from admitter.controllers.messages import waiting_message, workload_title
 from admitter.engine.explain import Reason
 from admitter.engine.model import PodSet
 from admitter.engine.policy import Preemption, Strategy, WithinQueue
@@ -90,3 +90,8 @@ def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
         "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu (of which none are its own) of f is "
         f"in use; nobody whom it may preempt {words}"
     )
+
+
+def test_a_workload_has_a_name_in_its_own_namespace_alone() -> None:
+    assert workload_title("a", "urgent", "a") == "Workload a/urgent"
+    assert workload_title("a", "urgent", "b") == "a Workload of another namespace"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from admitter.controllers.messages import passing_message, receipt_message
+from admitter.controllers.messages import passing_message, receipt_message, workload_title
 from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import BorrowWithin, Preemption, Strategy, WithinQueue
@@ -100,7 +100,7 @@ def test_namespaces_give_way_by_their_shares() -> None:
         who = replace(workload(f"v-{number}", pods(cpu="1"), queue="q", priority=9), namespace="much")
         made.reserve(who.uid, use("q", "default", cpu="1"), who, float(number), "much")
     made.submit(replace(workload("preemptor", pods(cpu="1"), queue="q"), namespace="little"))
-    expected = "namespace little has a smaller share of ClusterQueue q (namespaceOrdering)"
+    expected = "another namespace has a smaller share of ClusterQueue q (namespaceOrdering)"
     assert message(made) == expected
 
 
@@ -128,7 +128,10 @@ def test_a_queue_without_a_weight_is_said_to_have_all() -> None:
 
 def passing(plan: Plan) -> dict[str, str]:
     """Who is admitted out of order, and what he is told."""
-    return {uid: passing_message(each, f"ns/{each.workload.uid}") for uid, each in plan.passed.items()}
+    return {
+        uid: passing_message(each, workload_title("ns", each.workload.uid, "ns"))
+        for uid, each in plan.passed.items()
+    }
 
 
 def test_who_passes_another_one_that_does_not_fit_is_told_so() -> None:
