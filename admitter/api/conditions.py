@@ -134,6 +134,8 @@ class EventReason(StrEnum):
     """It holds its quota, and its Job starts."""
     EVICTION_PENDING = "EvictionPending"
     """It will have to stop at the time that the message names."""
+    NO_SCHEDULER = "NoScheduler"
+    """No scheduler has said anything of its pods: there may be none of the name in its template."""
     SUSPENDED = "Suspended"
     """It was set running without admission, and has been suspended again."""
 

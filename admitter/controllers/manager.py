@@ -42,6 +42,7 @@ from admitter.controllers.shortage import Shortages
 from admitter.controllers.state_metrics import StateMetrics
 from admitter.controllers.status import Clock
 from admitter.controllers.succession import Candidacy, Succession
+from admitter.controllers.unanswered import Unanswered
 from admitter.controllers.views import JobView, Json, ObjectView, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World
@@ -97,6 +98,7 @@ class Manager:
         self._reasons = WaitingReasons(self._world, self._events, transport, clock, pace)
         self._marks = Marks(self._world, engine.capacity, transport, pace)
         grace = self._grace = GracePeriods(engine.ledger, clock, self._time_is_up)
+        self._unanswered = Unanswered(self._world, self._events, clock)
         self._shortages = Shortages(engine, self._catalog)
         eviction = Eviction(self._world, self._catalog, grace, self._shortages, transport)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
@@ -171,6 +173,7 @@ class Manager:
     def _stop_timers(self) -> None:
         """Nothing of this manager happens any more."""
         self._grace.close()
+        self._unanswered.close()
         self._admissions.close()
         if self._timer is not None:
             self._timer.cancel()
@@ -425,6 +428,7 @@ class Manager:
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         pod = _either(old, new)
         self._admissions.pod_changed(old, new)
+        self._unanswered.pod_changed(pod, gone=new is None)
         self._queues.usage_changed(pod.usage.queue)
         if pod.usage.pool:
             self._marks.touch_queue(pod.usage.queue)

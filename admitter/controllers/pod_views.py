@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import Final
 
 import orjson
@@ -22,6 +23,9 @@ from admitter.names import (
     WORKLOAD_UID_ANNOTATION,
 )
 
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+LONGEST_NAME: Final = 253
+"""Characters of the name of a scheduler; the API server takes any."""
 LONGEST_AMOUNT: Final = 19
 """Digits; the API server takes no larger quantity."""
 
@@ -39,6 +43,7 @@ class PodView(Meta):
         usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
         capacity: as of a Workload.
         told: as of a Job.
+        unanswered: the scheduler that it waits for and that has said nothing of it yet; empty: it has.
     """
 
     workload: str
@@ -49,6 +54,7 @@ class PodView(Meta):
     usage: Admission
     capacity: str
     told: str
+    unanswered: str
 
     def is_of(self, workload: WorkloadView) -> bool:
         """Whether that Workload's admission has made it, and not that of another one of its name."""
@@ -73,7 +79,16 @@ def parse_pod(raw: Json) -> PodView:
         usage=_usage(metadata["name"], labels, annotations, raw["spec"]),
         capacity=capacity(metadata),
         told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
+        unanswered=_unanswered(raw["spec"], raw.get("status") or {}),
     )
+
+
+def _unanswered(spec: Json, status: Json) -> str:
+    """The scheduler of a pod that has neither a node nor a word on why it has none."""
+    answered = any(condition["type"] == "PodScheduled" for condition in status.get("conditions") or ())
+    if spec.get("nodeName") or answered or status.get("phase", "Pending") != "Pending":
+        return ""
+    return intern(str(spec.get("schedulerName") or DEFAULT_SCHEDULER)[:LONGEST_NAME])
 
 
 def usage_of(job: JobView) -> Admission:

@@ -177,3 +177,19 @@ def test_a_workload_by_hand_has_no_priority_of_its_own_choice(team: Team, attack
         attacker.create({"apiVersion": ADMITTER, "kind": "Workload", "metadata": metadata, "spec": spec})
     attacker.undone(lambda: team.reason("number") == "PriorityMismatch", "a priority by hand")
     attacker.undone(lambda: team.reason("class") == "PriorityClassNotAllowed", "a class by hand")
+
+
+def test_a_scheduler_that_there_is_not_is_named(team: Team, attacker: Attacker) -> None:
+    """Its pods wait for ever, and hold their quota; what can be scheduled is told nothing."""
+    team.offers({"cpu": {"on-demand": "2"}})
+    attacker.create(
+        job(team.namespace, "lost", seconds=None, pod={"schedulerName": "of-nobody"}),
+        job(team.namespace, "sound", seconds=None),
+    )
+    team.runs("sound")
+    eventually(
+        lambda: "their schedulerName is of-nobody" in team.events("lost").get("NoScheduler", ""),
+        what="an event that names the scheduler",
+    )
+    assert team.state("lost") == "Admitted"
+    assert "NoScheduler" not in team.events("sound")
