@@ -15,7 +15,7 @@ from tests.abuse.closing import clear, lost_quota, sound_jobs, sound_jobs_end
 from tests.abuse.crowd import LOST, Crowd
 from tests.abuse.plan import Course, digest, plan
 from tests.abuse.scene import build, tenants, token
-from tests.abuse.watcher import SCOPE, Watcher
+from tests.abuse.watcher import Watcher
 from tests.faults.api import BATCH, Api, everything_allowed
 from tests.faults.follow import Auditor
 from tests.faults.replicas import Replica, awaited_leader, kill_leader, replicas
@@ -112,7 +112,7 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome, rate: float,
     courses = plan(outcome.seed, outcome.operations, users)
     outcome.plan = digest(courses)
     async with Api(everything) as api, asyncio.TaskGroup() as background:
-        auditor = Auditor(api, watcher, SCOPE)
+        auditor = Auditor(api, watcher, watcher.scope)
         looking = background.create_task(auditor.run())
         await auditor.synced()
         await build(api)

@@ -114,7 +114,7 @@ def _devices(random: Random, made: Json) -> None:
 
 
 def _memory(random: Random, made: Json) -> None:
-    _container(made)["resources"]["requests"]["memory"] = random.choice(("1Gi", "20Gi", "1"))
+    _container(made)["resources"].setdefault("requests", {})["memory"] = random.choice(("1Gi", "20Gi", "1"))
 
 
 def _init_containers(random: Random, made: Json) -> None:

@@ -1,5 +1,6 @@
 """Operations of tenants: the same for the same seed, of all kinds, and understood as they are meant."""
 
+from itertools import permutations
 from random import Random
 
 import pytest
@@ -61,6 +62,14 @@ def test_every_oddity_changes_a_job(twist: object) -> None:
         for attempt in range(5):  # one that is drawn may be what was there
             twist(Random(attempt), odd)  # type: ignore[operator]  # a function of both
         assert odd != plain
+
+
+def test_oddities_come_together_in_any_order() -> None:
+    for ground in GROUNDS:
+        for first, second in permutations(TWISTS, 2):
+            made = drawn_job(Random("plain"), ground, "work")
+            first(Random(1), made)
+            second(Random(2), made)
 
 
 def test_what_only_the_api_server_knows_is_looked_up() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.abuse.scene import GROUNDS, node, queues
-from tests.abuse.watcher import SCOPE, Watcher, read
+from tests.abuse.watcher import Watcher
 from tests.cluster.objects import elastic_quota, job
 from tests.faults.facts import quota_name
 from tests.faults.timeline import Moment
@@ -31,7 +31,7 @@ class Server:
     def tell(self, kind: str, raw: Json, *, exact: bool = True) -> None:
         raw["metadata"] |= {"uid": raw["metadata"]["name"], "generation": 1}
         uid = quota_name(kind, raw) or raw["metadata"]["uid"]
-        self.watcher.take(uid, read(kind, raw), Moment(next(self._versions), 0.0, exact))
+        self.watcher.take(uid, self.watcher.scope.parse(kind, raw), Moment(next(self._versions), 0.0, exact))
 
     def job(self, namespace: str, name: str, queue: str | None = "main", *, suspend: bool = False) -> None:
         self.tell("jobs", job(namespace, name, queue=queue, suspend=suspend))
@@ -183,4 +183,9 @@ def test_what_happens_while_order_is_unknown_is_judged_when_all_of_it_is_known(s
 
 
 def test_everything_that_is_judged_is_followed() -> None:
-    assert set(SCOPE.paths) == {"nodes", "jobs", "pods", "clusterqueues", "elasticquotas"}
+    assert set(Watcher().scope.paths) == {"nodes", "jobs", "pods", "clusterqueues", "elasticquotas"}
+
+
+def test_other_namespaces_are_not_looked_at(server: Server) -> None:
+    made = job("elsewhere", "work", suspend=False)
+    assert server.watcher.scope.parse("jobs", made) is None

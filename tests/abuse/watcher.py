@@ -10,8 +10,9 @@ it sees (`tests.faults.limits`).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from tests.abuse.scene import FLAVORS, GROUNDS, Ground
@@ -29,6 +30,14 @@ HAND: Final = "hand-"
 """What names of pods that users make themselves start with."""
 MOST_FINDINGS: Final = 50
 LABEL: Final = "admitter.dev/queue-name"
+PATHS: Final = {
+    "nodes": f"{CORE}/nodes",
+    "jobs": f"{BATCH}/jobs",
+    "pods": f"{CORE}/pods",
+    "clusterqueues": f"{OWN}/clusterqueues",
+    "elasticquotas": f"{OWN}/elasticquotas",
+}
+"""What it looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +112,21 @@ class Account:
     use: tuple[tuple[Key, int], ...] = ()
 
 
-def read(kind: str, raw: Json) -> object:
-    """What counts of an object; None if nothing does."""
+def read(kind: str, raw: Json, namespaces: Collection[str]) -> object:
+    """What counts of an object; None if nothing does.
+
+    Args:
+        kind: the plural of its kind.
+        raw: the object.
+        namespaces: those whose Jobs and pods count.
+    """
     if kind in {"clusterqueues", "elasticquotas"}:
         return facts.parse(kind, raw)
     metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     if kind == "nodes":
         return NodeSeen(_pairs(metadata.get("labels")))
     name = f"{metadata['namespace']}/{metadata['name']}"
-    if metadata["namespace"] not in _GROUNDS:
+    if metadata["namespace"] not in namespaces:
         return None
     if kind == "jobs":
         return JobSeen(name, (metadata.get("labels") or {}).get(LABEL, ""), not spec.get("suspend"))
@@ -130,29 +145,18 @@ def _pairs(labels: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((labels or {}).items()))
 
 
-_GROUNDS: Final[Mapping[str, Ground]] = {ground.namespace: ground for ground in GROUNDS}
-SCOPE: Final = Scope(
-    {
-        "nodes": f"{CORE}/nodes",
-        "jobs": f"{BATCH}/jobs",
-        "pods": f"{CORE}/pods",
-        "clusterqueues": f"{OWN}/clusterqueues",
-        "elasticquotas": f"{OWN}/elasticquotas",
-    },
-    read,
-)
-
-
 @dataclass
 class Watcher:
     """Takes what the API server tells, and judges.
 
     Attributes:
+        grounds: the namespaces whose pods count.
         findings: what was wrong.
         counts: how many pods were bound, and how often use was judged.
         highest: of each limit that was judged, the most that was used of it, in hundredths.
     """
 
+    grounds: tuple[Ground, ...] = GROUNDS
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     highest: dict[str, int] = field(default_factory=dict)
@@ -164,6 +168,11 @@ class Watcher:
     _using: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _use: dict[str, Counter[Key]] = field(default_factory=lambda: defaultdict(Counter))
     _unjudged: dict[tuple[str, Key], int] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> Scope:
+        """What it has to be told of."""
+        return Scope(PATHS, partial(read, namespaces={ground.namespace for ground in self.grounds}))
 
     def take(self, uid: str, fact: object, moment: Moment) -> None:
         """Enter what became of an object; None if it was deleted.
@@ -237,7 +246,8 @@ class Watcher:
     def _account(self, pod: PodSeen) -> Account | None:
         """Whose quota a new pod uses; None if it is nobody's business."""
         namespace, _, name = pod.name.partition("/")
-        ground, job = _GROUNDS[namespace], self._jobs.get(pod.job)
+        ground = next(each for each in self.grounds if each.namespace == namespace)
+        job = self._jobs.get(pod.job)
         if name.startswith(HAND) or job is None:
             return Account("", pod.name) if ground.managed else None
         label = self._started.get(pod.job, "")

@@ -21,6 +21,7 @@ from tests.faults.ledger import Ledger
 from tests.faults.plan import Plan, Task
 from tests.faults.replicas import Replica, replicas
 from tests.faults.scene import build
+from tests.faults.tenants import OTHERS, Tenants
 
 STANDSTILL_SECONDS: Final = 120.0
 """If no Job has ended for so long, none will."""
@@ -75,23 +76,31 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
     await asyncio.to_thread((folder / "replicas").mkdir)
     ledger = Ledger()
     async with Api(people) as api, Api(by_hand) as hand, asyncio.TaskGroup() as background:
-        auditor, crowd = Auditor(api, ledger), Crowd(api, Random(plan.seed))
-        looking = background.create_task(auditor.run())
-        await auditor.synced()
+        auditor, crowd = Auditor(api, ledger, OTHERS), Crowd(api, Random(plan.seed))
+        tenants = Tenants.of(api, plan) if plan.operations else None
+        auditors = [auditor, *([tenants.auditor] if tenants is not None else [])]
+        running = [background.create_task(each.run()) for each in auditors]
+        for each in auditors:
+            await each.synced()
         await build(api)
-        working = background.create_task(crowd.run())
+        if tenants is not None:
+            await tenants.build()
+        running.append(background.create_task(crowd.run()))
         async with replicas(plane, folder / "replicas", number, plan.seed, direct=plan.direct) as controllers:
             chaos = Chaos(plane, controllers, Administrator(api, hand, ledger))
-            outcome = await _course(plan, crowd, auditor, ledger, chaos)
-        looking.cancel()
-        working.cancel()
+            outcome = await _course(plan, crowd, (auditor, ledger), chaos, tenants)
+        for task in running:
+            task.cancel()
     return outcome
 
 
-async def _course(plan: Plan, crowd: Crowd, auditor: Auditor, ledger: Ledger, chaos: Chaos) -> Outcome:
+async def _course(
+    plan: Plan, crowd: Crowd, judging: tuple[Auditor, Ledger], chaos: Chaos, tenants: Tenants | None
+) -> Outcome:
     """Everything that is planned, and how it comes to rest."""
-    outcome = Outcome(plan)
-    await asyncio.gather(crowd.create(plan.tasks), chaos.run(plan.faults), _burst(plan, crowd, ledger))
+    outcome, (auditor, ledger) = Outcome(plan), judging
+    acting = [crowd.create(plan.tasks), chaos.run(plan.faults), _burst(plan, crowd, ledger)]
+    await asyncio.gather(*acting, *([tenants.run()] if tenants is not None else []))
     began = time.monotonic()
     await _at_rest(crowd.api, auditor, ledger)
     outcome.drained = time.monotonic() - began
@@ -100,10 +109,23 @@ async def _course(plan: Plan, crowd: Crowd, auditor: Auditor, ledger: Ledger, ch
     outcome.calls = sum((_failed(replica) for replica in chaos.replicas), Counter())
     outcome.counts, outcome.findings, outcome.trails = ledger.counts, ledger.findings, ledger.trails
     outcome.counts["created"] = crowd.created
+    if tenants is not None:
+        await _told(tenants, crowd.api, outcome)
     outcome.blind = auditor.timeline.blind
     outcome.take_overs = chaos.take_overs
     outcome.starts = sum(replica.starts for replica in chaos.replicas)
     return outcome
+
+
+async def _told(tenants: Tenants, api: Api, outcome: Outcome) -> None:
+    """What became of tenants."""
+    listed = await api.get(f"{BATCH}/jobs", limit="1")
+    for words, trail in await tenants.close(int(listed["metadata"]["resourceVersion"])):
+        outcome.findings.append(f"tenants: {words}")
+        outcome.trails.append(f"{words}\n{trail}")
+    outcome.counts["operations of tenants"] = tenants.crowd.done
+    outcome.counts["pods of tenants bound"] = tenants.watcher.counts["pods bound"]
+    outcome.counts["use of tenants judged"] = tenants.watcher.counts["judged"]
 
 
 async def _at_rest(api: Api, auditor: Auditor, ledger: Ledger) -> None:

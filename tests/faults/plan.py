@@ -96,6 +96,7 @@ OF_FOLLOWERS: Final = {"follower killed": Kind(3, 0, 0), "follower paused": Kind
 RARE: Final = {"calls late": Kind(1, 34, 40)}
 """Only in long runs: they take longer than a short one lasts."""
 LONG_SECONDS: Final = 300
+OPERATIONS_A_SECOND: Final = 6.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class Plan:
         faults: what goes wrong, by its time.
         burst: how many Jobs are created at once, and deleted at once.
         burst_at: when.
+        operations: how many operations tenants carry out who try what they can.
         direct: whether controllers reach the API server directly, since only processes fail.
     """
 
@@ -120,6 +122,7 @@ class Plan:
     faults: tuple[Fault, ...]
     burst: int = 0
     burst_at: float = 0.0
+    operations: int = 0
     direct: bool = False
 
 
@@ -144,6 +147,7 @@ def plan(seed: int, seconds: float, jobs: int, faults: int, replicas: int) -> Pl
         tuple(_faults(random, seconds, faults, kinds)),
         jobs // 2,
         seconds * random.uniform(0.3, 0.5),
+        round(seconds * OPERATIONS_A_SECOND),
     )
 
 

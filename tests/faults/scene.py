@@ -85,6 +85,11 @@ def queue(place: Place) -> Json:
     return made
 
 
+def limits(place: Place) -> Json:
+    """The spec of the ElasticQuota of a place."""
+    return {"min": {"cpu": str(place.least)}, "max": {"cpu": str(place.most)}}
+
+
 async def build(api: Api) -> None:
     """Make all of it."""
     for name, value in PRIORITIES.items():
@@ -98,5 +103,5 @@ async def build(api: Api) -> None:
         await api.create(f"{OWN}/clusterqueues", queue(place))
         await api.create(f"{OWN}/namespaces/{place.name}/localqueues", local_queue(place.name, place.name))
     for place in ELASTIC:
-        quota = elastic_quota(place.name, min={"cpu": str(place.least)}, max={"cpu": str(place.most)})
+        quota = elastic_quota(place.name, **limits(place))
         await api.create(f"{OWN}/namespaces/{place.name}/elasticquotas", quota)

@@ -1,0 +1,84 @@
+"""Tenants who try what they can (`tests.abuse`) while things fail, and who watches them.
+
+What the ledger takes for granted of Jobs (that nobody deletes them, that each comes to its end) does not hold
+for theirs. So it is not told of their namespaces, and the watcher of `tests.abuse` judges them by bound pods
+alone. Elastic quotas have one pool: the watcher adds up those of the crowd too.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.abuse.closing import clear, lost_quota
+from tests.abuse.crowd import Crowd
+from tests.abuse.plan import plan
+from tests.abuse.scene import GROUNDS, Ground, build, tenants, token
+from tests.abuse.watcher import Watcher
+from tests.faults.api import Api
+from tests.faults.facts import parse
+from tests.faults.follow import EVERYTHING, Auditor, Scope
+from tests.faults.plan import Plan
+from tests.faults.scene import ELASTIC, limits
+
+Json = dict[str, Any]
+
+TRAIL: Final = 40
+"""So many operations are told of each finding."""
+_NAMESPACES: Final = frozenset(ground.namespace for ground in GROUNDS)
+
+
+def _read(kind: str, raw: Json) -> object:
+    return None if raw["metadata"].get("namespace") in _NAMESPACES else parse(kind, raw)
+
+
+OTHERS: Final = Scope(EVERYTHING.paths, _read)
+"""What the ledger is told: everything but what is in namespaces of tenants."""
+
+
+@dataclass
+class Tenants:
+    """All of them, and their watcher.
+
+    Attributes:
+        auditor: follows the API server; runs all the while.
+        watcher: who judges.
+        crowd: who they are.
+    """
+
+    auditor: Auditor
+    watcher: Watcher
+    crowd: Crowd
+    _api: Api
+    _plan: Plan
+
+    @classmethod
+    def of(cls, api: Api, planned: Plan) -> "Tenants":
+        """Those of a plan; nothing is made yet."""
+        elastic = (Ground(place.name, elastic=limits(place), tenants=0) for place in ELASTIC)
+        watcher = Watcher((*GROUNDS, *elastic))
+        crowd = Crowd(api.server, api.trusted, planned.operations / planned.seconds)
+        return cls(Auditor(api, watcher, watcher.scope), watcher, crowd, api, planned)
+
+    async def build(self) -> None:
+        """Make their namespaces and quotas."""
+        await build(self._api)
+
+    async def run(self) -> None:
+        """Have them do all that is planned."""
+        users = tenants()
+        courses = plan(self._plan.seed, self._plan.operations, users)
+        tokens = [await token(self._api, user.ground.namespace, user.name) for user in users]
+        await self.crowd.run(zip(courses, tokens, strict=True))
+
+    async def close(self, version: int) -> list[tuple[str, str]]:
+        """Delete what they have left, and judge everything up to a version.
+
+        Returns:
+            What was wrong, and what led to it.
+        """
+        left = await clear(self._api)
+        lost = await lost_quota(self._api)
+        await self.auditor.catch_up(version)
+        wrong = [f"{name} of a tenant could not be deleted" for name in left]
+        wrong += [f"Job {name} for all of a quota did not run: some of it is lost" for name in lost]
+        found = [(f.words, "\n".join(self.crowd.trail(f.about, TRAIL))) for f in self.watcher.findings]
+        return [*found, *((words, words) for words in wrong)]
