@@ -34,6 +34,8 @@ def test_a_minute_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: 
     assert outcome.counts["finished"] >= JOBS, told
     assert outcome.counts["order judged"] > 0, told
     assert outcome.counts["releases"] > 0, "somebody was preempted"
+    assert outcome.counts["operations of tenants"] == planned.operations > 0, told
+    assert outcome.counts["pods of tenants bound"] > 0, told
 
 
 def test_a_leader_that_is_killed_ten_times_under_load_loses_and_doubles_nothing(
