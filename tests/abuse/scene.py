@@ -58,7 +58,7 @@ class Ground:
     queues: Mapping[str, str] = field(default_factory=dict)
     managed: bool = False
     elastic: Mapping[str, Any] = field(default_factory=dict)
-    tenants: int = 2
+    tenants: int = 4
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -51,7 +51,7 @@ def sound_job(ground: Ground, name: str, *, cpu: str = "1", pods: int = 1, **mor
     return job(ground.namespace, name, requests={"cpu": cpu}, pods=pods, queue=ground.own_queue, **more)
 
 
-def slow_job(random: Random, ground: Ground, name: str, *, pods: int = 0, seconds: int = 60) -> Json:
+def slow_job(random: Random, ground: Ground, name: str, *, pods: int = 0, seconds: int = 20) -> Json:
     """A Job whose pods run for long, and take their time to end once they are deleted."""
     made = sound_job(ground, name, cpu=random.choice(("1", "2", "500m")), pods=pods or random.randint(1, 4))
     annotations = made["spec"]["template"]["metadata"]["annotations"]
