@@ -63,11 +63,12 @@ class Tenants:
         await build(self._api)
 
     async def run(self) -> None:
-        """Have them do all that is planned."""
+        """Have them do all that is planned, and delete what they leave: some would hold quota for ever."""
         users = tenants()
         courses = plan(self._plan.seed, self._plan.operations, users)
         tokens = [await token(self._api, user.ground.namespace, user.name) for user in users]
         await self.crowd.run(zip(courses, tokens, strict=True))
+        await clear(self._api)
 
     async def close(self, version: int) -> list[tuple[str, str]]:
         """Delete what they have left, and judge everything up to a version.
