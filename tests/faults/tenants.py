@@ -24,14 +24,16 @@ Json = dict[str, Any]
 TRAIL: Final = 40
 """So many operations are told of each finding."""
 _NAMESPACES: Final = frozenset(ground.namespace for ground in GROUNDS)
+_RUNNING: Final = frozenset(("jobs", "pods", "workloads"))
 
 
 def _read(kind: str, raw: Json) -> object:
-    return None if raw["metadata"].get("namespace") in _NAMESPACES else parse(kind, raw)
+    theirs = kind in _RUNNING and raw["metadata"]["namespace"] in _NAMESPACES
+    return None if theirs else parse(kind, raw)
 
 
 OTHERS: Final = Scope(EVERYTHING.paths, _read)
-"""What the ledger is told: everything but what is in namespaces of tenants."""
+"""What the ledger is told: everything but what tenants run; their quotas lend to others."""
 
 
 @dataclass
