@@ -55,6 +55,8 @@ class WaitingReason(StrEnum):
     """Its queue is StrictFIFO and something before it waits."""
     PREEMPTING = "Preempting"
     """Its place is kept: it is admitted once what it waits for has ended."""
+    PREEMPTION_BACKED_OFF = "PreemptionBackedOff"
+    """Places that evictions had made were given back unused: nothing is evicted for it for a while."""
     QUEUE_NOT_FOUND = "QueueNotFound"
     """Its label names a LocalQueue that does not exist in its namespace."""
     QUEUE_STOPPED = "QueueStopped"

@@ -249,6 +249,21 @@ class Preemption(Model):
     )
 
 
+class BackOff(Model):
+    """For how long nothing is evicted for it. Kept so that a restarted controller keeps to it."""
+
+    count: int = Field(
+        ge=1,
+        description="How often places that evictions had made were given back unused lately, by Workloads of "
+        "its namespace in its ClusterQueue or elastic quota.",
+        json_schema_extra={"format": "int32"},
+    )
+    until: str = Field(
+        description="When others may be evicted for it again.",
+        json_schema_extra={"format": "date-time"},
+    )
+
+
 class WorkloadStatus(Model):
     """Where it stands."""
 
@@ -272,6 +287,10 @@ class WorkloadStatus(Model):
     )
     place: Place | None = Field(
         default=None, description="The place that was promised to it last; absent: none ever was."
+    )
+    back_off: BackOff | None = Field(
+        default=None,
+        description="For how long nothing is evicted for it; absent: it does not wait for the end of that.",
     )
     conditions: Conditions
 

@@ -113,8 +113,7 @@ class Admissions:
         if old is not None and new is None:
             self._keys.pop(old.uid, None)
             self._reasons.forget(old.key)
-            self._engine.withdraw(old.uid)
-            self._engine.set_pods(old.uid, ())
+            self._intake.gone(old)
             if old.admission is not None:
                 self._remainders.workload_gone(old)
             else:
@@ -127,6 +126,8 @@ class Admissions:
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
         self._remainders.pod_changed(old, new)
+        if new is not None and new.has_run:
+            self._engine.use(new.workload_uid)
         pod = new if new is not None else old
         if pod is not None and pod.usage.pool:
             self._changed_pods.add((pod.namespace, pod.workload))

@@ -20,6 +20,7 @@ from admitter.convert.workloads import RequeueBy
 from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.explain import Refusal
 from admitter.engine.model import Admission, Workload
+from admitter.engine.returned import BackOff
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.quotas.elastic import Declared
 
@@ -29,10 +30,17 @@ SYSTEM_CLASSES: Final = "system-"
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why a workload waits: one CamelCase word, and a sentence."""
+    """Why a workload waits: one CamelCase word, and a sentence.
+
+    Attributes:
+        reason: the word.
+        message: the sentence.
+        back_off: for how long nothing is evicted for it, if it waits for the end of that.
+    """
 
     reason: str
     message: str
+    back_off: BackOff | None = None
 
 
 class Gate:
@@ -89,7 +97,7 @@ class Gate:
     def waits(self, refusal: Refusal) -> Waiting:
         """Why a Workload waits that the engine has refused."""
         title = self._catalog.elastic.title(refusal.queue) or queue_title(refusal.queue)
-        return Waiting(refusal.reason, waiting_message(refusal, title))
+        return Waiting(refusal.reason, waiting_message(refusal, title), refusal.back_off)
 
     def suits(self, admission: Admission, competing: Workload) -> bool:
         """Whether an admission that was promised is one that the Workload could be given as it is now."""

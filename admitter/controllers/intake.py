@@ -9,6 +9,7 @@ from typing import Final
 from admitter.api.conditions import WaitingReason
 from admitter.cluster.store import Key
 from admitter.controllers.gate import Gate, Waiting
+from admitter.controllers.returns import gives_back, is_given_back
 from admitter.controllers.views import JobView, Json, WorkloadView
 from admitter.controllers.world import World
 from admitter.convert.pod_sets import job_count
@@ -42,6 +43,8 @@ class Intake:
         uid, job = workload.uid, self._world.job_of(workload.key)
         if workload.admission is not None:
             self._engine.withdraw(uid)
+            if is_given_back(workload):
+                self._engine.give_back(uid)
             self._reserve(workload, job, workload.admission)
             return None
         self._engine.release(uid)
@@ -50,15 +53,28 @@ class Intake:
             return None
         outcome = self._gate.check(workload, job)
         if isinstance(outcome, Waiting):
+            if gives_back(outcome):
+                self._engine.give_back(uid)
             self._engine.withdraw(uid)
         elif not pauses:
             return self._compete(workload, job, outcome)
         return outcome
 
+    def gone(self, workload: WorkloadView) -> None:
+        """A Workload was deleted; what it held is for others to settle.
+
+        One that was on its way out had lost its place before.
+        """
+        if not workload.evicting:
+            self._engine.give_back(workload.uid)
+        self._engine.withdraw(workload.uid)
+        self._engine.set_pods(workload.uid, ())
+
     def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> str | Waiting:
         try:
             self._engine.submit(self._gate.competitor(workload, job, queue))
         except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
+            self._engine.give_back(workload.uid)
             self._engine.withdraw(workload.uid)
             words = f"its requests can't be counted: {error}"
             return Waiting(WaitingReason.INVALID_REQUESTS, words)

@@ -1,5 +1,6 @@
 """Sentences for users: why a workload waits. Made from the engine's data, and nowhere else."""
 
+from datetime import UTC, datetime
 from typing import Final
 
 from admitter.engine.amounts import to_quantity
@@ -7,6 +8,7 @@ from admitter.engine.contest import Eviction
 from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.fairness import Share
 from admitter.engine.receipt import Grounds, Passed, Passing
+from admitter.engine.returned import BackOff
 from admitter.names import ANY_NODE
 
 
@@ -49,6 +51,11 @@ def waiting_message(refusal: Refusal, queue: str = "") -> str:
             return f"requests none of what {queue} covers: {resources}"
         case Reason.PREEMPTING:
             return f"its place in {queue} is kept: it starts when what is being evicted has ended"
+        case Reason.BACKED_OFF if refusal.back_off is not None:
+            waits = (
+                _shortage(refusal, queue) if refusal.asked else f"its turn in {queue} comes after all others"
+            )
+            return f"{waits}; {_backed_off(refusal.back_off)}"
         case _:
             return _shortage(refusal, queue)
 
@@ -106,6 +113,16 @@ def _share(share: Share) -> str:
 def node_title(kind: str, name: str) -> str:
     """A place of the quota tree."""
     return f"Cohort {name}" if kind == "cohort" else queue_title(name)
+
+
+def _backed_off(back_off: BackOff) -> str:
+    """Why nothing is evicted for a workload, and when that is over."""
+    after = datetime.fromtimestamp(back_off.until, UTC).strftime("%H:%M:%SZ")
+    if back_off.count == 1:
+        return f"a place gained by eviction was given back unused: evicts again after {after}"
+    return (
+        f"places gained by eviction were given back unused {back_off.count} times: evicts again after {after}"
+    )
 
 
 def _shortage(refusal: Refusal, queue: str) -> str:

@@ -12,6 +12,7 @@ from admitter.cluster.store import Key
 from admitter.controllers.gate import Gate
 from admitter.controllers.intake import NO_WORKLOAD
 from admitter.controllers.preemptions import Place, Preemption
+from admitter.controllers.returns import take_up
 from admitter.controllers.world import World
 from admitter.engine.cycle import Engine
 from admitter.engine.ledger import Hold
@@ -41,6 +42,7 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
     1. A place is kept if its Workload waits, and could be given it as what it asks for now.
     2. The Workloads that make room for this very place go for it. Others that were told to go stay.
     3. What has gone for it, and waits, is displaced as long as the place is kept or held.
+    4. Back-offs that Workloads wait for go on.
 
     The next cycle gives up places for which there is no room, as always.
 
@@ -72,6 +74,9 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
         waits = victim.admission is None and not victim.finished
         if wanted is not None and waits and _still_displaces(world, wanted):
             engine.displaced(victim.uid, wanted.uid)
+            if engine.ledger.held(wanted.uid) is not None or wanted.uid in engine.ledger.holds:
+                engine.gain(wanted.uid)
+    take_up(world, engine, gate)
     return found
 
 

@@ -40,6 +40,7 @@ class PodView(Meta):
         created: seconds since the epoch.
         live: whether it still uses it: neither succeeded nor failed, and not gone.
         succeeded: whether it has done its work.
+        has_run: whether its containers run, or have.
         usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
         capacity: as of a Workload.
         told: as of a Job.
@@ -51,6 +52,7 @@ class PodView(Meta):
     created: float
     live: bool
     succeeded: bool
+    has_run: bool
     usage: Admission
     capacity: str
     told: str
@@ -76,6 +78,7 @@ def parse_pod(raw: Json) -> PodView:
         created=seconds(metadata["creationTimestamp"]),
         live=phase not in {"Succeeded", "Failed"},
         succeeded=phase == "Succeeded",
+        has_run=phase in {"Running", "Succeeded", "Failed"},
         usage=_usage(metadata["name"], labels, annotations, raw["spec"]),
         capacity=capacity(metadata),
         told=annotations.get(EVICTION_TIME_ANNOTATION, ""),

@@ -21,6 +21,7 @@ from admitter.controllers.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.amounts import to_quantity
 from admitter.engine.model import Admission
+from admitter.engine.returned import BackOff
 
 Clock = Callable[[], datetime]
 """The current time, in UTC."""
@@ -86,10 +87,15 @@ def admitted(
     return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
 
 
-def waiting(workload: WorkloadView, reason: str, message: str, now: datetime) -> Json:
-    """The Workload waits, and why."""
+def waiting(
+    workload: WorkloadView, reason: str, message: str, now: datetime, back_off: BackOff | None = None
+) -> Json:
+    """The Workload waits, and why; and for how long nothing is evicted for it, if it waits for that."""
     change = condition(ConditionType.QUOTA_RESERVED, False, reason, message, now)
-    return _patch(workload, [change], state=WorkloadState.PENDING, reason=reason, message=message)
+    body = _patch(workload, [change], state=WorkloadState.PENDING, reason=reason, message=message)
+    if back_off is not None:
+        body["status"]["backOff"] = {"count": back_off.count, "until": timestamp(at(back_off.until))}
+    return body
 
 
 def promised(workload: WorkloadView, place: Place, reason: str, message: str, now: datetime) -> Json:
@@ -224,6 +230,8 @@ def active(
 
 def _patch(workload: WorkloadView, changes: list[Json], **fields: object) -> Json:
     status: Json = {"reason": None, "message": None, **fields}
+    if workload.back_off is not None:
+        status["backOff"] = None
     status["conditions"] = merged(workload.status.get("conditions") or [], *changes)
     return {"metadata": {"resourceVersion": str(workload.version)}, "status": status}
 

@@ -21,6 +21,7 @@ from admitter.controllers.preemptions import Place, Preemption
 from admitter.convert import workloads
 from admitter.convert.templates import kept_template
 from admitter.engine.model import Admission
+from admitter.engine.returned import BackOff
 from admitter.names import (
     CAPACITY_ALIAS_LABEL,
     CAPACITY_LABEL,
@@ -422,6 +423,12 @@ class WorkloadView(Meta):
             seconds(raw["evictAt"]) if raw.get("evictAt") else None,
             str(raw.get("message") or ""),
         )
+
+    @property
+    def back_off(self) -> BackOff | None:
+        """For how long nothing is evicted for it, if it waits for the end of that."""
+        raw = self.status.get("backOff")
+        return BackOff(raw["count"], seconds(raw["until"])) if raw else None
 
     @property
     def goes_for(self) -> tuple[str, int]:

@@ -104,7 +104,9 @@ class WaitingReasons:
             async with self._pace.turn():
                 raw = await self._transport.patch(
                     f"{workload_path(key)}/status",
-                    status.waiting(workload, waiting.reason, waiting.message, self._clock()),
+                    status.waiting(
+                        workload, waiting.reason, waiting.message, self._clock(), waiting.back_off
+                    ),
                 )
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here

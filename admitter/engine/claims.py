@@ -184,6 +184,8 @@ class Claims:
         made: dict[Class, Claim] = {}
 
         def counts(members: Class) -> bool:
+            if members.back_off is not None:
+                return False  # for its own doing it takes nothing back: others may borrow meanwhile
             workload = members.head()
             for levels, free in owners:
                 if workload is not None and self._may_own(queue, members, workload, free):

@@ -17,6 +17,7 @@ from admitter.engine.flavors import Proposal
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.namespaces import NO_SHARE as NOTHING_KEPT
 from admitter.engine.quota import Node
+from admitter.engine.returned import BackOff
 
 Rank = tuple[int, float, str]
 
@@ -61,6 +62,7 @@ class Class:
         owned: what the last of it claimed: by which version of the tree, how far above its queue, and what.
         least: how much it needs of each flavor and resource at least, and by which version of the tree.
         proposal: what the last of it could get without evictions, if nothing in use made it that.
+        back_off: until when nothing is evicted for it; None: something may be.
     """
 
     def __init__(self, owner: Owner, queue: str, namespace: str, shape: Shape) -> None:
@@ -77,6 +79,7 @@ class Class:
         self.proposal: Proposal | None = None
         self.owned: tuple[int, int, Proposal] | None = None
         self.least: tuple[int, Mapping[FlavorResource, int]] | None = None
+        self.back_off: BackOff | None = None
         self._heap: list[tuple[Rank, str]] = []
         self._head: Workload | None = None
         # Who has not been told yet what stops the class.

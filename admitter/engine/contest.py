@@ -293,6 +293,7 @@ class Contest:
         victims = verdict.victims
         receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
+        self._state.returned.gained.add(workload.uid)
         graces = {name: self._tree.patience(name).grace for name in freed}
         for victim in victims:
             if graces[victim.queue]:
@@ -319,6 +320,7 @@ class Contest:
         for place in places:
             ledger.drop(place.workload.uid)
             plan.planned.pop(place.workload.uid, None)
+            state.returned.passed(place.workload.uid, workload.uid)
         for victim in [each for place in places for each in ledger.promises.victims(place.workload.uid)]:
             ledger.reassign(victim, workload.uid)
         woken = set()

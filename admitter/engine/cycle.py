@@ -13,6 +13,7 @@ from dataclasses import replace
 from admitter.engine.capacity import Capacity
 from admitter.engine.cells import Cell
 from admitter.engine.contest import Contest, Plan
+from admitter.engine.definitions import felt_by_nobody, roots_of
 from admitter.engine.explain import Reason, Refusal
 from admitter.engine.explanation import Explainer, Explanation
 from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation
@@ -20,6 +21,7 @@ from admitter.engine.model import Admission, Flavor, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.quota import Node
+from admitter.engine.returned import BackOff, Returned
 from admitter.engine.state import State
 
 
@@ -34,17 +36,23 @@ class Engine:
     @property
     def changed(self) -> bool:
         """Whether a cycle could decide anything, before the time of `due`."""
-        return bool(self._state.changed or self._state.reordered or self._state.doubtful)
+        state = self._state
+        return bool(state.changed or state.reordered or state.doubtful or state.returned.changed)
 
     @property
     def due(self) -> float | None:
         """When a cycle could decide something though nothing else changes, in seconds since the epoch."""
-        return min(self._state.timers.values(), default=None)
+        return min([*self._state.timers.values(), *self._state.returned.ends], default=None)
 
     @property
     def capacity(self) -> Capacity:
         """Who is over quota."""
         return self._state.capacity
+
+    @property
+    def returned(self) -> Returned:
+        """Whose places evictions have made, and for which queues and namespaces nothing is evicted now."""
+        return self._state.returned
 
     @property
     def busy(self) -> bool:
@@ -114,8 +122,8 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return
-        felt = names - self._felt_by_nobody(queues, gone)
-        before = self._roots(felt, cohort_names)
+        felt = names - felt_by_nobody(tree, self.ledger, queues, gone)
+        before = roots_of(self.tree, felt, cohort_names)
         self._state.claims.drop(names)
         self._state.claims.drop_trees(before)
         for queue in queues:
@@ -131,7 +139,7 @@ class Engine:
             tree.remove_cohort(name)
         for name in names:
             self._state.redefined(name)
-        self._reshaped(names, before | self._roots(felt, cohort_names))
+        self._reshaped(names, before | roots_of(self.tree, felt, cohort_names))
 
     def remove_queue(self, name: str) -> None:
         """Remove a queue with its quota, as `define` does."""
@@ -155,8 +163,29 @@ class Engine:
         hold = self.ledger.holds.get(workload.uid)
         known = hold.workload if hold is not None else self._state.waiting(workload.uid)
         if known != workload:
+            if known is not None and replace(known, created=workload.created) != workload:
+                self.give_back(workload.uid)
             self.withdraw(workload.uid)
             self._state.enqueue(workload)
+
+    def give_back(self, uid: str) -> None:
+        """A workload is about to lose its place for its user's own doing; one that has none is no error.
+
+        If evictions have made that place, and it has not been used, it counts (docs/design/preemption.md).
+        """
+        self._state.returned.note(uid)
+
+    def use(self, uid: str) -> None:
+        """A workload uses its place: to give it back counts no longer."""
+        self._state.returned.gained.discard(uid)
+
+    def gain(self, uid: str) -> None:
+        """Take up that the place of a workload was made by evictions, and is not used."""
+        self._state.returned.gained.add(uid)
+
+    def back_off(self, queue: str, namespace: str, back_off: BackOff) -> None:
+        """Take up a back-off that began before this engine lived; of several the last one counts."""
+        self._state.returned.take_up(queue, namespace, back_off)
 
     def displaced(self, uid: str, preemptor: str) -> None:
         """Take up that a workload was evicted for another one before this engine lived, and is gone since.
@@ -172,6 +201,7 @@ class Engine:
         """A workload waits no longer; one that does not wait is no error."""
         hold = self.ledger.drop(uid)
         if hold is not None:
+            self.use(uid)
             self._state.freed(hold.admission.queue, hold.usage)
             self._let_stay(uid)
             self._state.left(uid)
@@ -255,6 +285,7 @@ class Engine:
         self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
+            self.use(holder)
             if promised is None and self.ledger.promises:
                 self._state.left(holder)
                 self._state.restore(self.tree.relatives(reservation.queue))
@@ -274,6 +305,7 @@ class Engine:
         """
         if self.ledger.held(holder) is not None:
             self.ledger.evict(holder, preemptor.uid)
+            self.gain(preemptor.uid)
             if told:
                 self.ledger.tell(holder)
         if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.holds:
@@ -297,6 +329,7 @@ class Engine:
         self.ledger.spare(holder)
         hold = self.ledger.drop(preemptor) if preemptor is not None else None
         if hold is not None:
+            self.use(hold.workload.uid)
             self._state.enqueue(hold.workload)
             self._let_stay(hold.workload.uid)
             self._state.left(hold.workload.uid)
@@ -351,11 +384,12 @@ class Engine:
         state = self._state
         state.scene.now = now
         state.check_taken_up()
+        state.turn(now)
         state.wake_due(now)
         state.compare()
         while state.doubtful:  # to give up a place may let somebody stay, and that be too much for another
             doubtful, state.doubtful = state.doubtful, set()
-            self._reexamine(self._roots([name for name in doubtful if name in self.tree.queues]))
+            self._reexamine(roots_of(self.tree, [name for name in doubtful if name in self.tree.queues]))
         changed, state.changed = state.changed, set()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
         for name in changed:
@@ -399,6 +433,7 @@ class Engine:
 
     def _give_up(self, hold: Hold) -> None:
         """A workload whose place is gone competes again."""
+        self.use(hold.workload.uid)
         self._state.enqueue(hold.workload)
         self._state.freed(hold.admission.queue, hold.usage)
         self._let_stay(hold.workload.uid)
@@ -426,33 +461,6 @@ class Engine:
         if not roots:
             return [name for name in queues if name in names]
         return [name for name in names if name in queues or self.tree.root(name) in roots]
-
-    def _roots(self, queues: Iterable[str], cohorts: Iterable[str] = ()) -> set[Node]:
-        """The roots of the trees of some queues and cohorts.
-
-        Who is below a cohort of a cycle has another root, once one of that cycle names another parent.
-        """
-        linked = {each for name in cohorts for each in (name, *self.tree.cycle(name))}
-        roots = {self.tree.path(("cohort", name))[-1] for name in linked}
-        return roots | {self.tree.root(name) for name in queues}
-
-    def _felt_by_nobody(self, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
-        """Which of some queues make no difference to others by what they are to be: before they are defined.
-
-        If only the limits of one change, it takes and gives what it did. Or nobody holds anything in it, so
-        that nobody can be evicted from it; it has nothing of its own that others could have; and it takes
-        from nobody without having that, which others would have to mind.
-        """
-        known = self.tree.queues
-        after: dict[str, Queue | None] = {**{queue.name: queue for queue in queues}, **dict.fromkeys(gone)}
-        found = set()
-        for name, queue in after.items():
-            before = known.get(name)
-            if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
-                found.add(name)
-            elif not self.ledger.reservations(name) and name not in self.ledger.holding:
-                found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
-        return found
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""

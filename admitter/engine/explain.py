@@ -7,6 +7,8 @@ are, never what is free right now), so that it changes, and is written, rarely.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from admitter.engine.returned import BackOff
+
 
 class Reason(StrEnum):
     """The rule that stopped a workload; the words are those of the condition's reason."""
@@ -18,6 +20,7 @@ class Reason(StrEnum):
     INSUFFICIENT_QUOTA = "InsufficientQuota"
     BEHIND_HEAD = "BehindHead"
     PREEMPTING = "Preempting"
+    BACKED_OFF = "PreemptionBackedOff"
 
 
 class Rule(StrEnum):
@@ -66,6 +69,7 @@ class Refusal:
         flavors: every flavor tried, in order.
         preempts: whether its queue preempts, and nobody was found whose eviction would make room.
         shared: whether what is borrowed is shared by weight there.
+        back_off: for how long its queue evicts nothing for its namespace, if it would be let in by evictions.
     """
 
     reason: Reason
@@ -76,6 +80,7 @@ class Refusal:
     flavors: tuple[FlavorRefusal, ...] = ()
     preempts: bool = False
     shared: bool = False
+    back_off: BackOff | None = None
 
 
 def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:

@@ -14,7 +14,7 @@ from admitter.engine.ledger import Hold
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.outlook import Outlook
 from admitter.engine.partial import fewest, largest_that_fits
-from admitter.engine.policy import Queue
+from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.search import Search
 from admitter.engine.state import State
@@ -31,6 +31,7 @@ class Judge:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._takes_free = False  # and nothing else: no place, and nothing that others hold
 
     def verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         """What a workload could get, by the first of these ways that there is.
@@ -40,7 +41,25 @@ class Judge:
         3. As many of its pods as fit beside what runs.
         4. As many of its pods as preemption makes room for. This comes last: whoever was evicted returns with
            fewer pods by the way before, and takes nothing back for more.
+
+        While nothing is evicted for it, since places were given back, only the first and the third count.
         """
+        back_off = self._state.returned.of(queue.name, workload.namespace)
+        if back_off is None:
+            return self._judged(workload, queue)
+        self._takes_free = True
+        free = self._judged(workload, replace(queue, preemption=Preemption()))
+        self._takes_free = False
+        if isinstance(free, Verdict) or free.reason is not Reason.INSUFFICIENT_QUOTA:
+            return free
+        outlook = self.outlook
+        outcome = self._judged(workload, queue)
+        if isinstance(outcome, Refusal):
+            return outcome  # it could evict nothing that helps: that is why it waits
+        self.outlook = outlook
+        return replace(free, reason=Reason.BACKED_OFF, back_off=back_off)
+
+    def _judged(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
         self.outlook = Outlook()
         outcome = self._whole(workload, queue)
         if isinstance(outcome, Verdict):
@@ -105,7 +124,7 @@ class Judge:
         evicts nothing that could come back (docs/design/preemption.md).
         """
         holds = self._state.ledger.holds_in(queue.name)
-        if not holds or self._state.ledger.is_displaced(workload.uid):
+        if not holds or self._takes_free or self._state.ledger.is_displaced(workload.uid):
             return []
         holds = [
             hold

@@ -8,6 +8,7 @@ from admitter.engine.explain import Reason, Refusal
 from admitter.engine.fairness import Share
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
+from admitter.engine.returned import BackOff, Returned
 
 
 class _Heads:
@@ -69,18 +70,21 @@ class _Heads:
 class Pending:
     """All that waits in one queue."""
 
-    def __init__(self, queue: str, is_displaced: Callable[[str], bool]) -> None:
+    def __init__(self, queue: str, is_displaced: Callable[[str], bool], returned: Returned) -> None:
         """Prepare.
 
         Args:
             queue: the queue's name.
             is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
+            returned: knows for which namespaces the queue evicts nothing now.
         """
         self._queue = queue
         self._is_displaced = is_displaced
+        self._returned = returned
         self._classes: dict[Shape, Class] = {}
         self._class_of: dict[str, Class] = {}
         self._heads = _Heads()
+        self._set_back = _Heads()  # those that evict nothing now: in a strict queue their turn is the last
         self._awake = _Heads(awake=True)
         self._claiming: _Heads | None = None  # those that may count as claimants, once that is asked
         self._displaced: dict[str, None] = {}
@@ -101,12 +105,13 @@ class Pending:
         members = self._classes.get(shape)
         if members is None:
             members = self._classes[shape] = Class(self, self._queue, workload.namespace, shape)
+            members.back_off = self.back_off(workload)
         self._class_of[workload.uid] = members
         members.add(workload)
         if self._is_displaced(workload.uid):
             self._displaced[workload.uid] = None
         if members.head() is workload:
-            self._heads.put(members)
+            (self._heads if members.back_off is None else self._set_back).put(members)
             if self._claiming is not None:
                 self._claiming.put(members)
             if members.parked is None:
@@ -158,7 +163,7 @@ class Pending:
 
     def wake_above(self, priority: int) -> None:
         """A place is kept for a workload of some priority: what is more important may take it over."""
-        first = self._heads.first()
+        first = self._first_head()
         if first is None or first.priority <= priority:
             return
         self.wake_those(lambda head: head.priority > priority)
@@ -218,7 +223,23 @@ class Pending:
         return sorted(self.workloads(), key=lambda workload: workload.rank)
 
     def _shape(self, workload: Workload) -> Shape:
-        return (workload.priority, workload.pod_sets, self._is_displaced(workload.uid))
+        back_off = self.back_off(workload)
+        apart = (workload.namespace, back_off) if back_off is not None else None
+        return (workload.priority, workload.pod_sets, self._is_displaced(workload.uid), apart)
+
+    def back_off(self, workload: Workload) -> BackOff | None:
+        """Until when nothing is evicted for a workload of the queue; None: something may be."""
+        return self._returned.of(self._queue, workload.namespace)
+
+    def sort_out(self, namespace: str) -> None:
+        """A back-off of a namespace has begun or is over: what waits of it is of other classes now."""
+        for workload in self.workloads():
+            if workload.namespace == namespace:
+                self.sort_in(workload.uid)
+
+    def _first_head(self) -> Workload | None:
+        """The first of all that wait; what evicts nothing now comes after all others."""
+        return self._heads.first() or self._set_back.first()
 
     def reconsider(self) -> None:
         """What did not count as a claimant may count by now."""
@@ -232,7 +253,7 @@ class Pending:
             counts: says whether a class counts; those that did not are not looked at before `reconsider`.
         """
         if strategy is Strategy.STRICT_FIFO:
-            first = self._heads.first()
+            first = self._first_head()
             return self.class_of(first) if first is not None and counts(self.class_of(first)) else None
         if self._claiming is None:
             self._claiming = _Heads()
@@ -244,13 +265,13 @@ class Pending:
     def candidate(self, strategy: Strategy) -> Workload | None:
         """Who is to be tried next; None if nobody is."""
         if strategy is Strategy.STRICT_FIFO:
-            first = self._heads.first()
+            first = self._first_head()
             return None if first is None or self._class_of[first.uid].parked is not None else first
         return self._awake.first()
 
     def ahead_of(self, workload: Workload) -> Workload | None:
         """The first of those who came before somebody, or are more important, and still wait."""
-        first = self._heads.first()
+        first = self._first_head()
         return first if first is not None and first.rank < workload.rank else None
 
     def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
@@ -279,9 +300,12 @@ class Pending:
         """The head that all others wait for; None if they do not."""
         if queue.strategy is not Strategy.STRICT_FIFO:
             return None
-        return self._heads.first()
+        return self._first_head()
 
     @staticmethod
     def _refusal(members: Class, queue: Queue, first: Workload | None, *, awaited: bool) -> Refusal | None:
         blocked = first is not None and (awaited or members.head() is not first)
-        return Refusal(Reason.BEHIND_HEAD, queue.name) if blocked else members.parked
+        if not blocked:
+            return members.parked
+        reason = Reason.BEHIND_HEAD if members.back_off is None else Reason.BACKED_OFF
+        return Refusal(reason, queue.name, back_off=members.back_off)

@@ -21,6 +21,7 @@ from admitter.engine.policy import BorrowWithin, Queue, Reclaim, Strategy, Withi
 from admitter.engine.preemption import guaranteed, within_queue
 from admitter.engine.preemption.scene import Scene
 from admitter.engine.quota import Node, Tree
+from admitter.engine.returned import Returned
 from admitter.engine.turns import ByNamespace
 from admitter.engine.withheld import Withheld
 
@@ -53,6 +54,7 @@ class State:
         capacity: who is over quota.
         scene: what victims are looked for in.
         withheld: what has room but for claims.
+        returned: for which queues and namespaces nothing is evicted for a while.
         timers: when who waits in a queue has to be tried again.
         doubtful: queues in which somebody else's decision has changed the plan.
         restored: UIDs of what was displaced, and is not any more though its place is still held.
@@ -71,6 +73,7 @@ class State:
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
         self.claims = Claims(self.tree, self.ledger, self.assigner)
         self.withheld = Withheld(self.scene)
+        self.returned = Returned(self.ledger)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}
@@ -102,8 +105,8 @@ class State:
         found = self.pending.get(queue)
         if found is None:
             sharing = self.ledger.sharing.get(queue)
-            displaced = self.ledger.is_displaced
-            found = ByNamespace(queue, displaced, sharing) if sharing else Pending(queue, displaced)
+            known = self.ledger.is_displaced, self.returned
+            found = ByNamespace(queue, *known, sharing) if sharing else Pending(queue, *known)
             self.pending[queue] = found
         return found
 
@@ -474,6 +477,13 @@ class State:
         """Try all again who wait in queues whose time has come."""
         for queue in [queue for queue, due in self.timers.items() if due <= now]:
             del self.timers[queue]
+            self.wake(queue)
+
+    def turn(self, now: float) -> None:
+        """Begin and end back-offs; try again who waits there."""
+        for queue, namespace in sorted(self.returned.turn(now)) if self.returned.is_due(now) else ():
+            if queue in self.pending:
+                self.pending[queue].sort_out(namespace)
             self.wake(queue)
 
     def wake(self, queue: str) -> None:

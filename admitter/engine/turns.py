@@ -14,22 +14,27 @@ from admitter.engine.model import Workload
 from admitter.engine.namespaces import NamespaceShare, Sharing
 from admitter.engine.pending import Pending
 from admitter.engine.policy import Queue, Strategy
+from admitter.engine.returned import Returned
 
-Turn = tuple[NamespaceShare, Rank]
+Turn = tuple[bool, NamespaceShare, Rank]
+"""Whether it evicts nothing now, in a strict queue: then it is the last; then the share, and the rank."""
 
 
 class ByNamespace(Pending):
     """All that waits in one queue that namespaces share."""
 
-    def __init__(self, queue: str, is_displaced: Callable[[str], bool], sharing: Sharing) -> None:
+    def __init__(
+        self, queue: str, is_displaced: Callable[[str], bool], returned: Returned, sharing: Sharing
+    ) -> None:
         """Prepare.
 
         Args:
             queue: the queue's name.
             is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
+            returned: knows for which namespaces the queue evicts nothing now.
             sharing: what each namespace uses of it.
         """
-        super().__init__(queue, is_displaced)
+        super().__init__(queue, is_displaced, returned)
         self._sharing = sharing
         self._of_namespace: dict[str, dict[Shape, Class]] = {}
         self._heap: list[tuple[Turn, str]] = []
@@ -62,7 +67,7 @@ class ByNamespace(Pending):
     def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
         """As for any queue, but in the order of namespaces, which changes with what they use."""
         ranked = [
-            ((self._sharing.of(namespace), head.rank), members)
+            ((members.back_off is not None, self._sharing.of(namespace), head.rank), members)
             for namespace, classes in self._of_namespace.items()
             for members in classes.values()
             if (head := members.head()) is not None
@@ -162,7 +167,10 @@ class ByNamespace(Pending):
     def _turn(self, namespace: str) -> Turn | None:
         """When a namespace's first workload has its turn; None if nobody of it can be tried."""
         head = self._head_of(namespace)
-        return (self._sharing.of(namespace), head.rank) if head is not None else None
+        if head is None:
+            return None
+        set_back = self._strict and self.back_off(head) is not None
+        return (set_back, self._sharing.of(namespace), head.rank)
 
     def _head_of(self, namespace: str) -> Workload | None:
         classes = self._of_namespace.get(namespace, {}).values()

@@ -16,6 +16,7 @@ from admitter.engine.ledger import Pod
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota import Node
+from admitter.engine.returned import BackOff
 
 Json = dict[str, Any]
 
@@ -81,6 +82,10 @@ _ARGUMENTS: Final[Mapping[str, Any]] = {
     "displaced": tuple[str, str],
     "goes": tuple[str],
     "spare": tuple[str],
+    "give_back": tuple[str],
+    "use": tuple[str],
+    "gain": tuple[str],
+    "back_off": tuple[str, str, BackOff],
     "cycle": tuple[float, Looks],
     "resume": tuple[Looks],
     "forsake": tuple[Looks],

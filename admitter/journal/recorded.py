@@ -15,6 +15,7 @@ from admitter.engine.ledger import NO_PODS, Pod, Pods, Reservation
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.quota import Node
+from admitter.engine.returned import BackOff
 from admitter.journal import state
 from admitter.journal.calls import Call, Looks, plan_record
 
@@ -118,6 +119,22 @@ class RecordedEngine(Engine):
     def spare(self, holder: str) -> None:  # noqa: D102
         with self._called("spare", holder, matters=self.ledger.evicting(holder)):
             super().spare(holder)
+
+    def give_back(self, uid: str) -> None:  # noqa: D102
+        with self._called("give_back", uid, matters=uid in self.returned.gained):
+            super().give_back(uid)
+
+    def use(self, uid: str) -> None:  # noqa: D102
+        with self._called("use", uid, matters=uid in self.returned.gained):
+            super().use(uid)
+
+    def gain(self, uid: str) -> None:  # noqa: D102
+        with self._called("gain", uid, matters=uid not in self.returned.gained):
+            super().gain(uid)
+
+    def back_off(self, queue: str, namespace: str, back_off: BackOff) -> None:  # noqa: D102
+        with self._called("back_off", queue, namespace, back_off):
+            super().back_off(queue, namespace, back_off)
 
     def cycle(  # noqa: D102
         self, now: float = 0.0, decides: Callable[[Node], bool] | None = None

@@ -25,6 +25,8 @@ def calls(state: State) -> Iterator[Call]:
     for pending in state.pending.values():
         for workload in pending.in_order():
             yield Call("submit", (workload,))
+    for (queue, namespace), back_off in state.returned.known:
+        yield Call("back_off", (queue, namespace, back_off))
 
 
 def settled(state: State, now: float, decides: Callable[[Node], bool]) -> Call:
@@ -64,3 +66,6 @@ def _held(state: State) -> Iterator[Call]:
     for victim, preemptor in ledger.promises:
         if ledger.held(victim) is None:
             yield Call("displaced", (victim, preemptor))
+    gained = state.returned.gained
+    for uid in sorted({preemptor for _, preemptor in ledger.promises} | gained):
+        yield Call("gain" if uid in gained else "use", (uid,))

@@ -111,7 +111,8 @@ class Rounds:
         reserved = {uid: held for uid, _ in items if (held := ledger.held(uid)) is not None}
         starts = sorted({held.since for held in reserved.values()})
         places = {since: place for place, since in enumerate(starts)}
-        state: list[Hashable] = []
+        backed_off = self._engine.returned.lasting.items()
+        state: list[Hashable] = [(pair, each.until - now) for pair, each in sorted(backed_off)]
         for uid, item in items:
             held, hold = reserved.get(uid), ledger.holds.get(uid)
             if held is None:

@@ -15,6 +15,7 @@ from admitter.controllers.derive import workload_spec
 from admitter.controllers.elastic_quotas import PLURALS
 from admitter.controllers.gate import Waiting
 from admitter.controllers.node_views import parse_node
+from admitter.controllers.returns import gives_back
 from admitter.controllers.shortage import Shortages
 from admitter.controllers.views import (
     JobView,
@@ -323,6 +324,7 @@ class Simulator:
 
     def _forget(self, uid: str) -> None:
         if self.items.pop(uid, None) is not None:
+            self.engine.give_back(uid)
             self.engine.withdraw(uid)
             self.engine.release(uid)
 
@@ -365,6 +367,8 @@ class Simulator:
         outcome = self._gate.check(item.view, item.job)
         if isinstance(outcome, Waiting):
             item.waiting = outcome
+            if gives_back(outcome):
+                self.engine.give_back(item.view.uid)
             self.engine.withdraw(item.view.uid)
             return
         try:
@@ -455,6 +459,8 @@ class Simulator:
     def _begin(self, item: Item, admission: Admission, now: float) -> None:
         item.state, item.admission, item.waiting = "Admitted", admission, None
         item.preempted = None
+        if item.job is not None:
+            self.engine.use(item.view.uid)  # its pods run at once
         item.starts += 1
         self._admissions += 1
         item.order = self._admissions

@@ -313,12 +313,14 @@ class Play:
             case cases.Delete(_, lingers):
                 self.say(f"{uid} is deleted, its pods stay for {lingers} s")
                 self.world.running[uid].workload = None
+                self.engine.give_back(uid)
                 self._ends.pop(uid, None)
                 self._lingering[uid] = self.now + lingers
                 self._tell(self.engine, uid)
             case cases.Withdraw():
                 self.say(f"{uid} is deleted while it waits")
                 del self.world.waiting[uid]
+                self.engine.give_back(uid)
                 self.engine.withdraw(uid)
             case cases.Change(_, priority):
                 self.say(f"{uid} gets priority {priority}")
@@ -480,4 +482,14 @@ def reread(play: Play) -> Engine:
     for uid in sorted(world.waiting, reverse=True):
         if uid not in ledger.holds:
             made.submit(world.waiting[uid])
+    _tell_what_was_returned(play.engine, made)
     return made
+
+
+def _tell_what_was_returned(before: Engine, made: Engine) -> None:
+    """Which places evictions have made, and for which queues and namespaces nothing is evicted now."""
+    gained = before.returned.gained
+    for uid in gained | made.returned.gained:
+        (made.gain if uid in gained else made.use)(uid)
+    for pair, back_off in before.returned.known:
+        made.back_off(*pair, back_off)
