@@ -1,0 +1,93 @@
+"""What is owned and given back at once, again and again: how often that evicts a borrower."""
+
+import json
+import logging
+import time
+from itertools import count
+
+import pytest
+
+from tests.cluster.abuse import Attacker
+from tests.cluster.objects import Json, job, local_queue, workload
+from tests.cluster.team import Team
+from tests.cluster.waiting import eventually
+
+pytestmark = pytest.mark.cluster
+
+ATTACK_SECONDS = 20
+MOST_EVICTIONS = 4
+"""Two by the rule, after 0 and 10 seconds; more if another test kills the controller meanwhile."""
+WAITS = "PreemptionBackedOff"
+
+log = logging.getLogger("abuse")
+
+
+def test_what_is_made_and_deleted_again_and_again_evicts_seldom(team: Team, attacker: Attacker) -> None:
+    """A Workload within its own min, made by hand: it needs no Job and no pod to take back what was lent."""
+    neighbour = shared_with_a_neighbour(team)
+    numbers, start = count(), time.monotonic()
+    while time.monotonic() < start + ATTACK_SECONDS:
+        name = f"unused-{next(numbers)}"
+        attacker.create(owned(team, name))
+        attacker.kubectl("delete", "workload", name)
+    evictions = evictions_of(team)
+    log.info("%d attempts evicted %d times", next(numbers), evictions)
+    assert 1 <= evictions <= MOST_EVICTIONS
+    until = waits(team, attacker, numbers)
+    honest = job(neighbour, "honest", pods=2, queue="owner", seconds=None)
+    team.cluster.run_kubectl("create", "--filename=-", content=json.dumps(honest))
+    eventually(lambda: admitted_at(team, neighbour), what="admission of the neighbour's Job", timeout=30)
+    assert admitted_at(team, neighbour) < until, "others of the queue take back their own at once"
+
+
+def shared_with_a_neighbour(team: Team) -> str:
+    """Two Jobs borrow all 4 CPUs of a queue that the namespace shares with another one; returns that one."""
+    team.shares(("owner", "4"), ("borrower", "0"), preemption={"reclaimWithinCohort": "Any"})
+    neighbour = f"{team.namespace}-too"
+    metadata = {"name": neighbour, "labels": {"team": team.namespace}}
+    team.made.append(f"namespace/{neighbour}")
+    team.cluster.run_kubectl(
+        *("apply", "--filename=-"),
+        content=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}),
+    )
+    team.apply(local_queue(neighbour, f"{team.namespace}-owner", "owner"))
+    team.apply(*(job(team.namespace, name, pods=2, queue="borrower", seconds=None) for name in ("b1", "b2")))
+    team.runs("b1", pods=2)
+    team.runs("b2", pods=2)
+    return neighbour
+
+
+def owned(team: Team, name: str) -> Json:
+    """A Workload for which a borrower has to go."""
+    made = workload(team.namespace, name, cpu="2")
+    made["spec"]["queueName"] = "owner"
+    return made
+
+
+def evictions_of(team: Team) -> int:
+    """How often a borrower was preempted."""
+    lines = [json.loads(line) for line in team.controller.log.splitlines() if '"event":"evicted"' in line]
+    return sum(line["namespace"] == team.namespace and line["reason"] == "Preempted" for line in lines)
+
+
+def waits(team: Team, attacker: Attacker, numbers: "count[int]") -> str:
+    """Let a Workload wait for the end of a back-off of 40 seconds at least; returns when that is."""
+    for number in numbers:
+        name = f"waits-{number}"
+        attacker.create(owned(team, name))
+        eventually(lambda name=name: team.state(name) == "Admitted" or team.reason(name) == WAITS, what=name)
+        back_off = team.workload(name)["status"].get("backOff") or {}
+        if back_off.get("count", 0) >= 3:
+            return str(back_off["until"])
+        eventually(lambda name=name: team.state(name) == "Admitted", what="the end of a back-off")
+        attacker.kubectl("delete", "workload", name)
+    raise AssertionError
+
+
+def admitted_at(team: Team, namespace: str) -> str:
+    """When the only Workload of a namespace was admitted; empty if it was not."""
+    items = team.cluster.read("workloads.admitter.dev", f"--namespace={namespace}")["items"]
+    found = (each for item in items for each in item.get("status", {}).get("conditions", []))
+    return next(
+        (c["lastTransitionTime"] for c in found if (c["type"], c["status"]) == ("Admitted", "True")), ""
+    )
