@@ -41,7 +41,7 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
 
     1. A place is kept if its Workload waits, and could be given it as what it asks for now.
     2. The Workloads that make room for this very place go for it. Others that were told to go stay.
-    3. What has gone for it, and waits, is displaced as long as the place is kept or held.
+    3. What has gone for it, or goes, is displaced as long as the place is kept or held.
     4. Back-offs that Workloads wait for go on.
 
     The next cycle gives up places for which there is no room, as always.
@@ -72,7 +72,7 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
         if hold is not None and (victim.evicting or told):
             engine.evict(victim.uid, hold.workload, hold.admission, told=told and not victim.evicting)
         waits = victim.admission is None and not victim.finished
-        if wanted is not None and waits and _still_displaces(world, wanted):
+        if wanted is not None and (waits or victim.evicting) and _still_displaces(world, wanted):
             engine.displaced(victim.uid, wanted.uid)
             if engine.ledger.held(wanted.uid) is not None or wanted.uid in engine.ledger.holds:
                 engine.gain(wanted.uid)

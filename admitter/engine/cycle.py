@@ -188,13 +188,15 @@ class Engine:
         self._state.returned.take_up(queue, namespace, back_off)
 
     def displaced(self, uid: str, preemptor: str) -> None:
-        """Take up that a workload was evicted for another one before this engine lived, and is gone since.
+        """Take up that a workload was evicted for another one before this engine lived; it may be gone since.
 
         Args:
             uid: of the one that was evicted; whether it waits already makes no difference.
             preemptor: UID of the other one.
         """
-        if self.ledger.held(uid) is None and self.ledger.promises.preemptor(uid) != preemptor:
+        if self.ledger.evicting(uid):
+            self.ledger.reassign(uid, preemptor)
+        elif self.ledger.held(uid) is None and self.ledger.promises.preemptor(uid) != preemptor:
             self._state.take_up(uid, preemptor)
 
     def withdraw(self, uid: str) -> None:

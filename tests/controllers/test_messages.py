@@ -1,12 +1,16 @@
 """Why a workload waits, in the words that its user reads."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
 from admitter.api.conditions import WaitingReason
 from admitter.controllers.messages import waiting_message, workload_title
-from admitter.engine.explain import Reason
+from admitter.engine.explain import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.model import PodSet
 from admitter.engine.policy import Preemption, Strategy, WithinQueue
+from admitter.engine.returned import BackOff
 from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload
 
 SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
@@ -95,3 +99,23 @@ def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
 def test_a_workload_has_a_name_in_its_own_namespace_alone() -> None:
     assert workload_title("a", "urgent", "a") == "Workload a/urgent"
     assert workload_title("a", "urgent", "b") == "a Workload of another namespace"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "a place gained by eviction was given back unused"),
+        (3, "places gained by eviction were given back unused 3 times"),
+    ],
+)
+def test_what_evicts_nothing_for_a_while_is_told_why_and_until_when(count: int, words: str) -> None:
+    short = FlavorRefusal("default", Rule.BUSY, "cpu", 4000, 4000)
+    refusal = Refusal(Reason.BACKED_OFF, "total", asked=(("cpu", 1000),), flavors=(short,))
+    until = BackOff(count, datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC).timestamp())
+    assert waiting_message(replace(refusal, back_off=until)) == (
+        "asks for 1 cpu from ClusterQueue total: too much of the 4 cpu of default is in use; "
+        f"{words}: evicts again after 12:00:10Z"
+    )
+    assert waiting_message(Refusal(Reason.BACKED_OFF, "total", back_off=until)) == (
+        f"its turn in ClusterQueue total comes after all others; {words}: evicts again after 12:00:10Z"
+    )

@@ -211,3 +211,32 @@ def test_what_was_told_to_go_for_one_and_goes_for_another_says_so() -> None:
         await second.kill()
 
     run(story())
+
+
+def test_what_still_goes_for_a_place_that_is_taken_already_does_not_take_it_back() -> None:
+    """p gets in when `ends` does, before the pods of v have ended: v is displaced by p all the same."""
+    queues = [
+        queue("a", 4, withinClusterQueue="LowerPriority", reclaimWithinCohort="Any"),
+        queue("b", 4, reclaimWithinCohort="Any"),
+    ]
+
+    async def story() -> None:
+        server = Server()
+        first = Controller(server, queues)
+        for name, cpu in (("ends", 4), ("v", 4)):
+            server.create(name, asks("a", cpu))
+            await quiet()
+        server.create("p", asks("b", 3))
+        await quiet()
+        assert first.view("v").evicting
+        first.finish("ends")
+        await quiet()
+        assert first.admitted() == {"v", "p"}
+        promised = first.engine.ledger.promises.preemptor(first.view("v").uid)
+        await first.kill()
+        second = Controller(server, queues)
+        await quiet()
+        assert second.engine.ledger.promises.preemptor(second.view("v").uid) == promised
+        await second.kill()
+
+    run(story())
