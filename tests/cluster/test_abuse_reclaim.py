@@ -75,13 +75,23 @@ def waits(team: Team, attacker: Attacker, numbers: "count[int]") -> str:
     for number in numbers:
         name = f"waits-{number}"
         attacker.create(owned(team, name))
-        eventually(lambda name=name: team.state(name) == "Admitted" or team.reason(name) == WAITS, what=name)
-        back_off = team.workload(name)["status"].get("backOff") or {}
-        if back_off.get("count", 0) >= 3:
-            return str(back_off["until"])
-        eventually(lambda name=name: team.state(name) == "Admitted", what="the end of a back-off")
+        until = backed_off(team, name)
+        if until:
+            return until
         attacker.kubectl("delete", "workload", name)
     raise AssertionError
+
+
+def backed_off(team: Team, name: str) -> str:
+    """The end of the back-off that a Workload waits for, if three places count; else it is admitted."""
+    eventually(
+        lambda: team.state(name) == "Admitted" or team.reason(name) == WAITS, what=f"{name} to be told"
+    )
+    told = team.workload(name)["status"].get("backOff") or {}
+    if told.get("count", 0) >= 3:
+        return str(told["until"])
+    eventually(lambda: team.state(name) == "Admitted", what="the end of a back-off")
+    return ""
 
 
 def admitted_at(team: Team, namespace: str) -> str:
