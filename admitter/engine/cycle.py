@@ -194,9 +194,10 @@ class Engine:
             uid: of the one that was evicted; whether it waits already makes no difference.
             preemptor: UID of the other one.
         """
-        if self.ledger.evicting(uid):
+        goes = self.ledger.evicting(uid)
+        if goes:
             self.ledger.reassign(uid, preemptor)
-        elif self.ledger.held(uid) is None and self.ledger.promises.preemptor(uid) != preemptor:
+        if goes or (self.ledger.held(uid) is None and self.ledger.promises.preemptor(uid) != preemptor):
             self._state.take_up(uid, preemptor)
 
     def withdraw(self, uid: str) -> None:

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
+from admitter.engine.explain import Refusal
 from admitter.engine.ledger import Pod
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
@@ -181,6 +182,8 @@ def _plain(value: object) -> object:
         return sorted(value)
     names = [each.name for each in fields(value) if each.init]  # type: ignore[arg-type]  # a dataclass
     made = {name: getattr(value, name) for name in names}
+    if isinstance(value, Refusal) and value.back_off is None:
+        del made["back_off"]  # journals of before have none
     if isinstance(value, Queue | Cohort):
         made["quotas"] = list(value.quotas.items())
     return made

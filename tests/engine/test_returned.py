@@ -293,10 +293,10 @@ def test_places_that_are_given_back_together_count_once() -> None:
 
 
 def test_one_that_evicts_nothing_for_its_own_doing_keeps_others_from_borrowing_nothing() -> None:
-    made = lent(cpus("c", "1"))
+    made = lent()
     given_back(made, 0)
     team(made, "owner0", cpu=4)
-    made.cycle(1)
+    assert evicted(made.cycle(1)) == {}
     assert made.claimed("owner") == {}
     made.release("b0")
     running_now = replace(workload("late", pods(cpu="1"), queue="borrower", created=100), namespace="z")

@@ -1,8 +1,12 @@
 """A controller that starts knows for whom nothing is evicted, and until when."""
 
+import pytest
+
+from admitter.controllers.pod_views import parse_pod
+from admitter.names import CLUSTER_QUEUE_LABEL, WORKLOAD_LABEL, WORKLOAD_UID_ANNOTATION
 from tests.restarts.loop import run
 from tests.restarts.server import TEAM, Server, clock
-from tests.restarts.team import Controller, asks, queue, quiet
+from tests.restarts.team import Controller, Json, asks, queue, quiet, thing
 
 QUEUES = [queue("owner", 4, reclaimWithinCohort="Any"), queue("lends", 0)]
 PAIR = ("owner", TEAM)
@@ -162,6 +166,77 @@ def test_to_pause_what_has_been_admitted_counts_once() -> None:
         back_off = controller.engine.returned.of(*PAIR)
         assert back_off is not None
         assert back_off.count == 1
+        await controller.kill()
+
+    run(story())
+
+
+class WithPod(Controller):
+    """One that knows of a pod of the Workload `unused`."""
+
+    phase = "Running"
+
+    def _define(self, queues: list[Json]) -> None:
+        super()._define(queues)
+        if "unused" in self.server.objects:
+            self.pod_comes()
+
+    def pod_comes(self) -> None:
+        labels = {WORKLOAD_LABEL: "unused", CLUSTER_QUEUE_LABEL: "owner"}
+        metadata = thing("unused-pod", {}, TEAM)["metadata"] | {"labels": labels}
+        metadata["annotations"] = {WORKLOAD_UID_ANNOTATION: self.view("unused").uid}
+        pod = {"metadata": metadata, "spec": {"containers": []}, "status": {"phase": self.phase}}
+        self.world.pods.apply(parse_pod(pod))
+
+
+class WithPendingPod(WithPod):
+    """Its pod waits for a node."""
+
+    phase = "Pending"
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(("kind", "counts"), [(WithPod, False), (WithPendingPod, True)])
+def test_a_place_is_used_once_a_pod_of_it_has_run(kind: type[WithPod], restarts: bool, counts: bool) -> None:
+    async def story() -> None:
+        first = kind(Server(), QUEUES)
+        server = first.server
+        await arrives(server, "borrower", "lends")
+        await arrives(server, "unused")
+        await first.gone("borrower")
+        await quiet(1)
+        assert first.admitted() == {"unused"}
+        last: WithPod = first
+        if restarts:
+            await first.kill()
+            last = kind(server, QUEUES)
+        else:
+            first.pod_comes()
+        server.delete("unused")
+        await quiet(1)
+        assert (last.engine.returned.of(*PAIR) is not None) is counts
+        await last.kill()
+
+    run(story())
+
+
+def test_what_is_deleted_while_a_drained_queue_stops_it_gives_nothing_back() -> None:
+    async def story() -> None:
+        controller = await begun()
+        await arrives(controller.server, "unused")
+        await controller.gone("borrower")
+        await quiet(1)
+        drained = queue("owner", 4, reclaimWithinCohort="Any")
+        drained["spec"]["stopPolicy"] = "HoldAndDrain"
+        drained["metadata"]["resourceVersion"] = "2"
+        controller._define([drained])
+        await quiet(1)
+        await controller.stop_what_must()
+        await quiet(1)
+        assert controller.view("unused").evicting
+        controller.server.delete("unused")
+        await quiet(1)
+        assert controller.engine.returned.of(*PAIR) is None
         await controller.kill()
 
     run(story())

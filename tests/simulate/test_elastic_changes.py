@@ -69,14 +69,16 @@ def test_a_quota_that_begins_to_manage_all_does_so_from_then_on(tmp_path: Path) 
 
 
 def test_who_is_told_for_two_is_not_told_anew_when_the_first_one_goes(tmp_path: Path) -> None:
-    """Its place is still needed: by the second, which was planned into the same place."""
+    """Its place is still needed: by one of another namespace, which was planned into the same place."""
+    both = quota("a", {"cpu": 4}) | {"kind": "CompositeElasticQuota"}
+    both["spec"]["namespaces"] = ["a", "c"]
     result = simulate(
         tmp_path,
-        quota("a", {"cpu": 4}),
+        both,
         quota("b", {"cpu": 0}, preemption={"gracePeriod": "30s"}),
         asks("b", "guest", {"cpu": 4}),
         annotate(asks("a", "first", {"cpu": 2}, 10), "simulated-until", "25s"),
-        asks("a", "second", {"cpu": 2}, 20),
+        asks("c", "second", {"cpu": 2}, 20),
     )
     assert events(result)[1:] == [
         (10, "EvictionPending", "guest"),
