@@ -28,7 +28,7 @@ def main() -> int:
     )
     parser.add_argument("--operations", type=int, default=20_000, help="how many, of each seed")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5], help="of all chance")
-    parser.add_argument("--rate", type=float, default=120.0, help="how many a second at the most")
+    parser.add_argument("--rate", type=float, default=150.0, help="how many a second at the most")
     parser.add_argument("--kills", type=int, default=2, help="how often the leader is killed, of each seed")
     parser.add_argument("--folder", type=Path, help="where to keep logs; by default nowhere")
     parser.add_argument("--dry", action="store_true", help="no report is written")

@@ -32,7 +32,7 @@ WHOLE: Final = {
     "sound": "8",
     "elastic-sound": "8",
 }
-"""Namespace → all CPU that its queue may use, if nobody else uses any."""
+"""Namespace → all CPU that its queue may use, while no other uses any."""
 
 
 def _grounds(*, with_tenants: bool) -> list[Ground]:

@@ -1,4 +1,4 @@
-"""Tenants carry out their courses side by side, each with a token of his own."""
+"""Tenants carry out their courses side by side, each with a token of its own."""
 
 import asyncio
 import json

@@ -16,7 +16,7 @@ THEME_CHANCE: Final = 0.12
 BETWEEN_CHANCE: Final = 0.15
 """How often another operation comes between two steps."""
 TIDY_EVERY: Final = 60
-"""After so many operations a tenant deletes what he has: what would hold quota for ever ends some time."""
+"""After so many operations a tenant deletes what it has made: some of it would hold quota for ever."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def plan(seed: int, operations: int, tenants: list[Tenant]) -> list[Course]:
     Args:
         seed: of all chance.
         operations: how many all of them make together.
-        tenants: who they are.
+        tenants: all of them.
     """
     courses = []
     for number, tenant in enumerate(tenants):

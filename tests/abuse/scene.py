@@ -136,8 +136,8 @@ class Tenant:
     """A user of one namespace, with the role `edit`.
 
     Attributes:
-        name: of his service account.
-        ground: his namespace.
+        name: of the service account.
+        ground: its namespace.
     """
 
     name: str

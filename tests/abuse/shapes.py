@@ -31,7 +31,7 @@ SMALL: Final = ("0", "1m", "1u")
 
 
 def labels_of_queues(random: Random, ground: Ground) -> dict[str, str]:
-    """By which queue a tenant means to go: mostly one that there is, at times another label, or none."""
+    """Which queue a Job is given: mostly one that there is, at times another label, or none."""
     own = [*ground.queues, *([ELASTIC] if ground.elastic else [])]
     odd: list[dict[str, str]] = [
         {},

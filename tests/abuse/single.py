@@ -47,12 +47,12 @@ class Mind:
     """What a tenant believes that there is, so that most operations find something.
 
     Attributes:
-        random: of all that he does.
-        ground: his namespace.
-        names: of his Jobs.
+        random: of all that the tenant does.
+        ground: the namespace.
+        names: of its own Jobs.
         others: of the Jobs of others there.
-        alive: his Jobs that he has made and not deleted.
-        made: how many pods and Workloads he has made by hand.
+        alive: its own Jobs that it has made and not deleted.
+        made: how many pods and Workloads it has made by hand.
     """
 
     random: Random
@@ -64,11 +64,11 @@ class Mind:
 
     @property
     def namespace(self) -> str:
-        """His namespace."""
+        """The name of the namespace."""
         return self.ground.namespace
 
     def some_job(self) -> str:
-        """The name of a Job that is probably there; at times one of somebody else."""
+        """The name of a Job that is probably there; at times one of another tenant."""
         if self.others and self.random.random() < 0.15:
             return self.random.choice(self.others)
         return self.random.choice(sorted(self.alive) or self.names)
@@ -315,7 +315,7 @@ def _cronjob(mind: Mind) -> Operation:
     return create(mind.namespace, "cronjobs", body)
 
 
-def _what_is_not_his(mind: Mind) -> Operation:
+def _of_others(mind: Mind) -> Operation:
     """Quota, queues, statuses and rights: whoever has `edit` may write none of them."""
     namespace, random = mind.namespace, mind.random
     weight = {"metadata": {"name": "mine"}, "spec": {"hard": {"admitter.dev/namespace.weight": "100"}}}
@@ -367,7 +367,7 @@ WEIGHTS: Final[tuple[tuple[int, Callable[[Mind], Operation]], ...]] = (
     (3, _create_workload),
     (1, _sweep),
     (2, _cronjob),
-    (2, _what_is_not_his),
+    (2, _of_others),
     (1, _guard),
 )
 

@@ -123,10 +123,10 @@ def test_in_a_managed_namespace_a_pod_without_a_queue_is_found(server: Server, o
     server.job("managed-a", "plain", None)
     server.pod("managed-a", "hand-1" if not owner else "one", "1m", owner)
     assert len(server.found) == 1
-    assert "nobody gave it any quota" in server.found[0]
+    assert "runs without any quota" in server.found[0]
 
 
-def test_elsewhere_what_names_no_queue_is_nobodys_business(server: Server) -> None:
+def test_elsewhere_what_names_no_queue_does_not_count(server: Server) -> None:
     server.job("open-a", "plain", None)
     server.job("open-a", "queued")
     server.pod("open-a", "one", "100", "plain")

@@ -1,6 +1,6 @@
 """Attacks of several steps: those of docs/permissions.md, their kin, and what they become when mixed.
 
-Each is a function of what a tenant has in mind, and yields what he does in order.
+Each is a function of what a tenant knows, and yields the steps in order.
 """
 
 from collections.abc import Callable, Iterator
@@ -179,7 +179,7 @@ def _a_workload_that_stays_while_it_is_deleted(mind: Mind) -> Iterator[Step]:
     yield patch(namespace, "workloads", known, {"metadata": {"finalizers": None}})
 
 
-def _managed_by_nobody(mind: Mind) -> Iterator[Step]:
+def _managed_by_another_controller(mind: Mind) -> Iterator[Step]:
     name, namespace = _fresh(mind), mind.namespace
     made = sound_job(mind.ground, name, seconds=5) | {}
     made["spec"]["managedBy"] = MANAGER
@@ -227,8 +227,8 @@ def _a_manifest_that_takes_out_what_was_put_in(mind: Mind) -> Iterator[Step]:
     yield patch(namespace, "workloads", f"@workload/{name}@", ACTIVE)
 
 
-def _first_who_preempts_then_who_is_gone(mind: Mind) -> Iterator[Step]:
-    """One is preempted by the next; pods and Jobs go while the place is being made."""
+def _preemption_while_its_victim_is_deleted(mind: Mind) -> Iterator[Step]:
+    """A Job is preempted by the next one, and deleted while the place is being made."""
     first, second = mind.random.sample(mind.names, k=2)
     namespace = mind.namespace
     low, high = (slow_job(mind.random, mind.ground, name, pods=4) for name in (first, second))
@@ -301,11 +301,11 @@ THEMES: Final[tuple[Callable[[Mind], Iterator[Step]], ...]] = (
     _finalizers_on_pods,
     _a_job_that_stays_while_it_is_deleted,
     _a_workload_that_stays_while_it_is_deleted,
-    _managed_by_nobody,
+    _managed_by_another_controller,
     _in_and_out_of_queues,
     _out_before_it_is_admitted,
     _a_manifest_that_takes_out_what_was_put_in,
-    _first_who_preempts_then_who_is_gone,
+    _preemption_while_its_victim_is_deleted,
     _fewer_and_more,
     _a_burst,
     _workloads_by_hand,

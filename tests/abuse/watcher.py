@@ -101,7 +101,7 @@ class Account:
     """What a pod uses.
 
     Attributes:
-        queue: whose quota; empty if nobody gave it any.
+        queue: whose quota; empty for a pod that was given none.
         job: namespace and name of its Job, and the queue that this named when it was started; of a pod
             without a Job, its own name.
         use: how much of it now.
@@ -233,7 +233,7 @@ class Watcher:
         total.update(dict(use))
         self._using[account.queue][uid] = fact.name
         if not account.queue:
-            self._find(moment, f"pod {fact.name} runs, and nobody gave it any quota", [account.job])
+            self._find(moment, f"pod {fact.name} runs without any quota", [account.job])
         elif moment.exact:
             self._within(account.queue, grown, moment)
 
@@ -244,7 +244,7 @@ class Watcher:
             self._using[account.queue].pop(uid, None)
 
     def _account(self, pod: PodSeen) -> Account | None:
-        """Whose quota a new pod uses; None if it is nobody's business."""
+        """Which quota a new pod uses; None if it does not count."""
         namespace, _, name = pod.name.partition("/")
         ground = next(each for each in self.grounds if each.namespace == namespace)
         job = self._jobs.get(pod.job)

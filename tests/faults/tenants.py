@@ -1,4 +1,4 @@
-"""Tenants who try what they can (`tests.abuse`) while things fail, and who watches them.
+"""Tenants who try what they can (`tests.abuse`) while things fail, and the watcher of what they use.
 
 What the ledger takes for granted of Jobs (that nobody deletes them, that each comes to its end) does not hold
 for theirs. So it is not told of their namespaces, and the watcher of `tests.abuse` judges them by bound pods
@@ -42,8 +42,8 @@ class Tenants:
 
     Attributes:
         auditor: follows the API server; runs all the while.
-        watcher: who judges.
-        crowd: who they are.
+        watcher: judges.
+        crowd: the tenants.
     """
 
     auditor: Auditor
