@@ -1,4 +1,4 @@
-"""Who somebody is and what he may see: the API server says both (TokenReview, SubjectAccessReview).
+"""Which user a token belongs to, and what that user may see: TokenReview and SubjectAccessReview.
 
 The page and the metrics ask. Answers are remembered for a short while, so that a page that is looked at asks
 only now and then; a right that is taken away is gone after that time.
@@ -81,7 +81,7 @@ class Access:
         """Prepare.
 
         Args:
-            transport: as somebody who may create both kinds of reviews.
+            transport: as a user who may create both kinds of reviews.
             now: tells the time, in seconds that only grow.
         """
         self._transport = transport
@@ -91,7 +91,7 @@ class Access:
         self._rates = Rates(OF_AN_ADDRESS, OF_ALL, now)
 
     async def user(self, token: str, address: str) -> User | None:
-        """Whose token it is; None: nobody's.
+        """The user of a token; None: the API server knows none.
 
         Args:
             token: as it was sent.
@@ -114,7 +114,7 @@ class Access:
         return known[0]
 
     async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
-        """Whether somebody may list a kind of Admitter, in one namespace or, without one, in all.
+        """Whether a user may list a kind of Admitter, in one namespace or, without one, in all.
 
         Raises:
             ClusterError: the API server does not answer.
@@ -123,7 +123,7 @@ class Access:
         return await self._may(user, (user, plural, namespace), {"resourceAttributes": attributes})
 
     async def may_get(self, user: User, path: str) -> bool:
-        """Whether somebody may read a path that is no object's, such as `/metrics`.
+        """Whether a user may read a path that is no object's, such as `/metrics`.
 
         Raises:
             ClusterError: the API server does not answer.

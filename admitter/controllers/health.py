@@ -32,7 +32,7 @@ class Probes:
         problem: why the process has to be started again; None if it works.
         state: what it does, and whether that is what it is there for.
         page: all metrics, in Prometheus' text format.
-        refusal: why somebody may not read them, as an answer; None if he may.
+        refusal: why a request gets none of them, as an answer; None if it gets them.
     """
 
     problem: Callable[[], str | None]

@@ -22,8 +22,8 @@ def queue_title(queue: str) -> str:
 def workload_title(namespace: str, name: str, reader: str) -> str:
     """A Workload in a message that is read in a namespace: that of another tenant has no name there.
 
-    Every sentence that one Workload's status or events tell of another Workload goes by this. Whoever may see
-    more is told by the log, the journal and `explain`.
+    Every sentence that one Workload's status or events tell of another Workload goes by this. Users who may
+    see more read it in the log, and ask `explain`.
 
     Args:
         namespace: of the Workload.

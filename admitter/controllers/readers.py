@@ -1,6 +1,6 @@
-"""Who may read the metrics: whoever may get the path `/metrics`, as the API server says of his token.
+"""Which users may read the metrics: those who may get the path `/metrics`, by what the API server says.
 
-They name queues, namespaces and what these use, and every pod of a cluster can reach the port.
+Metrics name queues, namespaces and what these use, and every pod of a cluster can reach the port.
 """
 
 import ipaddress
@@ -32,7 +32,7 @@ class Readers:
         self._access = access
 
     async def refusal(self, request: web.Request) -> web.Response | None:
-        """Why whoever asks gets no metrics; None if he gets them."""
+        """Why a request gets no metrics; None if it gets them."""
         token = bearer(request.headers.get("Authorization", ""))
         if not token:
             return _refused(401, "a bearer token is needed: docs/metrics.md#who-may-read-them")
@@ -41,7 +41,7 @@ class Readers:
             if user is None:
                 return _refused(401, "the API server does not know this token, or it has expired")
             if not await self._access.may_get(user, PATH):
-                return _refused(403, f"{user.name} may not get {PATH}: the ClusterRole {ROLE} lets him")
+                return _refused(403, f"{user.name} may not get {PATH}: the ClusterRole {ROLE} allows it")
         except TooManyTokensError:
             return _refused(429, "too many unknown tokens were tried: try again in a minute")
         except ClusterError as error:

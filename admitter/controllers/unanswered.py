@@ -38,7 +38,7 @@ class Unanswered:
             self._look_later(key, ANSWER_SECONDS)
 
     def close(self) -> None:
-        """Nobody is told anything any more."""
+        """Tell no user anything any more."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
@@ -57,7 +57,7 @@ class Unanswered:
         if left > 0:
             self._look_later(key, left)
         elif self._events.closed or not self._world.owners.owns(key):
-            self._look_later(key, ANSWER_SECONDS)  # whoever leads tells; that may be this process by then
+            self._look_later(key, ANSWER_SECONDS)  # the leader tells; that may be this process by then
         else:
             self._told.add(key)
             self._tell(key, oldest.unanswered)
