@@ -1,7 +1,7 @@
 """Quantities as exact integers, and the resource vectors made of them.
 
 CPU counts in thousandths of a core, every other resource in its own unit; a fraction of a
-unit is rounded up, so that nobody is charged less than was asked. Python's integers have
+unit is rounded up, so that no workload is charged less than it asked for. Python's integers have
 no largest value, so sums never overflow and "unlimited" is written `None`, never a number.
 """
 

@@ -18,7 +18,7 @@ Combination = frozenset[Passed]
 """Choices that were made together."""
 
 Giving = Callable[[FlavorResource], int]
-"""What those of the own queue use of something who may be evicted for the workload."""
+"""What victims in the workload's own queue would free of a resource in a flavor."""
 
 Wanted = Sequence[tuple[FlavorResource, int]]
 """How much is asked of what, each once."""
@@ -67,7 +67,7 @@ class Choice:
     __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
 
     def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
-        """Choose; whether it would be borrowed is found out if somebody asks, as it may be dear."""
+        """Choose; whether it would be borrowed is computed when asked for, as it may be dear."""
         self.flavor = flavor
         self.wanted = wanted
         self.fits = fits
@@ -127,7 +127,7 @@ class Attempt:
 
         Args:
             ground: what it is made on.
-            queue: whose flavors.
+            queue: the queue with the flavors.
             slots: what has to be filled.
             passed: choices that are not to be preempted for together.
             giving: what the own queue could give; None: no choices count that fit only if something else is

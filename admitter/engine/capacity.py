@@ -27,7 +27,7 @@ class Places:
 
     Attributes:
         age: their place in the order.
-        holder: whose they are.
+        holder: the UID of their workload.
         size: what one of them uses.
         count: how many.
         pod: the name of the pod; empty for those that are not there yet.
@@ -66,12 +66,12 @@ class Standing:
     largest: dict[FlavorResource, int] = field(default_factory=dict)
 
     def holders(self) -> list[str]:
-        """Whose they are."""
+        """The UIDs of their workloads."""
         return [excess.reservation.holder for excess in self.excesses]
 
 
 class Capacity:
-    """Who is over quota; worked out when it is asked for, and kept until the queue changes."""
+    """Which workloads are over quota; computed when asked for, and kept until the queue changes."""
 
     def __init__(self, tree: Tree, ledger: Ledger) -> None:
         self._tree = tree
@@ -80,11 +80,11 @@ class Capacity:
         self._places: dict[str, tuple[Reservation, Pods, tuple[Places, ...]]] = {}
 
     def planned(self, queue: str) -> Standing:
-        """Who is over quota once all who have to go have gone."""
+        """The workloads over quota once all victims have gone."""
         return self._standing(queue, planned=True)
 
     def real(self, queue: str) -> Standing:
-        """Who is over quota now."""
+        """The workloads over quota now."""
         return self._standing(queue, planned=False)
 
     def _standing(self, queue: str, *, planned: bool) -> Standing:

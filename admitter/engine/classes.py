@@ -51,7 +51,7 @@ class Class:
 
     Attributes:
         queue: the queue's name.
-        namespace: whose workloads they are, where namespaces share the queue; else that of the first.
+        namespace: of all its workloads, where namespaces share the queue; else of the first.
         shape: what makes them alike.
         members: by UID.
         parked: why none of it fits; None if that has to be found out.
@@ -82,7 +82,7 @@ class Class:
         self.back_off: BackOff | None = None
         self._heap: list[tuple[Rank, str]] = []
         self._head: Workload | None = None
-        # Who has not been told yet what stops the class.
+        # Workloads whose reason was not reported yet.
         self._told: Refusal | None = None
         self._untold: set[str] = set()
         self.ticket = 0
@@ -117,7 +117,7 @@ class Class:
         return self._head
 
     def tell(self, refusal: Refusal) -> list[str]:
-        """Those for whom this refusal is news."""
+        """UIDs of the workloads for which this refusal is new."""
         known = refusal is self._told or refusal == self._told
         if known and not self._untold:
             return []
@@ -127,7 +127,7 @@ class Class:
         return news
 
     def tell_anew(self) -> None:
-        """Somebody else may have told them something since."""
+        """Another reason may have been reported since."""
         self._told = None
 
     def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
@@ -174,7 +174,7 @@ class Class:
 
 
 class _Place:
-    """Who waits for one resource in one flavor of a tree, and how much of it was ever freed there."""
+    """The classes that wait for one resource in one flavor of a tree, and how much was ever freed there."""
 
     __slots__ = ("due", "freed", "waiting")
 
@@ -188,7 +188,7 @@ class Waiters:
     """Parked classes by what their refusals depend on: a flavor and resource in a tree.
 
     What a class lacks is known when it is parked. Before so much has been freed in its tree it can't
-    fit, whoever else comes and goes: what others take in the meantime only adds to what it lacks.
+    fit, whatever else comes and goes: what others take in the meantime only adds to what it lacks.
     """
 
     def __init__(self) -> None:
@@ -202,7 +202,7 @@ class Waiters:
         members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
 
     def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[Class]:
-        """Who may fit now that so much was freed in a tree."""
+        """The classes that may fit now that so much was freed in a tree."""
         found: dict[Class, None] = {}
         for key, amount in usage:
             place = self._places.get((root, key))
@@ -216,7 +216,7 @@ class Waiters:
         return list(found)
 
     def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
-        """All who are parked for one of some keys in a tree."""
+        """All classes that are parked for one of some keys in a tree."""
         found: dict[Class, None] = {}
         for key in keys:
             place = self._places.get((root, key))

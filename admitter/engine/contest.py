@@ -1,6 +1,6 @@
 """One cohort tree's turn in a cycle: the heads of its queues compete for what is free.
 
-The order (design §3, *Order*): who needs no borrowing goes first, then priority, age and UID. After
+The order (design §3, *Order*): heads that need no borrowing, then priority, age and UID. After
 each decision the queue's next head competes at once, so a turn admits as much as fits. Use only
 grows while a turn lasts, except by evictions; so a head is judged again only if something was
 decided since it was judged.
@@ -23,11 +23,11 @@ from admitter.engine.state import Look, State
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Somebody who has to go.
+    """A workload that has to go.
 
     Attributes:
-        victim: who.
-        preemptor: for whom.
+        victim: what it holds.
+        preemptor: the workload that it goes for.
         admission: what the preemptor will get.
         receipt: by which rule.
         grace: for how long the victim may go on, in seconds.
@@ -62,9 +62,9 @@ class Plan:
     Attributes:
         admissions: workloads to admit, in the order of the decisions.
         evictions: workloads to evict, each for a preemptor that is admitted once they are gone.
-        refusals: by UID, who waits for a reason that was not told before.
+        refusals: by UID of waiting workloads, reasons that were not reported before.
         planned: workloads that will be admitted once what they wait for is gone, and as what.
-        passed: by the UID of who is admitted out of order, whom it passes.
+        passed: by the UID of each workload admitted out of order, the one that it passes.
         taken_over: by the UID of what took over the places of less important workloads of its queue, these.
         reassigned: evictions of earlier cycles that are for other workloads now.
         restored: UIDs of waiting workloads that were evicted, and may evict again what could come back: what
@@ -154,7 +154,7 @@ class Contest:
         return woken
 
     def _drain(self, now: float, plan: Plan) -> None:
-        """Take the turn of everybody who competes."""
+        """Take the turn of each head that competes."""
         while self._field:
             entry = self._field.pop()
             if self._is_next(entry.workload):
@@ -167,7 +167,7 @@ class Contest:
             self._enter(entry.workload.queue)
 
     def _is_next(self, workload: Workload) -> bool:
-        """Whether nobody who goes before a workload in its queue was woken since it began to compete."""
+        """Whether no workload before this one in its queue was requeued since it began to compete."""
         pending = self._state.pending[workload.queue]
         return pending.candidate(self._tree.queues[workload.queue].strategy) is workload
 
@@ -275,7 +275,7 @@ class Contest:
         self._claim_anew()
 
     def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
-        """Say who is admitted, and whom of its queue it passes."""
+        """Record the admission, and the workload of its queue that it passes."""
         plan.admissions.append((workload, admission))
         pending = self._state.pending.get(workload.queue)
         first = pending.ahead_of(workload) if pending is not None else None
@@ -314,7 +314,7 @@ class Contest:
         """Let a workload have places that were promised to less important ones of its queue.
 
         What was evicted for those goes for this one now, but for what need not go any more: of what was told,
-        the last to go stays first. Those whose places it takes compete anew.
+        the last to go stays first. The workloads with these places compete anew.
         """
         ledger, state = self._ledger, self._state
         for place in places:

@@ -1,7 +1,7 @@
-"""State to plan: who of the waiting is admitted now, who is evicted for whom, and why the others wait.
+"""State to plan: which waiting workloads are admitted, which are evicted for them, and why others wait.
 
 The caller feeds every change in, calls `cycle`, and writes what the plan says. What a plan admits is
-reserved at once, and whom it evicts is left out of the plans that follow; a write that fails is
+reserved at once, and its victims are left out of the plans that follow; a write that fails is
 rolled back by `release` and `spare`.
 """
 
@@ -46,17 +46,17 @@ class Engine:
 
     @property
     def capacity(self) -> Capacity:
-        """Who is over quota."""
+        """Which workloads are over quota."""
         return self._state.capacity
 
     @property
     def returned(self) -> Returned:
-        """Whose places evictions have made, and for which queues and namespaces nothing is evicted now."""
+        """Workloads with places made by evictions, and the queues and namespaces that evict nothing now."""
         return self._state.returned
 
     @property
     def busy(self) -> bool:
-        """Whether anybody waits."""
+        """Whether any workload waits."""
         return bool(self._state.pending or self.ledger.holds)
 
     def waits(self, uid: str) -> bool:
@@ -64,12 +64,12 @@ class Engine:
         return uid in self.ledger.holds or self._state.waiting(uid) is not None
 
     def waiting(self, queue: str) -> int:
-        """How many wait in a queue, those included for whom a place is being made."""
+        """How many workloads wait in a queue, preemptors with a place included."""
         pending = self._state.pending.get(queue)
         return len(self.ledger.holds_in(queue)) + (len(pending) if pending is not None else 0)
 
     def line(self, queue: str) -> list[str]:
-        """UIDs of all who wait in a queue, as they are to go: first those for whom a place is being made."""
+        """UIDs of all workloads that wait in a queue, in order: first preemptors with a place."""
         holds = sorted((hold.workload for hold in self.ledger.holds_in(queue)), key=lambda w: w.rank)
         pending = self._state.pending.get(queue)
         return [workload.uid for workload in (*holds, *(pending.in_order() if pending is not None else ()))]
@@ -159,7 +159,7 @@ class Engine:
             self._state.reweigh(namespace, weight)
 
     def submit(self, workload: Workload) -> None:
-        """Let a workload wait, or change one that waits; one for whom a place is kept keeps it."""
+        """Let a workload wait, or change one that waits; a preemptor with a place keeps it."""
         hold = self.ledger.holds.get(workload.uid)
         known = hold.workload if hold is not None else self._state.waiting(workload.uid)
         if known != workload:
@@ -220,14 +220,14 @@ class Engine:
         since: float = 0.0,
         namespace: str = "",
     ) -> None:
-        """Set what a holder uses, whoever decided it; what is reserved counts even beyond the quota.
+        """Set what a holder uses, decided here or elsewhere; it counts even beyond the quota.
 
         Args:
             holder: the UID of a workload, or of a pod that outlived its workload's admission.
             admission: what it uses.
-            workload: who it is, if it may be evicted.
+            workload: the holder as a workload, if it may be evicted.
             since: when it was admitted, in seconds since the epoch.
-            namespace: whose share of the queue it is, if it is no workload.
+            namespace: that counts the use in its share of the queue, if the holder is no workload.
         """
         if admission.pool and admission.queue not in self.tree.queues:
             self.set_queue(left_behind(admission.queue, admission.pool))
@@ -262,13 +262,13 @@ class Engine:
             self._state.changed.add(made.queue)  # another namespace may be first now
         if made.workload != before.workload:
             self._state.exposed(made.queue, [key for key, _ in made.usage])
-            self._state.wake(made.queue)  # it may be evicted now for somebody who waits there
+            self._state.wake(made.queue)  # it may be evicted now for a workload that waits there
 
     def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
         """Set which pods of a holder there are, as they come and go: by their age some are over quota.
 
         Args:
-            holder: whose they are.
+            holder: the UID of their workload.
             alive: when each was created, in seconds since the epoch, and its name; the oldest first.
             left_over: how many of its places no pod will take any more.
         """
@@ -301,8 +301,8 @@ class Engine:
         """Take up an eviction that was decided before this engine lived, and keep the preemptor's place.
 
         Args:
-            holder: who has to go.
-            preemptor: for whom.
+            holder: the UID of the victim.
+            preemptor: the workload that it goes for.
             admission: what that one will get.
             told: whether the holder may go on for a while.
         """
@@ -319,7 +319,7 @@ class Engine:
             self._doubt(admission.queue)
 
     def goes(self, holder: str) -> None:
-        """Somebody who was told that he has to go does so now, whatever becomes of his preemptor."""
+        """A victim with a pending eviction goes now, whatever becomes of its preemptor."""
         self.ledger.settle(holder)
         reservation = self.ledger.held(holder)
         if reservation is not None:
@@ -346,11 +346,11 @@ class Engine:
         return self._state.claims.amounts(queue)
 
     def overflow(self, cohort: str, leaving: AbstractSet[str] = frozenset()) -> list[str]:
-        """UIDs of those who have to go so that a tree uses no more than the Cohort at its top allows.
+        """UIDs of the victims without which a tree uses no more than the Cohort at its top allows.
 
         Args:
             cohort: the one at the top.
-            leaving: UIDs of those who are on their way out for another reason than preemption.
+            leaving: UIDs of workloads on their way out for another reason than preemption.
         """
         search = Overflow(self.tree, self.ledger, ("cohort", cohort))
         return [reservation.holder for reservation in search.victims(leaving)]
@@ -360,7 +360,7 @@ class Engine:
 
         Args:
             uid: of the workload.
-            enough: asked between attempts whether the search for those whose end would let it in is to end.
+            enough: asked between attempts whether the search for blocking workloads is to end.
         """
         hold = self.ledger.holds.get(uid)
         workload = hold.workload if hold is not None else self._state.waiting(uid)
@@ -376,7 +376,7 @@ class Engine:
         1. Places are given up for which others have left no room.
         2. Only trees in which something changed are looked at, by name.
         3. In each, the heads of the queues compete (`Contest`).
-        4. Who waits for a new reason is told.
+        4. New reasons are reported.
 
         Args:
             now: when it is, in seconds since the epoch.
@@ -390,7 +390,7 @@ class Engine:
         state.turn(now)
         state.wake_due(now)
         state.compare()
-        while state.doubtful:  # to give up a place may let somebody stay, and that be too much for another
+        while state.doubtful:  # to give up a place lets victims stay, which may be too much for another
             doubtful, state.doubtful = state.doubtful, set()
             self._reexamine(roots_of(self.tree, [name for name in doubtful if name in self.tree.queues]))
         changed, state.changed = state.changed, set()
@@ -414,7 +414,7 @@ class Engine:
         return plan
 
     def resume(self, decides: Callable[[Node], bool]) -> None:
-        """Other trees may be looked at from now on than before; those whose turn it is begin afresh.
+        """Other trees may be looked at from now on than before; new ones begin afresh.
 
         Args:
             decides: says by its root whether a tree is looked at.
@@ -428,14 +428,14 @@ class Engine:
                 state.wake(name)
 
     def forsake(self, decides: Callable[[Node], bool]) -> None:
-        """Give up all places in trees that are not looked at any more: somebody else decides there."""
+        """Give up all places in trees that are not looked at any more: another process decides there."""
         for name in [name for name in self.ledger.holding if not decides(self.tree.root(name))]:
             for hold in self.ledger.holds_in(name):
                 self.ledger.drop(hold.workload.uid)
                 self._give_up(hold)
 
     def _give_up(self, hold: Hold) -> None:
-        """A workload whose place is gone competes again."""
+        """A preemptor that has lost its place competes again."""
         self.use(hold.workload.uid)
         self._state.enqueue(hold.workload)
         self._state.freed(hold.admission.queue, hold.usage)
@@ -443,7 +443,7 @@ class Engine:
         self._state.left(hold.workload.uid)
 
     def _let_stay(self, preemptor: str) -> None:
-        """A place is given up: who was told to go for it, and has not gone, stays."""
+        """A place is given up: its victims that have not gone yet stay."""
         for queue in self.ledger.spare_told(preemptor):
             self._doubt(queue)
             self._wake_tree(queue)
@@ -452,7 +452,7 @@ class Engine:
         self._wake({self.tree.root(queue)})
 
     def _wake(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
-        """Try all again who wait in some trees and queues, or have a place there that is not free yet."""
+        """Requeue all that waits in some trees and queues, or has a place there that is not free yet."""
         for name in self._among(self._state.pending, roots, queues):
             self._state.wake(name)
         self._state.changed.update(self._among(self.ledger.holding, roots, queues))

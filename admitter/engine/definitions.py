@@ -11,13 +11,13 @@ from admitter.engine.quota import Node, Tree
 def felt_by_nobody(tree: Tree, ledger: Ledger, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
     """Which of some queues make no difference to others by what they are to be: before they are defined.
 
-    If only the limits of one change, it takes and gives what it did. Or nobody holds anything in it, so
-    that nobody can be evicted from it; it has nothing of its own that others could have; and it takes
-    from nobody without having that, which others would have to mind.
+    If only the limits of one change, it takes and gives what it did. Or no workload holds quota in it, so
+    that none can be evicted from it; it has nothing of its own that others could have; and it takes
+    from none without having that, which would make a difference to others.
 
     Args:
         tree: as it is.
-        ledger: who holds what.
+        ledger: what each workload holds.
         queues: as they are to be.
         gone: the names of those that are to be removed.
     """
@@ -35,7 +35,7 @@ def felt_by_nobody(tree: Tree, ledger: Ledger, queues: Iterable[Queue], gone: It
 def roots_of(tree: Tree, queues: Iterable[str], cohorts: Iterable[str] = ()) -> set[Node]:
     """The roots of the trees of some queues and cohorts.
 
-    Who is below a cohort of a cycle has another root, once one of that cycle names another parent.
+    What is below a cohort of a cycle has another root, once one of that cycle names another parent.
     """
     linked = {each for name in cohorts for each in (name, *tree.cycle(name))}
     return {tree.path(("cohort", name))[-1] for name in linked} | {tree.root(name) for name in queues}

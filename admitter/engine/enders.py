@@ -1,4 +1,4 @@
-"""Whose end would let a waiting workload in: a minimal set of those who run, or are on the way in."""
+"""Blocking workloads: a minimal set of running or incoming ones whose end would let a waiting one in."""
 
 from collections.abc import Callable
 from math import inf
@@ -41,8 +41,8 @@ class Enders:
     def found(self) -> list[str] | None:
         """Their UIDs; empty if the end of all would not help, or none needs to end; None: search ended.
 
-        All leave, the newest first, until the workload fits; then each returns without whose end it gets in.
-        Who could be evicted for it once the others have ended need not end.
+        All leave, the newest first, until the workload fits; then each returns that is not needed for that.
+        A workload that could be evicted for it once the others have ended need not end.
         """
         holders = self._in_order(self._holders())
         try:
@@ -53,7 +53,7 @@ class Enders:
                 staying = self._leave(holders.pop(0))
                 holders = self._in_order([*holders, *staying]) if staying else holders
             while self._spare_some():
-                pass  # with one back another may not be needed any more: who is back may be evicted
+                pass  # with one back another may not be needed any more: the first may be evicted
             return [reservation.holder for reservation in self._gone]
         except _EnoughError:
             return None
@@ -75,7 +75,7 @@ class Enders:
         return sorted(holders, key=lambda r: (r.queue != self._queue.name, -r.since, r.holder))
 
     def _spare_some(self) -> bool:
-        """Let those return without whose end the workload gets in; says whether there were any."""
+        """Let those return that are not needed for the workload to get in; says whether there were any."""
         before = len(self._gone)
         for reservation in self._gone[::-1]:
             if reservation in self._gone:
@@ -99,7 +99,7 @@ class Enders:
             raise _EnoughError
 
     def _leave(self, reservation: Reservation) -> list[Reservation]:
-        """Plan without somebody; returns those who had been told to go for him, and stay now."""
+        """Plan without a workload; returns its victims, which stay now."""
         holder = reservation.holder
         self._gone.append(reservation)
         if holder not in self._ledger.holds:
@@ -113,7 +113,7 @@ class Enders:
         return staying
 
     def _return(self, reservation: Reservation) -> list[Reservation]:
-        """Plan with somebody again; returns those who had left, and go for him now."""
+        """Plan with a workload again; returns the victims that go for it now."""
         holder = reservation.holder
         self._gone.remove(reservation)
         if holder not in self._told:

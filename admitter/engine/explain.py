@@ -67,7 +67,7 @@ class Refusal:
         asked: what the pod set that found no flavor asks for, all of its pods together.
         pod_set: the name of that pod set, if the workload has several.
         flavors: every flavor tried, in order.
-        preempts: whether its queue preempts, and nobody was found whose eviction would make room.
+        preempts: whether its queue preempts, and no victims were found that would make room.
         shared: whether what is borrowed is shared by weight there.
         back_off: for how long its queue evicts nothing for its namespace, if it would be let in by evictions.
     """

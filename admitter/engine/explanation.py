@@ -1,7 +1,7 @@
 """All that can be said about one waiting workload: computed when it is asked for, never stored.
 
 A refusal (`admitter.engine.explain`) is what is written down, and stays true while the workload waits. This
-is the picture of the moment: what is free, what is cut by which limit, who is ahead, who would have to end.
+is the picture of the moment: what is free, what each limit cuts, what is ahead, what would have to end.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Amounts:
         free: what the queue has left of its own.
         borrowable: what it could borrow on top of that.
         cut_by_max: by how much `max`, of the queue or a cohort above it, makes that less.
-        keepers: who of the tree keeps how much unused by a `lendingLimit`, the most first.
+        keepers: queues that keep quota unused by a `lendingLimit`, and how much, the most first.
         claimed: how much is free, and not to be borrowed since others that wait own it.
         claims: what these are: the UID of each, the subtree that owns it, and how much of that it claims.
     """
@@ -70,9 +70,9 @@ class Explanation:
         amounts: for each pod set by name, every flavor that suits it.
         mismatches: for each pod set by name, the flavors that do not suit it.
         ahead: how many wait before it in its queue.
-        evictable: UIDs of those whom its queue's policy would let it evict, if that were enough.
-        enders: UIDs of a minimal set of those who run, or are on the way in, whose end would let it in,
-            perhaps by evicting others; empty if none would. Of one for whom others were told to go: these.
+        evictable: UIDs of workloads that its queue's policy would let it evict, if that were enough.
+        enders: UIDs of a minimal set of running or incoming workloads whose end would let it in,
+            perhaps by evicting others; empty if none would. Of a preemptor with a place: its victims.
         sought: whether `evictable` and `enders` were looked for to the end; if not, both are empty.
     """
 

@@ -15,7 +15,7 @@ from admitter.engine.model import Usage
 from admitter.engine.quota import Node, Tree
 
 Share = tuple[bool, Fraction]
-"""Whether it is endless (whoever has weight 0 and borrows), and how large it is else. Ordered."""
+"""Whether it is endless (a queue of weight 0 that borrows), and how large it is else. Ordered."""
 
 NO_SHARE: Final[Share] = (False, Fraction(0))
 ENDLESS: Final[Share] = (True, Fraction(0))

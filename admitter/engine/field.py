@@ -1,4 +1,4 @@
-"""Who competes in a cohort tree, and whose turn it is (design §3, *Order*)."""
+"""The heads that compete in a cohort tree, and their order (design §3, *Order*)."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Entry:
     """A queue's head that competes.
 
     Attributes:
-        workload: who it is.
+        workload: the head.
         borrowing: whether it would borrow; False as long as it might do without.
         verdict: what it could get; None if that is found out when its turn comes.
         judged: after how many decisions that was found, or glanced at.
@@ -49,7 +49,7 @@ class Entry:
 
     @property
     def key(self) -> tuple[bool, Rank]:
-        """Who needs no borrowing goes first, then by rank."""
+        """Heads that need no borrowing go first, then by rank."""
         return (self.borrowing, self.workload.rank)
 
 
@@ -72,7 +72,7 @@ class Field(Protocol):
         """Let one compete."""
 
     def pop(self) -> Entry:
-        """Whose turn it is; it competes no longer."""
+        """Take out the next head."""
 
     def changed(self, queue: str) -> None:
         """The use of a queue has changed."""
@@ -99,7 +99,7 @@ class ByRank:
         heapq.heappush(self._heap, (entry.key, entry))
 
     def pop(self) -> Entry:
-        """Whose turn it is."""
+        """Take out the next head."""
         _, entry = heapq.heappop(self._heap)
         self._queues.discard(entry.workload.queue)
         return entry
@@ -111,8 +111,8 @@ class ByRank:
 class ByShare:
     """Where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
 
-    Two of them are compared where their ways to the root part: who needs no borrowing, then whose
-    side has the smaller share with him in, then rank.
+    Two of them are compared where their ways to the root part: the one that needs no borrowing, then the one
+    with the smaller share on its side, itself included, then rank.
     """
 
     lazy = False
@@ -138,7 +138,7 @@ class ByShare:
         self._with.pop(entry.workload.queue, None)
 
     def pop(self) -> Entry:
-        """Whose turn it is."""
+        """Take out the next head."""
         winners = {("queue", name): entry for name, entry in self._entries.items()}
         best: dict[Node, tuple[bool, Share, Rank]] = {}
         for node in self._upwards:
@@ -154,7 +154,7 @@ class ByShare:
         return entry
 
     def changed(self, queue: str) -> None:
-        """Forget the shares of those who are below the same child of the root."""
+        """Forget the shares of queues below the same child of the root."""
         top = self._paths[queue][-2:-1]
         for name in list(self._with):
             if self._paths[name][-2:-1] == top:

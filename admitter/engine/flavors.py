@@ -35,7 +35,7 @@ class Proposal:
         preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
             it fits now.
         first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
-        borrows: whether it takes more than its queue's own, once all of that queue have gone who may.
+        borrows: whether it takes more than its queue's own quota once all possible victims of that are gone.
     """
 
     made: "_Made"
@@ -77,7 +77,7 @@ class Assigner:
         Args:
             book: what is in use.
             flavors: every flavor that a queue names, by name.
-            giving: what those of a workload's queue use of something who may be evicted for it.
+            giving: what victims in a workload's own queue would free of a resource in a flavor.
         """
         self._book = book
         self._flavors = flavors
@@ -112,7 +112,7 @@ class Assigner:
         Args:
             workload: what asks.
             queue: the queue it asks.
-            passed: choices that nobody can be evicted for, alone or together.
+            passed: choices that no victims make room for, alone or together.
             preempts: whether choices count that fit only if something else is evicted.
             room: whether a queue's cell has room for so much, and nothing is evicted; None: it has if so
                 much is available.

@@ -39,7 +39,7 @@ class Judge:
         1. All of it as it is.
         2. All of it in a place that is kept for a less important one, or by preemption.
         3. As many of its pods as fit beside what runs.
-        4. As many of its pods as preemption makes room for. This comes last: whoever was evicted returns with
+        4. As many of its pods as preemption makes room for. This comes last: a victim returns with
            fewer pods by the way before, and takes nothing back for more.
 
         While nothing is evicted for it, since places were given back, only the first and the third count.
@@ -171,7 +171,7 @@ class Judge:
         return found
 
     def fits(self, workload: Workload, queue: Queue) -> bool:
-        """Whether it fits with nobody evicted, perhaps with fewer pods."""
+        """Whether it fits without evictions, perhaps with fewer pods."""
         if self._fitting(workload, queue) is not None:
             return True
         return largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue)) is not None
@@ -183,7 +183,7 @@ class Judge:
         return outcome if isinstance(outcome, Proposal) else None
 
     def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
-        """What to do without, if nobody can be evicted for all: a choice that can't be had alone, or all."""
+        """What to do without, if no victims make room for all: a choice that can't be had alone, or all."""
         together = frozenset(proposal.preempting)
         for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
             if not Search(self._state.scene, queue, workload, usage).victims():

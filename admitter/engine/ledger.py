@@ -1,10 +1,10 @@
-"""Who holds what, in two books: what is real, and what is planned.
+"""What each workload holds, in two books: what is real, and what is planned.
 
 *Real* is every reservation until it is released: what may be running. *Planned* is what it will be
 when all evictions that were decided are over and all that waits for them is in. Decisions are made
 on the plan; what was decided is admitted as soon as it fits what is real too. So the plan never
-exceeds a limit, what is real never does, and a hole that an eviction makes is taken by whom it was
-made for.
+exceeds a limit, what is real never does, and the hole that an eviction makes is taken by its
+preemptor.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ Pod = tuple[float, str]
 
 
 class _Place:
-    """Quota of a queue that somebody has, or is going to have."""
+    """Quota of a queue that a workload has, or is going to have."""
 
     __slots__ = ()
     admission: Admission
@@ -36,7 +36,7 @@ class _Place:
 
     @property
     def queue(self) -> str:
-        """The queue whose quota it is."""
+        """The queue of the quota."""
         return self.admission.queue
 
 
@@ -47,9 +47,9 @@ class Reservation(_Place):
     Attributes:
         holder: the UID of a workload, or of a pod that outlived its workload's admission.
         admission: what it holds.
-        workload: who holds it; None for one that can't be evicted.
+        workload: the holder; None for one that can't be evicted.
         since: when it was admitted, in seconds since the epoch.
-        namespace: whose share of the queue it is; of a workload its own.
+        namespace: that counts it in its share of the queue; of a workload its own.
     """
 
     holder: str
@@ -84,7 +84,7 @@ class Hold(_Place):
     """The place of a workload that is to be admitted when what it waits for has gone.
 
     Attributes:
-        workload: whose place it is.
+        workload: that will have the place.
         admission: what it will get.
     """
 
@@ -93,7 +93,7 @@ class Hold(_Place):
 
     @property
     def namespace(self) -> str:
-        """Whose share of the queue it is."""
+        """The namespace that counts it in its share of the queue."""
         return self.workload.namespace
 
 
@@ -111,8 +111,8 @@ class Ledger:
 
     Attributes:
         real: what is in use.
-        planned: what will be, once all who have to go have gone and all who were promised a place are in.
-        holds: places that are kept, by the UID of whom they are kept for.
+        planned: what will be, once all victims have gone and all preemptors are in.
+        holds: places that are kept, by the UID of the preemptor.
         promises: for which workload another one was evicted, also once that one is gone.
         revisions: a number for each queue that changes with what is reserved in it.
         moved: queues of which more or less is planned than before; what looks at that takes them out.
@@ -189,7 +189,7 @@ class Ledger:
         return holder in self._evicting
 
     def preemptor(self, holder: str) -> str | None:
-        """For whom a holder has to go."""
+        """The UID of the workload that a holder has to go for."""
         return self._evicting.get(holder)
 
     def candidates(self, queue: str, namespace: str | None = None) -> Iterable[Reservation]:
@@ -264,7 +264,7 @@ class Ledger:
             self._keep_room(waits)
 
     def amend(self, reservation: Reservation) -> None:
-        """Set what is known of a holder whose use stays the same."""
+        """Set what is known of a holder with unchanged use."""
         before, sharing = self._reservations[reservation.holder], self.sharing.get(reservation.queue)
         self._in_namespace.get((before.queue, before.namespace), {}).pop(reservation.holder, None)
         if sharing is not None and reservation.holder not in self._evicting:

@@ -23,8 +23,8 @@ class Lesser(NamedTuple):
     """Which workloads may be evicted, by priority and rank.
 
     Attributes:
-        below: those whose priority is below this.
-        after: those whose rank is after this one; None: no others.
+        below: those with a lower priority.
+        after: those with a later rank; None: no others.
     """
 
     below: float = inf
@@ -35,8 +35,8 @@ class Lesser(NamedTuple):
         return workload.priority < self.below or (self.after is not None and self.after < workload.rank)
 
 
-EVERYBODY: Final = Lesser()
-NOBODY: Final = Lesser(-inf)
+ANY_RANK: Final = Lesser()
+NO_RANK: Final = Lesser(-inf)
 
 
 class Line(Generic[T]):

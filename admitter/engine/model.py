@@ -182,7 +182,7 @@ class Workload:
         priority: higher goes first.
         created: seconds since the epoch; earlier goes first among equals.
         pod_sets: all of them are admitted together.
-        namespace: whose share in the queue it counts for.
+        namespace: that counts it in its share of the queue.
         rank: its place in the queue, smallest first (design: priority, creation time, UID).
     """
 
@@ -213,7 +213,7 @@ class Admission:
     """A reservation of quota in a queue.
 
     Attributes:
-        queue: whose quota it is.
+        queue: of the quota.
         pod_sets: what each pod set got.
         pool: if there is one, use counts under that name, whatever the flavor.
         usage: what it holds, as sums by flavor and resource.

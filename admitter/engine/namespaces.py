@@ -1,4 +1,4 @@
-"""Shares of namespaces in one queue (004, *Namespace Compare*): who uses how much of it, by weight.
+"""Shares of namespaces in one queue (004, *Namespace Compare*): how much each uses of it, by weight.
 
 The share of a namespace: for each resource, what it uses of the queue in all flavors together, over the
 most that the queue could ever have of it; of these ratios the largest, divided by the namespace's weight.
@@ -36,8 +36,8 @@ class Sharing:
     """One queue that namespaces share.
 
     Attributes:
-        changed: namespaces whose use has changed; whoever orders by shares takes them out.
-        grown: namespaces that use more than before; whoever is told of that takes them out.
+        changed: namespaces with changed use; what orders by shares takes them out.
+        grown: namespaces that use more than before; what requeues for that takes them out.
         shrunk: those that use less, likewise.
     """
 

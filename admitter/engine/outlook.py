@@ -20,7 +20,7 @@ class Outlook:
         barred: whether there were none, for no other reason than what its own queue uses.
         share: with fair sharing, how large a share another queue must have to give anything.
         giving: where namespaces share its queue, how large a share one of them must keep to give anything.
-        due: when somebody may be preempted who may not yet; inf if there is nobody.
+        due: when a workload may be preempted that may not yet; inf if there is none.
         withheld: what there is room for, but not beside what others claim.
         bound: whether evictions could have let it in but for what others claim, or for what was told to go
             for others and may stay.

@@ -155,7 +155,7 @@ class Pending:
             members.wake()
 
     def wake_those(self, counts: Callable[[Workload], bool]) -> bool:
-        """Wake the classes whose heads count; returns whether there are any."""
+        """Wake the classes with heads that count; returns whether there are any."""
         found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
         for members in found:
             members.wake()
@@ -169,7 +169,7 @@ class Pending:
         self.wake_those(lambda head: head.priority > priority)
 
     def tell_anew(self) -> None:
-        """Whatever was told why somebody waits has to be told again."""
+        """Report all reasons again, also those that were reported."""
         for members in self._classes.values():
             members.tell_anew()
 
@@ -193,10 +193,10 @@ class Pending:
         return not all(members.needs for members in self._classes.values())
 
     def wake_if(self, entitled: Callable[[list[Need]], bool]) -> bool:
-        """Try those again who are entitled to what they need, or if that is unknown.
+        """Try the classes again that are entitled to what they need, or if that is unknown.
 
         Returns:
-            Whether anybody is to be tried, those included who were awake.
+            Whether any class is to be tried, those included that were awake.
         """
         found = False
         for members in self._classes.values():
@@ -208,7 +208,7 @@ class Pending:
         return found
 
     def stir(self, share: Share) -> bool:
-        """Wake those to whom a queue of some share might have to give; returns whether there are any."""
+        """Wake classes that a queue of some share might have to give to; returns whether there are any."""
         found = [m for m in self._classes.values() if m.share <= share]
         for members in found:
             members.wake()
@@ -263,14 +263,14 @@ class Pending:
         return self.class_of(first) if first is not None else None
 
     def candidate(self, strategy: Strategy) -> Workload | None:
-        """Who is to be tried next; None if nobody is."""
+        """The workload to be tried next; None if there is none."""
         if strategy is Strategy.STRICT_FIFO:
             first = self._first_head()
             return None if first is None or self._class_of[first.uid].parked is not None else first
         return self._awake.first()
 
     def ahead_of(self, workload: Workload) -> Workload | None:
-        """The first of those who came before somebody, or are more important, and still wait."""
+        """The first that still waits of those that came before a workload, or are more important."""
         first = self._first_head()
         return first if first is not None and first.rank < workload.rank else None
 
@@ -288,7 +288,7 @@ class Pending:
         return self._refusal(members, queue, self._first(queue), awaited=awaited)
 
     def news(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
-        """Who waits for a reason that was not told before, and for which; `awaited` is as for `refusal`."""
+        """UIDs with reasons that were not reported before; `awaited` is as for `refusal`."""
         first = self._first(queue)
         for members in self._classes.values():
             refusal = self._refusal(members, queue, first, awaited=awaited)

@@ -19,7 +19,7 @@ class Strategy(StrEnum):
 
 
 class WithinQueue(StrEnum):
-    """Whom a workload may preempt in its own queue."""
+    """The victims that a workload may have in its own queue."""
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
@@ -27,7 +27,7 @@ class WithinQueue(StrEnum):
 
 
 class Reclaim(StrEnum):
-    """Whom a workload may preempt in other queues of the cohort to get back what its queue lent."""
+    """The victims that a workload may have in other queues of the cohort to get back what its queue lent."""
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
@@ -35,7 +35,7 @@ class Reclaim(StrEnum):
 
 
 class BorrowWithin(StrEnum):
-    """Whom a workload may preempt in other queues of the cohort in order to borrow."""
+    """The victims that a workload may have in other queues of the cohort in order to borrow."""
 
     NEVER = "Never"
     LOWER_PRIORITY = "LowerPriority"
@@ -59,7 +59,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Whom a queue's workloads may preempt.
+    """The victims that a queue's workloads may have.
 
     Attributes:
         within: in the same queue.
@@ -136,9 +136,9 @@ class Queue:
         quotas: by flavor and resource.
         cohort: the cohort that it shares quota in; empty for none.
         fungibility: how flavors are chosen.
-        preemption: whom its workloads may preempt.
+        preemption: the victims that its workloads may have.
         admits: False for a queue that lends and counts what it uses, but admits nothing.
-        weight: with fair sharing, how much more than a queue of weight 1 it may borrow; 0: only what nobody
+        weight: with fair sharing, how much more than a queue of weight 1 it may borrow; 0: only what no other
             else wants.
         pool: a name under which use of all flavors counts together, and `quotas` are; empty: each by itself.
         lenient: whether what it does not count is not limited either, instead of refused.

@@ -49,7 +49,7 @@ class Follower(Protocol):
 
 
 class Tree:
-    """Who is below whom, and the quotas; the same for every book of use.
+    """What is below each cohort, and the quotas; the same for every book of use.
 
     Attributes:
         queues: as they are defined, by name.
@@ -256,7 +256,7 @@ class Tree:
         return self.below(nodes[-1])
 
     def preempting_to_borrow(self, root: Node, policy: BorrowWithin) -> AbstractSet[str]:
-        """The queues of a tree whose workloads may preempt in order to borrow, by some policy."""
+        """The queues of a tree that let workloads preempt in order to borrow, by some policy."""
         return self._to_borrow.get((root, policy), _NONE) if self._to_borrow else _NONE
 
     def minimums(self, root: Node, key: FlavorResource) -> int:

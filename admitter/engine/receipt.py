@@ -1,4 +1,4 @@
-"""By which rule somebody is evicted for somebody else, and what was compared: for those who ask why."""
+"""By which rule a workload is evicted for another one, and what was compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class Grounds(StrEnum):
     BORROW = "BorrowLowerPriority"
     """Elsewhere: the preemptor borrows instead."""
     GUARANTEED_SHARE = "GuaranteedShare"
-    """Elsewhere: the preemptor's queue takes its part of what nobody uses."""
+    """Elsewhere: the preemptor's queue takes its part of what no queue uses."""
     FAIR_SHARE = "FairShare"
     """Elsewhere: of a queue or cohort with a larger share of what is borrowed."""
 
 
 class Passing(StrEnum):
-    """The rule by which somebody is admitted before another one of its queue that goes first by rank."""
+    """The rule by which a workload is admitted before another one of its queue that goes first by rank."""
 
     BEST_EFFORT = "BestEffortFIFO"
     """What does not fit does not hold up what comes after it."""
@@ -43,11 +43,11 @@ class Passing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Who was passed by somebody who was admitted.
+    """A workload that was passed by one that was admitted.
 
     Attributes:
         workload: the first of those of the queue that wait and go before by rank.
-        rule: that let him pass.
+        rule: that let the other one pass.
     """
 
     workload: Workload
@@ -90,14 +90,14 @@ class Receipts:
     def __init__(
         self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: Sequence[Reservation]
     ) -> None:
-        """Look at what is compared before anybody goes.
+        """Look at what is compared before any victim goes.
 
         Args:
             tree: the quota tree.
             book: what is planned.
-            preemptor: for whom they go.
+            preemptor: that they go for.
             grounds: the rule for those of other queues.
-            victims: who goes.
+            victims: the workloads that go.
         """
         self._tree = tree
         self._book = book

@@ -1,4 +1,4 @@
-"""Places that evictions have made and that are given back unused: whose queue evicts nothing for a while.
+"""Places that evictions have made and that are given back unused: their queue evicts nothing for a while.
 
 A place that is deleted, paused or changed before it was used has cost others their work for nothing. What is
 made and deleted again and again would evict without end; so each time counts against the queue and namespace,
@@ -19,7 +19,7 @@ MOST: Final = 7
 """As many count at most: with them the pause has its longest."""
 
 Pair = tuple[str, str]
-"""A queue, and a namespace whose workloads wait in it."""
+"""A queue, and a namespace with workloads in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ def seconds(count: int) -> int:
 
 
 class Returned:
-    """Follows whose places evictions have made, and what becomes of them.
+    """Follows the places that evictions have made, and what becomes of them.
 
     Attributes:
         lasting: the back-offs that are not over, as of the last turn.
-        gained: UIDs of those whose place evictions have made, and that have not used it.
+        gained: UIDs of workloads with places that evictions have made, and that they have not used.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -100,7 +100,7 @@ class Returned:
             self._told[queue, namespace] = back_off
 
     def turn(self, now: float) -> set[Pair]:
-        """Begin and end back-offs; returns whose have changed.
+        """Begin and end back-offs; returns the queues and namespaces of those that have changed.
 
         What is given back while one lasts is part of it: no eviction was decided since it began.
 

@@ -1,4 +1,4 @@
-"""What the engine knows between cycles: the tree, who holds what, who waits, and for what."""
+"""What the engine knows between cycles: the tree, what each workload holds, what waits, and for what."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -44,21 +44,21 @@ class State:
 
     Attributes:
         tree: queues, cohorts and their quotas.
-        ledger: who holds what.
+        ledger: what each workload holds.
         flavors: by name.
         assigner: finds flavors on what is planned.
         pending: what waits, by queue; queues in which nothing waits are not in it.
         changed: queues in which something could be decided.
-        put_off: those of them in trees that somebody else decides about.
+        put_off: those of them in trees that another process decides about.
         claims: what waiting workloads own, and others may not newly borrow.
-        capacity: who is over quota.
+        capacity: which workloads are over quota.
         scene: what victims are looked for in.
         withheld: what has room but for claims.
         returned: for which queues and namespaces nothing is evicted for a while.
-        timers: when who waits in a queue has to be tried again.
-        doubtful: queues in which somebody else's decision has changed the plan.
+        timers: when what waits in a queue has to be tried again.
+        doubtful: queues in which a decision made elsewhere has changed the plan.
         restored: UIDs of what was displaced, and is not any more though its place is still held.
-        reordered: queues whose pods are others than before, and who of them was over quota then.
+        reordered: queues with other pods than before, and the UIDs that were over quota then.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class State:
             queue is not None and queue.preemption.within is WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
         )
         if age_counts and members.head() is workload:
-            members.wake()  # it is older than those for whom nobody could be preempted
+            members.wake()  # it is older than those that found no victims
         self.changed.add(workload.queue)
 
     def _line(self, queue: str) -> Pending:
@@ -167,7 +167,7 @@ class State:
         """Something ended, or was defined anew: what waits displaced may evict what it could before.
 
         Args:
-            queues: for whose workloads that may make a difference.
+            queues: in which that may make a difference to workloads.
         """
         for name in queues:
             pending = self.pending.get(name)
@@ -177,7 +177,7 @@ class State:
                 self._sort_in([uid])
 
     def check_taken_up(self) -> None:
-        """Forget what was taken up of workloads whose places are not held by what they were evicted for."""
+        """Forget what was taken up of workloads that lost their places to others than their preemptors."""
         if not self._taken_up:
             return
         taken_up, self._taken_up = sorted(self._taken_up), set()
@@ -278,12 +278,12 @@ class State:
         return any(used.get(key, 0) < self.tree.minimum(queue, key) for key, _ in usage)
 
     def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
-        """Quota became free in the plan: whoever may fit now is to be tried again.
+        """Quota became free in the plan: what may fit now is to be tried again.
 
-        In a queue that preempts that is everybody: it may be entitled now to take back what it lent.
+        In a queue that preempts that is all that waits: it may be entitled now to take back what it lent.
 
         Returns:
-            The queues in which somebody was woken.
+            The queues in which a class was woken.
         """
         names = self._released(queue, usage)
         root = self.tree.root(queue)
@@ -327,7 +327,7 @@ class State:
         return {members.queue for members in may_fit}
 
     def _wake_who_gained(self, queue: str, pending: Pending) -> bool:
-        """Wake those of a queue that uses less who may be entitled to more by that; whether there are any."""
+        """Wake classes of a queue that uses less, if that may entitle them to more; whether there are any."""
         policy = self.tree.queues[queue].preemption
         takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER
         if not isinstance(pending, ByNamespace):
@@ -403,7 +403,7 @@ class State:
         return within_queue.lesser(queue.preemption.within, head).has(newcomer)
 
     def _larger_shares(self, queue: str) -> set[str]:
-        """Wake those to whom a queue, or a cohort above it, may have to give: they use more than before."""
+        """Wake classes that a queue, or a cohort above it, may have to give to: it uses more than before."""
         shares, parents = Shares(self.tree, self.ledger.planned), self.tree.parents()
         names = set()
         for node in self.tree.path(("queue", queue)):
@@ -413,14 +413,14 @@ class State:
         return names
 
     def _spared(self, queue: str, root: Node) -> set[str]:
-        """Wake those who preempt to borrow: a queue that reclaims may have more now than its own to lose."""
+        """Wake classes that preempt to borrow: a queue that reclaims may have more than its own to lose."""
         owner = self.tree.queues.get(queue)
         if owner is None or owner.preemption.reclaim is not Reclaim.ANY:
             return set()
         return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _guaranteed(self, root: Node, more: Callable[[], bool] = bool) -> set[str]:
-        """Wake those who go by guaranteed shares, or must respect them: these have changed.
+        """Wake classes that go by guaranteed shares, or must respect them: these have changed.
 
         Args:
             root: of the tree.
@@ -437,7 +437,7 @@ class State:
         return names | self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
-        """Try all again who wait in some queues; returns those in which there are any."""
+        """Try all again that waits in some queues; returns those in which there is any."""
         names = queues & self.pending.keys()
         for name in names:
             self.pending[name].wake()
@@ -453,7 +453,7 @@ class State:
         return side
 
     def _stir(self, queues: Iterable[str], share: Share) -> set[str]:
-        """Try all again who may take something from a queue of some share; returns the queues of those."""
+        """Try all again that may take something from a queue of some share; returns the queues of those."""
         preempting = [name for name in queues if name in self.pending and self._preempts(name)]
         return {name for name in preempting if self.pending[name].stir(share)}
 
@@ -467,27 +467,27 @@ class State:
             self.reordered[queue] = self.capacity.planned(queue).holders()
 
     def compare(self) -> None:
-        """Where others are over quota than before, others may be evicted: try again who preempts."""
+        """Where others are over quota than before, others may be evicted: try preemptors again."""
         reordered, self.reordered = self.reordered, {}
         for queue, before in sorted(reordered.items()):
             if self.capacity.planned(queue).holders() != before:
                 self.exposed(queue, self.ledger.planned.used(queue))
 
     def wake_due(self, now: float) -> None:
-        """Try all again who wait in queues whose time has come."""
+        """Try all again that waits in queues with a timer that is due."""
         for queue in [queue for queue, due in self.timers.items() if due <= now]:
             del self.timers[queue]
             self.wake(queue)
 
     def turn(self, now: float) -> None:
-        """Begin and end back-offs; try again who waits there."""
+        """Begin and end back-offs; try again what waits there."""
         for queue, namespace in sorted(self.returned.turn(now)) if self.returned.is_due(now) else ():
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)
             self.wake(queue)
 
     def wake(self, queue: str) -> None:
-        """Anything may have changed for those who wait in a queue."""
+        """Anything may have changed for what waits in a queue."""
         if queue in self.pending:
             self.pending[queue].wake()
             self.claims.mark(queue)

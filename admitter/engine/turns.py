@@ -1,7 +1,7 @@
 """The order of what waits in a queue where namespaces take turns (`namespaceOrdering: WeightedShare`).
 
 Of the namespaces in which something may fit the one with the smallest share goes first, then the
-workload by rank; after every decision it is asked anew. Who is first is kept in a heap, whose entries
+workload by rank; after every decision it is asked anew. The order is kept in a heap, and its entries
 may be too good: one that is not true any more is replaced by what is when it comes up.
 """
 
@@ -77,14 +77,14 @@ class ByNamespace(Pending):
         return next((members for _, members in among if counts(members)), None)
 
     def candidate(self, strategy: Strategy) -> Workload | None:
-        """Who is to be tried next; None if nobody is."""
+        """The workload to be tried next; None if there is none."""
         first = self._head(strict=strategy is Strategy.STRICT_FIFO)
         return None if first is None or self.class_of(first).parked is not None else first
 
     def disturb(self, may_evict: Callable[[Workload], bool]) -> bool:
-        """Some namespaces use more than before: wake whom these might have to give to; whether there are any.
+        """Some namespaces use more than before: wake classes that these might have to give to.
 
-        Whoever may preempt only within his own namespace goes by rank, and is not woken by what comes later.
+        A class that preempts only within its namespace goes by rank: what comes later does not wake it.
         """
         grown, self._sharing.grown = sorted(self._sharing.grown), set()
         for name in grown:
@@ -97,7 +97,7 @@ class ByNamespace(Pending):
         return self._wake(m for m in parked if any(self._sharing.could_give(n, m.giving) for n in grown))
 
     def wake_shrunk(self) -> bool:
-        """Wake those whose namespace uses less than before; returns whether there are any."""
+        """Wake classes of namespaces that use less than before; returns whether there are any."""
         shrunk = sorted(self._sharing.shrunk & self._of_namespace.keys())
         self._sharing.shrunk.clear()
         return self._wake(members for name in shrunk for members in self._of_namespace[name].values())
@@ -139,7 +139,7 @@ class ByNamespace(Pending):
         return self._head(strict=True) if queue.strategy is Strategy.STRICT_FIFO else None
 
     def _head(self, *, strict: bool) -> Workload | None:
-        """Who is first: of all if nobody may pass another one, else of those who are not parked."""
+        """The first workload: of all if none may pass another one, else of classes that are not parked."""
         if self._strict != strict:
             self._strict = strict
             self._heap.clear()
@@ -165,7 +165,7 @@ class ByNamespace(Pending):
             heapq.heapify(self._heap)
 
     def _turn(self, namespace: str) -> Turn | None:
-        """When a namespace's first workload has its turn; None if nobody of it can be tried."""
+        """When a namespace's first workload has its turn; None if none of it can be tried."""
         head = self._head_of(namespace)
         if head is None:
             return None

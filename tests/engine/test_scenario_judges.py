@@ -8,7 +8,7 @@ import pytest
 from admitter.engine.cells import Cell
 from admitter.engine.contest import Contest
 from admitter.engine.cycle import Engine
-from admitter.engine.lines import EVERYBODY
+from admitter.engine.lines import ANY_RANK
 from admitter.engine.pending import Pending
 from admitter.engine.preemption import within_queue
 from admitter.engine.state import State
@@ -25,7 +25,7 @@ def _nothing_counts(patch: pytest.MonkeyPatch) -> None:
 
 
 def _each_evicts_each(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(within_queue, "lesser", lambda *_: EVERYBODY)
+    patch.setattr(within_queue, "lesser", lambda *_: ANY_RANK)
 
 
 def _places_are_forgotten(patch: pytest.MonkeyPatch) -> None:

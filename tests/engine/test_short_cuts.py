@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
-from admitter.engine.lines import EVERYBODY, Lesser, Line, Lines
+from admitter.engine.lines import ANY_RANK, Lesser, Line, Lines
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Fungibility, Preemption, Queue, Reclaim, WithinQueue
 from tests.engine import test_nothing_is_missed as missed
@@ -136,7 +136,7 @@ def test_lines_say_what_a_list_says(
         made, since, usage = known.pop(uid)
         lines.remove(made.queue, usage, place(made, since))
     asking = workload("asks", priority=priority, created=created)
-    for lesser in (EVERYBODY, Lesser(priority), Lesser(priority, asking.rank)):
+    for lesser in (ANY_RANK, Lesser(priority), Lesser(priority, asking.rank)):
         fronts = []
         for name in ("q0", "q1"):
             for number, key in enumerate((CPU, GPU)):

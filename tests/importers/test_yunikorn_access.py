@@ -8,7 +8,7 @@ from admitter.importers.translation import Outcome
 from tests.importers.importing import imported
 from tests.importers.trial import account, by_name, words
 
-EVERYBODY = ("Group", "system:authenticated")
+ANY_RANK = ("Group", "system:authenticated")
 
 
 def tree(root: str = "", inner: str = "", leaf: str = "") -> str:
@@ -55,7 +55,7 @@ def test_without_lists_there_are_no_roles() -> None:
 @pytest.mark.parametrize(
     ("acl", "subjects"),
     [
-        ("'*'", {EVERYBODY}),
+        ("'*'", {ANY_RANK}),
         ("sue", {("User", "sue")}),
         ("sue,bob dev,test", {("User", "sue"), ("User", "bob"), ("Group", "dev"), ("Group", "test")}),
         ("' dev'", {("Group", "dev")}),
@@ -81,13 +81,13 @@ def test_who_may_submit_above_may_submit_below() -> None:
 
 
 def test_where_all_users_may_at_the_root_no_other_list_says_more() -> None:
-    assert granted(tree(root="submitacl: '*'", leaf="submitacl: sue")) == {"*": {EVERYBODY}}
+    assert granted(tree(root="submitacl: '*'", leaf="submitacl: sue")) == {"*": {ANY_RANK}}
 
 
 def test_all_users_in_the_list_of_a_queue_are_all_users_of_that_queue() -> None:
     assert granted(tree(root="submitacl: bob", leaf="submitacl: '*'")) == {
         "*": {("User", "bob")},
-        "a.b": {EVERYBODY},
+        "a.b": {ANY_RANK},
     }
 
 

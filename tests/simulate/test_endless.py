@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from admitter.cli.main import app
 from admitter.engine.ledger import Ledger
-from admitter.engine.lines import EVERYBODY, NOBODY
+from admitter.engine.lines import ANY_RANK, NO_RANK
 from admitter.engine.preemption import within_queue
 from admitter.simulate import rounds
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor
@@ -23,7 +23,7 @@ from tests.simulate.test_simulate import annotate, asks
 
 @pytest.fixture(autouse=True)
 def _each_evicts_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(within_queue, "lesser", lambda *_: EVERYBODY)
+    monkeypatch.setattr(within_queue, "lesser", lambda *_: ANY_RANK)
     monkeypatch.setattr(Ledger, "is_displaced", lambda *_: False)
 
 
@@ -104,7 +104,7 @@ def test_states_that_differ_come_to_an_end_too(tmp_path: Path, monkeypatch: pyte
 
 
 def test_without_evictions_nothing_is_endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(within_queue, "lesser", lambda *_: NOBODY)
+    monkeypatch.setattr(within_queue, "lesser", lambda *_: NO_RANK)
 
     answer = played(tmp_path)
 

@@ -1,1 +1,1 @@
-"""Choosing whom to evict: one file a rule, and the search for a smallest set."""
+"""Choosing victims: one file a rule, and the search for a smallest set."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 from admitter.engine.cells import Cell
-from admitter.engine.lines import NOBODY, Lesser
+from admitter.engine.lines import NO_RANK, Lesser
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
@@ -13,10 +13,10 @@ from admitter.engine.quota import Tree
 
 
 def lesser(policy: Preemption, preemptor: Workload) -> Lesser:
-    """Which workloads of other queues that borrow priority lets one preempt whose queue borrows too."""
+    """Victims by priority in other queues that borrow, for a preemptor whose queue borrows too."""
     match policy.borrow:
         case BorrowWithin.NEVER | BorrowWithin.GUARANTEED_SHARE:
-            return NOBODY
+            return NO_RANK
         case BorrowWithin.LOWER_PRIORITY:
             tolerable = inf if policy.threshold is None else policy.threshold + 1
             return Lesser(min(tolerable, preemptor.priority))
@@ -25,7 +25,7 @@ def lesser(policy: Preemption, preemptor: Workload) -> Lesser:
 def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
     """Whether a queue, and every subtree between it and some node above, would keep its own.
 
-    Who borrows takes only what others borrow, if those could take it back: they would.
+    A borrower takes only what others borrow, if those could take it back: they would.
 
     Args:
         chains: the cells of each flavor and resource, and how much of it is to be taken.

@@ -1,4 +1,4 @@
-"""Who might be evicted for whom, and by what right: what all rules of preemption have in common."""
+"""Which workloads might be evicted, and by what right: what all rules of preemption have in common."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Pool:
             return {}
         book, nodes = self._ground.book, self._ground.tree.path(("queue", self.queue))
         above = self._ground.tree.parents()[self.side]
-        assert above is not None, "whoever is on another side has a node above in common"
+        assert above is not None, "another side has a node above in common"
         nodes = nodes[: nodes.index(above)]
         return {key: [book.at(node, key) for node in nodes] for key in self._ground.contested}
 
@@ -81,7 +81,7 @@ class Pool:
                 largest[key] = amount
 
     def members(self) -> Iterable["Candidate"]:
-        """Who might be evicted."""
+        """The workloads that might be evicted."""
         return self._candidates
 
     def in_order(self) -> Iterable["Candidate"]:
@@ -145,7 +145,7 @@ class InLine(Pool):
         return sums
 
     def members(self) -> Iterable["Candidate"]:
-        """Who might be evicted."""
+        """The workloads that might be evicted."""
         return self.in_order()
 
     def in_order(self) -> Iterator["Candidate"]:
@@ -213,7 +213,7 @@ class Queues:
         return (self._pool(name) for _, name in self._fronts())
 
     def members(self) -> Iterable["Candidate"]:
-        """Who might be evicted."""
+        """The workloads that might be evicted."""
         return self.in_order()
 
     def in_order(self) -> Iterator["Candidate"]:
@@ -270,7 +270,7 @@ class _InTurn:
 
 
 class OverQuota(Pool):
-    """The candidates of an elastic queue: whoever owns a place that is over quota, newest first.
+    """The candidates of an elastic queue: workloads with a place that is over quota, newest first.
 
     They are looked at one by one: in a large tree most never are.
     """
@@ -283,7 +283,7 @@ class OverQuota(Pool):
         standing: Standing,
         eligible: Callable[[Reservation], bool],
     ) -> None:
-        """Prepare; who is over quota is a candidate as far as he is eligible."""
+        """Prepare; a workload over quota is a candidate if it is eligible."""
         super().__init__(ground, queue, side)
         self._standing = standing
         self._eligible = eligible
@@ -291,11 +291,11 @@ class OverQuota(Pool):
         self._largest = standing.largest
 
     def members(self) -> Iterable["Candidate"]:
-        """Who might be evicted, newest first."""
+        """The workloads that might be evicted, newest first."""
         return (c for place in range(len(self._standing.excesses)) if (c := self.at(place)) is not None)
 
     def at(self, place: int) -> "Candidate | None":
-        """Who has the newest place that is over quota but so many; None if he can't be evicted."""
+        """The owner of the newest place over quota, but so many; None if it can't be evicted."""
         reservation = self._standing.excesses[place].reservation
         return Candidate(reservation, self) if self._eligible(reservation) else None
 
@@ -342,7 +342,7 @@ def place(candidate: Candidate) -> tuple[bool, Place]:
 
 
 class _Turn:
-    """Who of an elastic queue comes next; the newest of all comes first."""
+    """The next candidate of an elastic queue; the newest of all comes first."""
 
     __slots__ = ("age", "place", "pool")
 

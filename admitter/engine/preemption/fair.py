@@ -103,7 +103,7 @@ class FairSharing:
         return fair
 
     def holds(self) -> bool:
-        """Whether it is fair to all who lose, and no cohort that is above both sides loses by it."""
+        """Whether it is fair to all queues that lose, and no cohort above both sides loses by it."""
         if not self._out:
             return True
         nearest = min(self._way(name)[0] for name in self._out)
@@ -116,7 +116,7 @@ class FairSharing:
         name = candidate.pool.queue
         if not candidate.pool.own:
             self._out[name] -= sign
-            self._out += Counter()  # without those who are back
+            self._out += Counter()  # without those that are back
         self._shares.changed(name)
         self._after.clear()
 
@@ -144,7 +144,7 @@ class FairSharing:
         if mine == ENDLESS:
             return False
         if not self._tree.weight(theirs):
-            return True  # it borrowed what nobody else wanted
+            return True  # it borrowed what no other queue wanted
         share = self._shares.of(theirs)
         return mine < share or (mine == share and self._before[node] < mine)
 

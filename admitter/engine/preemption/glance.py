@@ -4,7 +4,7 @@ A queue of many flavors is full in most of them: to search each costs much more 
 """
 
 from admitter.engine.attempt import Wanted
-from admitter.engine.lines import EVERYBODY
+from admitter.engine.lines import ANY_RANK
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import within_queue
@@ -33,7 +33,7 @@ class Glance:
         self._book = scene.ledger.planned
         self._root = scene.tree.root(queue.name)
         self._tells: bool | None = None
-        self._lesser = EVERYBODY
+        self._lesser = ANY_RANK
         self.evictable: dict[FlavorResource, int] = {}
         self.barred = False
 

@@ -86,7 +86,7 @@ class GuaranteedSharing(Simple):
     def _is_beyond(self, queue: str, key: FlavorResource, more: int) -> bool:
         """Whether a queue, with so much more, uses more than its own and its guaranteed part.
 
-        As `entitlement`, but without adding up all queues: who goes by this rule leaves his queue its own, so
+        As `entitlement`, but without adding up all queues: a victim of this rule leaves its queue its own, so
         only the preemptor's queue changes what is unused.
         """
         own = self._tree.minimum(self._queue, key)

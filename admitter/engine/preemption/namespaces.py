@@ -24,9 +24,9 @@ def share_at_least(
 
     Args:
         sharing: what namespaces use of the queue.
-        preemptor: who wants to be admitted.
+        preemptor: the workload to be admitted.
         usage: what it would use.
-        own: what those of its own namespace hold who might have to go.
+        own: what possible victims of its own namespace hold.
     """
     more = by_resource(usage)
     for (_, resource), amount in own.items():
@@ -44,12 +44,12 @@ class AmongNamespaces:
     """Another rule, with shares of namespaces in the preemptor's own queue."""
 
     def __init__(self, rule: Rule, sharing: Sharing, preemptor: Workload, usage: Usage) -> None:
-        """Prepare, with nobody taken out yet.
+        """Prepare, with nothing taken out yet.
 
         Args:
             rule: for what other queues lose.
             sharing: what namespaces use of the own queue.
-            preemptor: who wants to be admitted.
+            preemptor: the workload to be admitted.
             usage: what it would use.
         """
         self._rule = rule
@@ -63,11 +63,11 @@ class AmongNamespaces:
 
     def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
         """Other queues first; in the own one the namespace with the largest share, its own last."""
-        everybody = list(pools)
-        others = [pool for pool in everybody if not pool.own]
+        every = list(pools)
+        others = [pool for pool in every if not pool.own]
         yield from self._rule.order(others) if others else ()
         lines: dict[str, deque[Candidate]] = {}
-        for candidate in sorted((c for pool in everybody if pool.own for c in pool.members()), key=place):
+        for candidate in sorted((c for pool in every if pool.own for c in pool.members()), key=place):
             lines.setdefault(candidate.reservation.namespace, deque()).append(candidate)
         own = self._asked.copy()
         for candidate in lines.get(self._namespace, ()):

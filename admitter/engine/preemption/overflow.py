@@ -1,7 +1,8 @@
-"""Whom to evict when a tree uses more than there is (docs/design/hierarchy.md: the root follows the cluster).
+"""Victims when a tree uses more than there is (docs/design/hierarchy.md: the root follows the cluster).
 
-Nobody waits for what is freed. The order is that of preemption: first those whose queues borrow what
-there is too much of, of these the lowest priority, then the newest; who turns out unneeded stays.
+No preemptor waits for what is freed. The order is that of preemption: first workloads of queues that borrow
+what there is too much of, of these the lowest priority, then the newest; a victim that turns out unneeded
+stays.
 """
 
 from collections.abc import Set as AbstractSet
@@ -26,10 +27,10 @@ class Overflow:
     def victims(self, leaving: AbstractSet[str]) -> list[Reservation]:
         """A smallest set, in order, without which the rest is within the limits.
 
-        Pods that outlived their Workload are on their way out: they are no reason to evict anybody else.
+        Pods that outlived their Workload are on their way out: they are no reason to evict others.
 
         Args:
-            leaving: UIDs of those who go already for another reason than preemption.
+            leaving: UIDs of workloads that go already for another reason than preemption.
         """
         cells = self._book.cells(self._root).items()
         self._over = {key: cell.total - cell.limit for key, cell in cells if cell.limit is not None}
@@ -62,7 +63,7 @@ class Overflow:
                 candidate.move(1)
 
     def _needed(self, removed: list[Candidate]) -> list[Reservation]:
-        """Those of them who are, in order: tried without, costliest first."""
+        """Those that are needed, in order: each is tried without, costliest first."""
         needed = []
         for candidate in reversed(removed):
             usage = candidate.reservation.usage

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from admitter.engine.book import Book
 from admitter.engine.cells import Cell
-from admitter.engine.lines import EVERYBODY, NOBODY, Lesser
+from admitter.engine.lines import ANY_RANK, NO_RANK, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
@@ -20,18 +20,18 @@ def lesser(policy: Reclaim, preemptor: Workload) -> Lesser:
     """Which workloads of other queues a workload may preempt, if those queues borrow."""
     match policy:
         case Reclaim.NEVER:
-            return NOBODY
+            return NO_RANK
         case Reclaim.LOWER_PRIORITY:
             return Lesser(preemptor.priority)
         case Reclaim.ANY:
-            return EVERYBODY
+            return ANY_RANK
 
 
 def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
     """Whether a queue, and every subtree between it and some node above, uses more than its own.
 
     It must do so in every flavor and resource that the chains stand for: what it has of its own in one
-    nobody else takes for another's sake. Else two workloads could evict each other for ever, each by
+    no other queue takes for another's sake. Else two workloads could evict each other for ever, each by
     what the other borrows.
     """
     for cells in chains:

@@ -16,8 +16,8 @@ class Scene:
 
     Attributes:
         tree: the quota tree.
-        ledger: who holds what.
-        capacity: who is over quota.
+        ledger: what each workload holds.
+        capacity: which workloads are over quota.
         now: when it is, in seconds since the epoch.
     """
 
@@ -27,9 +27,9 @@ class Scene:
     now: float = 0.0
 
     def giving(self, queue: Queue, preemptor: Workload, key: FlavorResource) -> int:
-        """What those of a queue use of something who may be evicted for one of its workloads.
+        """What victims in a queue would free of a resource in a flavor, for a workload of the same queue.
 
-        Between namespaces that share a queue shares decide, in the end; here anybody of others may go.
+        Between namespaces that share a queue shares decide, in the end; here all of other namespaces may go.
         """
         policy = queue.preemption.within
         if policy is WithinQueue.NEVER:

@@ -15,7 +15,7 @@ from typing import Final
 from admitter.engine.cells import Together
 from admitter.engine.fairness import ENDLESS, NO_SHARE
 from admitter.engine.ledger import Reservation
-from admitter.engine.lines import EVERYBODY, Lesser
+from admitter.engine.lines import ANY_RANK, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
@@ -54,9 +54,9 @@ class _Attempt:
     """What came of one attempt to make room.
 
     Attributes:
-        victims: who would have to go; nobody if it came to nothing.
-        removed: the UIDs of those who were taken out in vain.
-        refused: whether somebody might not go.
+        victims: the workloads that would have to go; empty if it came to nothing.
+        removed: the UIDs of workloads that were taken out in vain.
+        refused: whether a candidate might not go.
         steps: how many were looked at.
     """
 
@@ -74,7 +74,7 @@ class Search:
             ask for a single resource, in a queue with one cohort above it at most.
         share: with fair sharing, how large a share another queue of that cohort must have to give anything.
         giving: where namespaces share the queue, how large a share one of them must keep to give anything.
-        due: when the first of those may be preempted who have not run for long enough; inf if there are none.
+        due: when the first may be preempted of those that have not run long enough; inf if there are none.
         grounds: the rule by which victims of other queues were found.
         withheld: what of the usage there is room for, but not beside what others claim.
         bound: whether victims were found, and the preemptor would not leave what others claim, or relies on
@@ -87,7 +87,7 @@ class Search:
         Args:
             scene: what victims are looked for in.
             queue: the preemptor's queue.
-            preemptor: who wants to be admitted.
+            preemptor: the workload to be admitted.
             usage: what it would use.
         """
         self._scene = scene
@@ -131,7 +131,7 @@ class Search:
         self._displaced = scene.ledger.is_displaced(preemptor.uid)
 
     def victims(self) -> list[Reservation]:
-        """Whom to evict; empty if no set of allowed victims lets the preemptor in."""
+        """A smallest set of victims; empty if no set of allowed ones lets the preemptor in."""
         if not self._contested and not self._limited:
             self.barred, self.share = len(self._usage) == 1, NO_SHARE  # it borrows what others claim
             return []
@@ -181,9 +181,9 @@ class Search:
             self.grounds = Grounds.GUARANTEED_SHARE
             rule = self._guaranteed()
             if not own and not rule.holds():
-                return []  # whoever goes elsewhere, its own queue uses too much for it
+                return []  # whatever goes elsewhere, its own queue uses too much for it
             self.barred = False
-            return self._by_rule(own, rule, EVERYBODY)
+            return self._by_rule(own, rule, ANY_RANK)
         self.grounds, self.barred = Grounds.BORROW, False
         lesser = borrow.lesser(policy, self._preemptor)
         return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), lesser)
@@ -204,7 +204,7 @@ class Search:
         lesser = fair.lesser(self._queue.preemption, self._preemptor)
         others: list[Group] = []
         for side in self._sides:
-            # Once a relative has given, this side's share is smaller for those who are farther away.
+            # Once a relative has given, this side's share is smaller for those that are farther away.
             gives = (lambda _: True) if others else rule.could_give
             others += self._others(side, lesser, gives)
         return self._least([*others, *own], rule) if others else []
@@ -225,10 +225,10 @@ class Search:
         for reservation in filter(allows, self._ledger.candidates(self._queue.name, mine)):
             pool.add(reservation)
         if sharing is not None:  # between namespaces shares decide
-            anybody = self._eligible(EVERYBODY)
+            eligible = self._eligible(ANY_RANK)
             self.giving = namespaces.share_at_least(sharing, self._preemptor, self._usage, pool.held)
             for name in namespaces.givers(sharing, self._preemptor, self.giving):
-                for reservation in filter(anybody, self._ledger.candidates(self._queue.name, name)):
+                for reservation in filter(eligible, self._ledger.candidates(self._queue.name, name)):
                     pool.add(reservation)
         return [pool] if pool.held else []
 
@@ -240,7 +240,7 @@ class Search:
         return {key: lines[key] for key in self._contested if key in lines}
 
     def _eligible(self, lesser: Lesser) -> Callable[[Reservation], bool]:
-        """Who may be evicted, by rules on each alone."""
+        """The workloads that may be evicted, by rules on each alone."""
 
         def eligible(reservation: Reservation) -> bool:
             workload = reservation.workload
@@ -378,7 +378,7 @@ class Search:
     def _least(self, pools: Sequence[Group], rule: Rule) -> list[Reservation]:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none.
 
-        Who went first may be why others may not: then it is tried without one of those who went, and without
+        The first victim may be why others may not go: then it is tried without one of them, and without
         the first two, three and so on.
         """
         if not pools or not self._enough(pools):
@@ -402,7 +402,7 @@ class Search:
         return found.victims
 
     def _attempt(self, pools: Sequence[Group], rule: Rule, spared: AbstractSet[str]) -> "_Attempt":
-        """Take out whoever may go until the preemptor fits, but for some; leaves all as it was."""
+        """Take out allowed victims until the preemptor fits, but for some; leaves all as it was."""
         made = _Attempt()
         removed: list[Candidate] = []
         try:
@@ -443,7 +443,7 @@ class Search:
                     needed.append(candidate)
             if len(needed) == len(removed):
                 return removed
-            removed = needed[::-1]  # with other shares than before somebody else may turn out unneeded
+            removed = needed[::-1]  # with other shares than before another victim may turn out unneeded
 
     def _fits(self) -> bool:
         return all(amount <= cell.vacant() for cell, amount in self._wanted) and all(

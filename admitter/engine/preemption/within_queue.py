@@ -1,6 +1,6 @@
 """Victims in the preemptor's own queue (design §3, *Preemption*: `withinClusterQueue`)."""
 
-from admitter.engine.lines import NOBODY, Lesser
+from admitter.engine.lines import NO_RANK, Lesser
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue
 from admitter.engine.preemption.candidates import Candidate, Simple
@@ -9,12 +9,12 @@ from admitter.engine.preemption.candidates import Candidate, Simple
 def lesser(policy: WithinQueue, preemptor: Workload) -> Lesser:
     """Which workloads of its queue a workload may preempt.
 
-    Among equals it is the older one, and of one age the one whose UID comes first; so of two
+    Among equals it is the older one, and of one age the one with the first UID; so of two
     workloads one at most may preempt the other.
     """
     match policy:
         case WithinQueue.NEVER:
-            return NOBODY
+            return NO_RANK
         case WithinQueue.LOWER_PRIORITY:
             return Lesser(preemptor.priority)
         case WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY:
@@ -25,5 +25,5 @@ class WithinOwnQueue(Simple):
     """No other queue loses anything."""
 
     def may_go(self, candidate: Candidate) -> bool:
-        """Whoever is of the preemptor's queue."""
+        """The workloads of the preemptor's queue."""
         return candidate.pool.own
