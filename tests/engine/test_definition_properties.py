@@ -170,6 +170,8 @@ class Definitions(RuleBasedStateMachine):
     def nothing_is_left_of_what_was(self) -> None:
         fresh = self.rebuilt()
         assert shape(self.engine.tree) == shape(fresh.tree)
+        for name in QUEUES:  # what is free depends on what is claimed, which follows from all else
+            assert self.engine.claimed(name) == fresh.claimed(name), f"what {name} claims"
         books = (self.engine.ledger.real, self.engine.ledger.planned)
         for book, expected in zip(books, (fresh.ledger.real, fresh.ledger.planned), strict=True):
             assert figures(book, self.engine.tree) == figures(expected, fresh.tree)
