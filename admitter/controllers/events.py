@@ -52,7 +52,7 @@ class _Said:
 
 
 class Events:
-    """Writes events one after the other; of those that wait, only the newest a subject is kept.
+    """Writes events one after the other; of those that wait, only the newest of a subject's topic is kept.
 
     Attributes:
         closed: whether events are dropped: of a follower, who does nothing that he could tell.
@@ -63,13 +63,15 @@ class Events:
         self._clock = clock
         self._pace = pace
         self.closed = False
-        self._waiting: OrderedDict[str, _Said] = OrderedDict()
+        self._waiting: OrderedDict[tuple[str, str], _Said] = OrderedDict()
         self._written_here: OrderedDict[str, None] = OrderedDict()
         self._ready = asyncio.Event()
         self._written = 0
 
-    def record(self, subject: Subject, reason: str, message: str, *, lasting: bool = False) -> None:
-        """Have an event written soon, unless a newer one on its subject or too many others come first.
+    def record(
+        self, subject: Subject, reason: str, message: str, *, lasting: bool = False, topic: str = ""
+    ) -> None:
+        """Have an event written soon, unless a newer one of its topic or too many others come first.
 
         Args:
             subject: what it is about.
@@ -77,11 +79,14 @@ class Events:
             message: a sentence.
             lasting: whether it tells what is so, and not what happens: then it is said again when it comes
                 true again, but not after a restart, as long as the API server keeps what was said before.
+            topic: an event replaces those of the same topic and subject that are not written yet. A Workload
+                that is preempted waits in the next moment: its user is told both.
         """
         if self.closed:
             return
-        self._waiting.pop(subject.uid, None)
-        self._waiting[subject.uid] = _Said(subject, reason, message, lasting)
+        key = (subject.uid, topic)
+        self._waiting.pop(key, None)
+        self._waiting[key] = _Said(subject, reason, message, lasting)
         if len(self._waiting) > MOST_WAITING:
             self._waiting.popitem(last=False)
         self._ready.set()

@@ -58,10 +58,11 @@ class WaitingReasons:
         """Tell the user that a Workload has to stop."""
         if workload.evicting:
             evicted = workload.condition(ConditionType.EVICTED)
-            self._events.record(subject(workload), evicted["reason"], evicted["message"])
+            reason, message = evicted["reason"], evicted["message"]
         else:
+            reason = EventReason.EVICTION_PENDING
             message = workload.condition(ConditionType.EVICTION_PENDING)["message"]
-            self._events.record(subject(workload), EventReason.EVICTION_PENDING, message)
+        self._events.record(subject(workload), reason, message, topic="eviction")
 
     def promised(self, workload: WorkloadView) -> None:
         """Tell the user that room is being made for a Workload."""

@@ -223,7 +223,7 @@ def test_who_runs_with_another_number_of_shards_waits_and_says_so(replicas: Set)
     replicas.add()
     replicas.settles()
     odd = replicas.add(number=2)
-    odd.becomes("follower: waits for those who run with --shards 4, and not 2")
+    odd.becomes("follower: waits for processes that run with --shards 4, and not 2")
     replicas.replicas[0].send(signal.SIGTERM)
     odd.becomes("leader of shards 0, 1")
     assert replicas.holders()[2:] == ["", ""], "there are no such shards any more"

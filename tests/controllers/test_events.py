@@ -68,3 +68,14 @@ def test_what_lasts_and_was_dropped_is_not_said_again_after_a_restart_either() -
     server.refusals = 1
     assert server.hears("no queue", "no queue") == ["no queue"]
     assert server.hears("no queue") == ["no queue"]
+
+
+async def test_an_eviction_is_not_replaced_by_what_is_said_of_the_wait_that_follows() -> None:
+    server = Server()
+    events = Events(cast("Transport", server), lambda: NOON, Pace())
+    events.record(JOB, "EvictionPending", "until noon", topic="eviction")
+    events.record(JOB, "Preempted", "for another", topic="eviction")
+    events.record(JOB, "InsufficientQuota", "2 CPUs are missing")
+    events.record(JOB, "Blocked", "another is first")
+    await events.flush()
+    assert list(server.kept.values()) == ["for another", "another is first"]
