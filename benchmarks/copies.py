@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from admitter.controllers.views import parse_job
+from admitter.cache.views import parse_job
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.state import State
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from benchmarks.watch import events, newest
 
 Json = dict[str, Any]

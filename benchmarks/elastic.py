@@ -24,10 +24,10 @@ from statistics import median
 from typing import Any
 
 from admitter.api.elastic_quota import ElasticQuotaSpec
-from admitter.cluster.transport import Transport
-from admitter.engine.contest import Plan
+from admitter.client.transport import Transport
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, Gpus, PodSet, Workload
+from admitter.engine.tree_cycle import Plan
 from admitter.install.apply import install
 from admitter.names import ANY_NODE, API_VERSION, GPU_MEMORY, NAMESPACE, SERVICE_ACCOUNT
 from admitter.quotas.elastic import POOL, Declared, queue

@@ -25,17 +25,17 @@ from typing import Any, Final
 
 import uvloop
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.convert.settings import DEFAULTS
-from admitter.insight.arrivals import arrival
-from admitter.insight.durations import Durations
-from admitter.insight.estimates import Estimator
-from admitter.insight.snapshot import Snapshot, facts
+from admitter.insight.forecast.arrivals import arrival
+from admitter.insight.forecast.durations import Durations
+from admitter.insight.forecast.estimates import Estimator
+from admitter.insight.snapshot_file import Snapshot, facts
 from admitter.insight.taking import take
 from admitter.install.apply import install
+from admitter.policy.snapshot import Picture
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Picture
 from benchmarks.crowd import Task
 from benchmarks.driver import Driver, FaithfulDriver
 from benchmarks.jobs import bound, define, schedule

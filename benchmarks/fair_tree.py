@@ -11,15 +11,15 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, Final
 
-from admitter.controllers.views import parse_job
-from admitter.controllers.world import World
+from admitter.cache.views import parse_job
+from admitter.cache.world import World
 from admitter.convert.settings import Settings
-from admitter.engine.amounts import to_quantity
-from admitter.insight.snapshot import Snapshot, facts
+from admitter.insight.snapshot_file import Snapshot, facts
 from admitter.names import EXPECTED_RUNTIME_ANNOTATION, QUEUE_LABEL
+from admitter.policy.snapshot import Picture, plural_of
+from admitter.quantities.amounts import to_quantity
 from admitter.simulate.items import Item
 from admitter.simulate.manifests import Timeline
-from admitter.simulate.picture import Picture, plural_of
 from admitter.simulate.simulator import Simulator
 
 Json = dict[str, Any]

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.names import API_VERSION
 from benchmarks.engine import KINDS
 from tests.cluster.auditor import Use

@@ -23,7 +23,7 @@ import psutil
 from playwright.async_api import Page as Tab
 
 from admitter.insight.heap import one_heap
-from admitter.simulate.picture import Picture
+from admitter.policy.snapshot import Picture
 from benchmarks.lookers import Served, at_the_server, at_the_terminal, in_a_browser
 from benchmarks.server import commit, machine
 from benchmarks.turnover import Turnover

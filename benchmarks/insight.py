@@ -23,18 +23,18 @@ from typing import Any, Final, TypeVar
 import yaml
 
 from admitter.convert.settings import Settings
-from admitter.insight.deadline import ESTIMATE_SECONDS, Allowance
-from admitter.insight.estimates import Estimate, Estimator
+from admitter.insight.explain.explainer import Explainer
+from admitter.insight.explain.outlook import first
+from admitter.insight.explain.text import start
+from admitter.insight.forecast.deadline import ESTIMATE_SECONDS, Allowance
+from admitter.insight.forecast.estimates import Estimate, Estimator
+from admitter.insight.forecast.playing import Playing, processes, side_by_side
+from admitter.insight.forecast.timed import until
 from admitter.insight.listing import Row, rows
-from admitter.insight.outlook import first
-from admitter.insight.playing import Playing, processes, side_by_side
-from admitter.insight.snapshot import Snapshot, dump, facts, load
-from admitter.insight.text import start
-from admitter.insight.timed import until
-from admitter.insight.what_if import compare
-from admitter.insight.why import Explainer
+from admitter.insight.snapshot_file import Snapshot, dump, facts, load
+from admitter.insight.what_if.compare import compare
+from admitter.policy.snapshot import Facts, Picture
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Facts, Picture
 from benchmarks.fair_tree import Shape, fair_tree
 from benchmarks.server import machine
 

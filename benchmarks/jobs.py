@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import uvloop
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.names import API_VERSION
 from admitter.sandbox.control_plane import ControlPlane

@@ -19,10 +19,10 @@ from playwright.async_api import Page as Tab
 from playwright.async_api import async_playwright
 from textual.pilot import Pilot
 
-from admitter.cluster.access import Access
+from admitter.client.access import Access
 from admitter.convert.settings import DEFAULTS
 from admitter.insight import live
-from admitter.insight.deadline import NO_LIMIT
+from admitter.insight.forecast.deadline import NO_LIMIT
 from admitter.insight.live import Mirror
 from admitter.top.app import Top
 from admitter.top.scene import Live, Scene

@@ -4,10 +4,10 @@ import gc
 import time
 from collections.abc import Callable
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Group, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+from admitter.engine.tree_cycle import Plan
 
 
 def cpu(work: Callable[[], object]) -> float:

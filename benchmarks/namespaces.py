@@ -22,11 +22,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from admitter.cluster.informer import Informer
-from admitter.cluster.source import Source
-from admitter.cluster.store import Store
-from admitter.cluster.transport import Transport
-from admitter.controllers.views import ObjectView, parse_object
+from admitter.cache.views import ObjectView, parse_object
+from admitter.client.informer import Informer
+from admitter.client.source import Source
+from admitter.client.store import Store
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.names import (
     API_VERSION,

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from benchmarks.watch import events, newest
 from tests.cluster.auditor import Books, Use
 

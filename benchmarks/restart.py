@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import psutil
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.copies import Storage, copy
 from benchmarks.crowd import Course, StandstillError, Task

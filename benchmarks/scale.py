@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.sandbox.control_plane import ControlPlane
 from benchmarks import restart

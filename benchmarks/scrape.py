@@ -15,16 +15,16 @@ from typing import Any, Final, cast
 from prometheus_client import disable_created_metrics
 
 from admitter.api.conditions import EvictedReason, FinishedReason
-from admitter.cluster.pace import Pace
-from admitter.controllers.catalog import Catalog, Told
-from admitter.controllers.metrics import Metrics
-from admitter.controllers.queues import Queues
-from admitter.controllers.state_metrics import StateMetrics
-from admitter.controllers.world import World
+from admitter.cache.world import World
+from admitter.client.pace import Pace
+from admitter.controllers.quota_status.statuses import Queues
+from admitter.controllers.telemetry.metrics import Metrics
+from admitter.controllers.telemetry.state_metrics import StateMetrics
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor
 from admitter.engine.policy import Group, Queue, Quota, Strategy
+from admitter.policy.catalog import Catalog, Told
 
 FLAVORS: Final = ("on-demand", "spot")
 RESOURCES: Final = ("cpu", "memory")

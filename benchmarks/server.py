@@ -15,7 +15,7 @@ from typing import Final
 
 import psutil
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.names import API_VERSION, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.state import State

@@ -15,12 +15,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 from kubernetes_asyncio.client import Configuration
 
-from admitter.cluster.store import Key, key_of
-from admitter.cluster.transport import Transport
-from admitter.controllers.views import parse_job
-from admitter.controllers.world import World
+from admitter.cache.views import parse_job
+from admitter.cache.world import World
+from admitter.client.store import Key, key_of
+from admitter.client.transport import Transport
 from admitter.names import JOB_LABEL, QUEUE_LABEL, WORKLOAD_LABEL
-from admitter.simulate.picture import plural_of
+from admitter.policy.snapshot import plural_of
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 
 Json = dict[str, Any]
 

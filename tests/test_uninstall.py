@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from admitter.cluster.errors import NotFoundError
-from admitter.cluster.transport import Transport
+from admitter.client.errors import NotFoundError
+from admitter.client.transport import Transport
 from admitter.install.apply import uninstall
 
 FORGOTTEN = "cohorts.admitter.dev"

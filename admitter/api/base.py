@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from admitter.api.durations import LONGEST_SECONDS, InvalidDurationError, parse_duration
-from admitter.engine.amounts import InvalidQuantityError, parse_quantity
 from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
+from admitter.quantities.durations import LONGEST_SECONDS, InvalidDurationError, parse_duration
 
 LONGEST_NAME = 63
 """Names of queues, flavors and workloads become label values."""

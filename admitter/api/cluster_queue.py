@@ -25,8 +25,8 @@ from admitter.api.base import (
     named_twice,
     refuse,
 )
-from admitter.engine.amounts import parse_quantity
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
+from admitter.quantities.amounts import parse_quantity
 
 
 class NamespaceOrdering(StrEnum):

@@ -21,7 +21,7 @@ from admitter.api.base import (
     refuse,
 )
 from admitter.api.cluster_queue import WEIGHT, ResourceQuota
-from admitter.engine.amounts import parse_quantity
+from admitter.quantities.amounts import parse_quantity
 
 
 class CapacityFrom(StrEnum):

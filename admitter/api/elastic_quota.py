@@ -23,7 +23,7 @@ from admitter.api.base import (
     named_twice,
     refuse,
 )
-from admitter.engine.amounts import parse_quantity
+from admitter.quantities.amounts import parse_quantity
 
 
 class ElasticQuotaSpec(Model):

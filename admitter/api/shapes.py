@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from admitter.api.base import problems_of
 from admitter.api.workload import Admission, Place, Preemption
-from admitter.engine.amounts import parse_quantity
+from admitter.quantities.amounts import parse_quantity
 
 Json = dict[str, Any]
 Texts = dict[str, str]

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from admitter.cli.complaints import CommandError
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.install.bundle import bundled
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT, WORKLOAD_LABEL

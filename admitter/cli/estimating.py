@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from admitter.api.durations import InvalidDurationError, parse_duration
-from admitter.insight.deadline import ESTIMATE_SECONDS, Allowance
+from admitter.insight.forecast.deadline import ESTIMATE_SECONDS, Allowance
+from admitter.quantities.durations import InvalidDurationError, parse_duration
 
 SOON: Final = 0.25
 """The seconds from reading the cluster until `explain` answers, at the latest."""

@@ -11,17 +11,17 @@ from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed, unless_soon
 from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, ask, look, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.errors import DeniedError
+from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
-from admitter.insight.deadline import Allowance
-from admitter.insight.outlook import first, start_of, with_enders
+from admitter.insight.explain.explainer import Explainer, UnknownError
+from admitter.insight.explain.outlook import first, start_of, with_enders
+from admitter.insight.explain.status_summary import find, told, told_lines, told_of
+from admitter.insight.explain.text import opening, start, start_line, would_let_in
+from admitter.insight.forecast.deadline import Allowance
+from admitter.insight.forecast.timed import until
 from admitter.insight.report import answer_json
-from admitter.insight.snapshot import facts
-from admitter.insight.text import opening, start, start_line, would_let_in
-from admitter.insight.timed import until
-from admitter.insight.told import find, told, told_lines, told_of
-from admitter.insight.why import Explainer, UnknownError
-from admitter.simulate.picture import Facts, Picture
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Facts, Picture
 from admitter.visible import visible
 
 

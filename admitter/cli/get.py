@@ -20,13 +20,13 @@ from admitter.cli.looking import (
 )
 from admitter.cli.looking import Output as Form
 from admitter.cli.options import Context, Kubeconfig
-from admitter.insight.estimates import Estimator
+from admitter.insight.explain.text import short, spell
+from admitter.insight.forecast.estimates import Estimator
+from admitter.insight.forecast.timed import until
 from admitter.insight.listing import Row, rows
 from admitter.insight.report import estimate_json, row_json
-from admitter.insight.snapshot import facts
-from admitter.insight.text import short, spell
-from admitter.insight.timed import until
-from admitter.simulate.picture import Picture
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from admitter.visible import visible
 
 _HEADINGS: Final = (

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from admitter.cli.looking import AllNamespaces, Namespace, Output, console, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.insight.history import Entry, read
 from admitter.visible import visible
 

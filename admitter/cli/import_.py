@@ -18,8 +18,8 @@ from rich.text import Text
 
 from admitter.cli.complaints import complain
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.errors import ClusterError
-from admitter.cluster.transport import Transport
+from admitter.client.errors import ClusterError
+from admitter.client.transport import Transport
 from admitter.documents import ManifestError
 from admitter.importers.reading import Document, from_cluster, from_paths
 from admitter.importers.systems import SYSTEMS, SystemName

@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import Outcome
 from admitter.install.apply import install as apply
 from admitter.install.bundle import manifests

@@ -10,9 +10,9 @@ from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, s
 from admitter.cli.options import Context, Kubeconfig
 from admitter.convert.settings import Settings
 from admitter.insight.lint import KINDS, Finding, Severity, lint
-from admitter.insight.snapshot import facts
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Facts, Picture
 from admitter.simulate.manifests import read
-from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
 from admitter.visible import visible
 

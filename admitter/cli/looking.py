@@ -14,10 +14,10 @@ import yaml
 from rich.console import Console
 
 from admitter.convert.settings import DEFAULTS, Settings
-from admitter.insight.snapshot import Snapshot, load
+from admitter.insight.snapshot_file import Snapshot, load
 
 if TYPE_CHECKING:
-    from admitter.cluster.transport import Transport
+    from admitter.client.transport import Transport
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Trans
     """
     import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed for a file
 
-    from admitter.cluster.transport import Transport  # noqa: PLC0415  # as above
+    from admitter.client.transport import Transport  # noqa: PLC0415  # as above
 
     async def asked() -> T:
         async with await Transport.connect(kubeconfig, context) as transport:
@@ -141,7 +141,7 @@ def context_of(kubeconfig: Path | None, context: str | None) -> str:
 
 
 def _chosen(kubeconfig: Path | None, context: str | None) -> dict[str, Any]:
-    from admitter.cluster.kubeconfig import chosen  # noqa: PLC0415  # its library is slow to load
+    from admitter.client.kubeconfig import chosen  # noqa: PLC0415  # its library is slow to load
 
     return chosen(kubeconfig, context)
 

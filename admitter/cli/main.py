@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from admitter.cli.complaints import CommandError, complain
-from admitter.cluster.errors import ClusterError
+from admitter.client.errors import ClusterError
 from admitter.documents import ManifestError
 from admitter.sandbox.errors import SandboxError
 

@@ -37,13 +37,13 @@ from admitter.cli.options import (
     RequeueOption,
     gpu_settings,
 )
-from admitter.cluster.access import Access
-from admitter.cluster.transport import Transport
-from admitter.controllers.health import Probes, Pulse, State, ended, serve
+from admitter.client.access import Access
+from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager
-from admitter.controllers.metrics import Metrics
-from admitter.controllers.readers import Readers, is_local
 from admitter.controllers.replica import Replica
+from admitter.controllers.telemetry.health import Probes, Pulse, State, ended, serve
+from admitter.controllers.telemetry.metrics import Metrics
+from admitter.controllers.telemetry.readers import Readers, is_local
 from admitter.convert.workloads import RequeueBy
 from admitter.election.leases import LeaseSettings
 from admitter.engine.cycle import Engine

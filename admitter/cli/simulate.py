@@ -9,17 +9,17 @@ import orjson
 import typer
 from rich.console import Console
 
-from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.cli.looking import console
 from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings
 from admitter.cli.progress import Progress
 from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
+from admitter.policy.snapshot import Facts, Picture
+from admitter.quantities.durations import InvalidDurationError, parse_duration
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
-from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.plot import PlotError, draw
 from admitter.simulate.report import endless_message, event_json, queue_table, result_json, workload_table
 from admitter.simulate.simulator import Simulator

@@ -4,7 +4,7 @@ import sys
 
 from admitter.cli.looking import ConfigFile, look
 from admitter.cli.options import Context, Kubeconfig
-from admitter.insight.snapshot import dump
+from admitter.insight.snapshot_file import dump
 
 
 def snapshot(kubeconfig: Kubeconfig = None, context: Context = None, config: ConfigFile = None) -> None:

@@ -13,12 +13,12 @@ from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, StateFile, context_of, settings_of
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
-from admitter.insight.deadline import Allowance
+from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
-from admitter.insight.snapshot import load
+from admitter.insight.snapshot_file import load
 
 
 class NoTerminalError(CommandError):

@@ -8,7 +8,7 @@ import typer
 
 from admitter.cli.install import say
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import counted
 from admitter.install.apply import uninstall as remove
 

@@ -14,10 +14,10 @@ from admitter.cli.configuration import split_address
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, settings_of
 from admitter.cli.options import Context, Kubeconfig
-from admitter.cluster.access import Access
-from admitter.cluster.transport import Transport
+from admitter.client.access import Access
+from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
-from admitter.insight.deadline import Allowance
+from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.heap import one_heap
 from admitter.insight.live import Mirror
 from admitter.web.server import Page

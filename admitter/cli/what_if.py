@@ -12,13 +12,13 @@ from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.documents import ManifestError
-from admitter.insight.comparison import difference_json, tables
-from admitter.insight.courses import Effect
-from admitter.insight.playing import processes, side_by_side
-from admitter.insight.snapshot import facts
-from admitter.insight.what_if import Difference, compare
+from admitter.insight.forecast.playing import processes, side_by_side
+from admitter.insight.forecast.playout import Effect
+from admitter.insight.snapshot_file import facts
+from admitter.insight.what_if.compare import Difference, compare
+from admitter.insight.what_if.report import difference_json, tables
+from admitter.policy.snapshot import Facts
 from admitter.simulate.manifests import NAMESPACED, READ, Change, read
-from admitter.simulate.picture import Facts
 
 HIT: Final = 3
 """Exit status if something of --fail-on has happened."""

@@ -13,43 +13,43 @@ from typing import Final
 
 import structlog
 
-from admitter.cluster.informer import Informer
-from admitter.cluster.pace import Pace
-from admitter.cluster.store import Key, Listener, Store, V
-from admitter.cluster.transport import Transport
-from admitter.controllers.admission import Admissions
-from admitter.controllers.catalog import Catalog, Told
-from admitter.controllers.decisions import Decisions
-from admitter.controllers.elastic_quotas import PLURALS, Place
-from admitter.controllers.events import Events
-from admitter.controllers.eviction import Eviction
-from admitter.controllers.gate import Gate
-from admitter.controllers.generated import is_lenient
-from admitter.controllers.grace import GracePeriods
-from admitter.controllers.guards import say_what_is_missing
-from admitter.controllers.jobs import Jobs
-from admitter.controllers.marks import Marks
-from admitter.controllers.metrics import Metrics
-from admitter.controllers.namespace_queues import NamespaceQueues
-from admitter.controllers.namespace_views import NamespaceView, ResourceQuotaView
-from admitter.controllers.namespace_weights import NamespaceWeights
-from admitter.controllers.node_views import NodeView
-from admitter.controllers.placement import Placement
-from admitter.controllers.pod_views import PodView
-from admitter.controllers.queues import Queues
-from admitter.controllers.room import Room
-from admitter.controllers.shortage import Shortages
-from admitter.controllers.state_metrics import StateMetrics
-from admitter.controllers.status import Clock
+from admitter.cache.namespace_views import NamespaceView, ResourceQuotaView
+from admitter.cache.node_views import NodeView
+from admitter.cache.pod_views import PodView
+from admitter.cache.views import JobView, Json, ObjectView, WorkloadView
+from admitter.cache.world import World
+from admitter.client.informer import Informer
+from admitter.client.pace import Pace
+from admitter.client.store import Key, Listener, Store, V
+from admitter.client.transport import Transport
+from admitter.controllers.placement.guards import say_what_is_missing
+from admitter.controllers.placement.namespace_queues import NamespaceQueues
+from admitter.controllers.placement.placement import Placement
+from admitter.controllers.quota_status.statuses import Queues
 from admitter.controllers.succession import Candidacy, Succession
-from admitter.controllers.unanswered import Unanswered
-from admitter.controllers.views import JobView, Json, ObjectView, WorkloadView
-from admitter.controllers.waiting import WaitingReasons
-from admitter.controllers.world import World
+from admitter.controllers.telemetry.decisions import Decisions
+from admitter.controllers.telemetry.events import Events
+from admitter.controllers.telemetry.metrics import Metrics
+from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.workload.admission import Admissions
+from admitter.controllers.workload.eviction import Eviction
+from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.jobs import Jobs
+from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.memory_room import Room
+from admitter.controllers.workload.unscheduled import Unanswered
+from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.election.elector import lease_name
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.policy.catalog import Catalog, Told
+from admitter.policy.elastic_quotas import PLURALS, Place
+from admitter.policy.gate import Gate
+from admitter.policy.generated import is_lenient
+from admitter.policy.namespace_weights import NamespaceWeights
+from admitter.policy.shortage import Shortages
+from admitter.policy.status import Clock
 
 STOP_SECONDS: Final = 5.0
 """For how long what is being written may go on once it is to stop."""

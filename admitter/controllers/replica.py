@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager, Role
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.leases import LeaseSettings

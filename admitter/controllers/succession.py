@@ -15,14 +15,14 @@ from typing import Any, Final, Protocol, TypeVar
 import structlog
 
 from admitter.api.conditions import WorkloadState
-from admitter.cluster.errors import ApiError, ClusterError, level_of
-from admitter.cluster.pages import pages
-from admitter.cluster.source import parsed
-from admitter.cluster.store import Store
-from admitter.cluster.transport import Transport
-from admitter.controllers.shards import Versions
-from admitter.controllers.views import ObjectView, parse_object, parse_workload
-from admitter.controllers.world import OWN, World
+from admitter.cache.ownership import Versions
+from admitter.cache.views import ObjectView, parse_object, parse_workload
+from admitter.cache.world import OWN, World
+from admitter.client.errors import ApiError, ClusterError, level_of
+from admitter.client.pages import pages
+from admitter.client.source import parsed
+from admitter.client.store import Store
+from admitter.client.transport import Transport
 from admitter.election.elector import ElectionListener, lease_name, shard_leases
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term

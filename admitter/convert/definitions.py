@@ -11,12 +11,12 @@ from admitter.api.cluster_queue import (
     WhenCanPreempt,
 )
 from admitter.api.cohort import CohortSpec
-from admitter.api.durations import parse_duration
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.convert.gpus import GpuSettings
-from admitter.engine.amounts import parse_quantity, to_amount
 from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
 from admitter.engine.policy import Cohort, Fungibility, Group, Patience, Preemption, Queue, Quota
+from admitter.quantities.amounts import parse_quantity, to_amount
+from admitter.quantities.durations import parse_duration
 
 
 def flavor(made: ResourceFlavor, gpus: GpuSettings) -> Flavor:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.api.base import is_resource, own_name
-from admitter.engine.amounts import Amounts, InvalidQuantityError
 from admitter.engine.model import GPU_MEMORY_GB, NO_GPUS, Gpus
 from admitter.names import GPU_MEMORY
+from admitter.quantities.amounts import Amounts, InvalidQuantityError
 
 WHOLE_GPU: Final = "nvidia.com/gpu"
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from admitter.api.base import in_parts
-from admitter.engine.amounts import Amounts, InvalidQuantityError, parse_quantity, rounded_up
+from admitter.quantities.amounts import Amounts, InvalidQuantityError, parse_quantity, rounded_up
 
 Json = Mapping[str, Any]
 Vector = dict[str, Fraction]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from admitter.convert.pod_requests import pod_requests
-from admitter.engine.amounts import to_quantity
+from admitter.quantities.amounts import to_quantity
 
 Json = dict[str, Any]
 

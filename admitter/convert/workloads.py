@@ -7,9 +7,8 @@ from typing import Any
 import orjson
 
 from admitter.api.base import in_parts, named_twice, own_name
-from admitter.cluster.sharing import remembered
+from admitter.client.sharing import remembered
 from admitter.convert.gpus import GpuSettings
-from admitter.engine.amounts import InvalidQuantityError, to_amount, to_quantity
 from admitter.engine.model import (
     Admission,
     Assignment,
@@ -21,6 +20,7 @@ from admitter.engine.model import (
     Workload,
 )
 from admitter.names import GPU_MEMORY, PODS
+from admitter.quantities.amounts import InvalidQuantityError, to_amount, to_quantity
 
 Json = dict[str, Any]
 

@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 import structlog
 
-from admitter.cluster.errors import ClusterError, ConflictError, NotFoundError
-from admitter.cluster.transport import Json, Transport
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError
+from admitter.client.transport import Json, Transport
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import LeaseLock, LeaseTemplate, Term
 from admitter.election.leases import (

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.election.elector import ElectionListener, Elector
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.election.leases import (
     LEASES,
     PART_OF,

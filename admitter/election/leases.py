@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from admitter.cluster.errors import UnreachableError
-from admitter.cluster.transport import Json
+from admitter.client.errors import UnreachableError
+from admitter.client.transport import Json
 from admitter.names import NAMESPACE
 
 LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from admitter.engine.capacity import Capacity
-from admitter.engine.cells import Cell
-from admitter.engine.contest import Contest, Plan
-from admitter.engine.definitions import felt_by_nobody, roots_of
-from admitter.engine.explain import Reason, Refusal
-from admitter.engine.explanation import Explainer, Explanation
-from admitter.engine.ledger import NO_PODS, Hold, Pod, Pods, Reservation
+from admitter.engine.explain.explanation import Explainer, Explanation
 from admitter.engine.model import Admission, Flavor, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
+from admitter.engine.preemption.back_off import BackOff, Returned
 from admitter.engine.preemption.overflow import Overflow
-from admitter.engine.quota import Node
-from admitter.engine.returned import BackOff, Returned
+from admitter.engine.quota.capacity import Capacity
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.ledger import NO_PODS, Hold, Pod, Pods, Reservation
+from admitter.engine.quota.redefinition import felt_by_nobody, roots_of
+from admitter.engine.quota.tree import Node
+from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import State
+from admitter.engine.tree_cycle import Contest, Plan
 
 
 class Engine:

@@ -6,24 +6,24 @@ from enum import Enum, auto
 from functools import partial
 from math import inf
 
-from admitter.engine.capacity import Capacity
-from admitter.engine.claims import NOTHING_TAKEN, Claims, Taken
-from admitter.engine.classes import Class, Need, Waiters
-from admitter.engine.explain import Reason, Refusal
-from admitter.engine.fairness import ENDLESS, NO_SHARE, Share, Shares
-from admitter.engine.flavors import Assigner
-from admitter.engine.ledger import Ledger, Reservation
+from admitter.engine.flavors.assigner import Assigner
+from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import Flavor, FlavorResource, Workload
-from admitter.engine.outlook import Outlook
-from admitter.engine.partial import fewest
-from admitter.engine.pending import Pending
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, Strategy, WithinQueue
 from admitter.engine.preemption import guaranteed, within_queue
-from admitter.engine.preemption.scene import Scene
-from admitter.engine.quota import Node, Tree
-from admitter.engine.returned import Returned
-from admitter.engine.turns import ByNamespace
-from admitter.engine.withheld import Withheld
+from admitter.engine.preemption.back_off import Returned
+from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.queue.claim_blocked import Withheld
+from admitter.engine.queue.equivalence import Class, Need, Waiters
+from admitter.engine.queue.namespace_turns import ByNamespace
+from admitter.engine.queue.pending import Pending
+from admitter.engine.quota.capacity import Capacity
+from admitter.engine.quota.claims import NOTHING_TAKEN, Claims, Taken
+from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share, Shares
+from admitter.engine.quota.ledger import Ledger, Reservation
+from admitter.engine.quota.tree import Node, Tree
+from admitter.engine.refusal import Reason, Refusal
 
 
 class Look(Enum):

@@ -1,8 +1,8 @@
 """Maps of quantities by resource, as most systems write them."""
 
 from admitter.api.base import is_resource
-from admitter.engine.amounts import InvalidQuantityError, parse_quantity
 from admitter.importers.translation import Source, below
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
 
 
 def quantities(source: Source, path: str, names: dict[str, str] | None = None) -> dict[str, str]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from admitter.engine.amounts import parse_quantity, rounded_up, to_quantity
 from admitter.importers.translation import Json
 from admitter.names import API_VERSION
+from admitter.quantities.amounts import parse_quantity, rounded_up, to_quantity
 
 FLAVOR: Final = "default"
 """The flavor that stands for any node."""

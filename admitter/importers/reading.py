@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.cluster.errors import NotFoundError
-from admitter.cluster.transport import Transport
+from admitter.client.errors import NotFoundError
+from admitter.client.transport import Transport
 from admitter.documents import documents, flat, title, without_nulls
 from admitter.importers.translation import Json, Outcome, Translation
 

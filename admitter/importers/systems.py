@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.importers import kueue, nos, scheduler_plugins, volcano, yunikorn
+from admitter.importers import nos, scheduler_plugins
+from admitter.importers.kueue import importer as kueue
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Translation
+from admitter.importers.volcano import importer as volcano
+from admitter.importers.yunikorn import importer as yunikorn
 
 
 class SystemName(StrEnum):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.cluster.transport import Json, Transport
-from admitter.controllers.views import WorkloadView, parse_workload
+from admitter.cache.views import WorkloadView, parse_workload
+from admitter.client.transport import Json, Transport
 from admitter.insight.pages import listed
 from admitter.names import API_VERSION, CONTROLLER_NAME
 

@@ -7,15 +7,15 @@ from enum import StrEnum
 from typing import Final
 
 from admitter.api.conditions import ActiveReason
-from admitter.controllers.defects import Defect
-from admitter.controllers.views import ObjectView
-from admitter.engine.amounts import to_quantity
+from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
+from admitter.policy.defects import Defect
+from admitter.policy.snapshot import Picture
+from admitter.quantities.amounts import to_quantity
 from admitter.quotas.namespaces import NAME_LABEL
 from admitter.quotas.nodes import Node, has_labels, is_open, totals
-from admitter.simulate.picture import Picture
 
 KINDS: Final = frozenset(
     {

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from admitter.api.conditions import WorkloadState
-from admitter.controllers.views import WorkloadView
-from admitter.simulate.picture import Picture
+from admitter.cache.views import WorkloadView
+from admitter.policy.snapshot import Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from admitter.cluster.errors import ClusterError
-from admitter.cluster.informer import Informer
-from admitter.cluster.store import Store
-from admitter.cluster.transport import Transport
-from admitter.controllers.world import World
+from admitter.cache.world import World
+from admitter.client.errors import ClusterError
+from admitter.client.informer import Informer
+from admitter.client.store import Store
+from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
-from admitter.simulate.picture import Facts, Picture, plural_of
+from admitter.policy.snapshot import Facts, Picture, plural_of
 
 REST: Final = 4.0
 """So many times as long as a picture took is the pause after it: most of the time is left for other work."""

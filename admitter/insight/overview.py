@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.controllers.messages import node_title
-from admitter.engine.cells import Cell
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Node
-from admitter.simulate.picture import Picture
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.tree import Node
+from admitter.policy.messages import node_title
+from admitter.policy.snapshot import Picture
 
 RECENT_SECONDS: Final = 60.0
 

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
-from admitter.cluster.pages import pages
+from admitter.client.errors import ApiError, ClusterError, NotFoundError, UnreachableError
+from admitter.client.pages import pages
 
 if TYPE_CHECKING:
-    from admitter.cluster.transport import Transport
+    from admitter.client.transport import Transport
 
 Json = dict[str, Any]
 

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from admitter.controllers.messages import flavor_sentence, node_title, queue_title
-from admitter.engine.amounts import to_quantity
-from admitter.engine.explanation import Amounts
-from admitter.insight.estimates import CONFIDENCE, Estimate
+from admitter.engine.explain.explanation import Amounts
+from admitter.insight.explain.explainer import Answer, Other, is_hopeless
+from admitter.insight.explain.text import sentence
+from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.listing import Row
 from admitter.insight.stamps import stamp
-from admitter.insight.text import sentence
-from admitter.insight.why import Answer, Other, is_hopeless
-from admitter.simulate.picture import Picture
+from admitter.policy.messages import flavor_sentence, node_title, queue_title
+from admitter.policy.snapshot import Picture
+from admitter.quantities.amounts import to_quantity
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from admitter.controllers.views import at, timestamp
+from admitter.cache.views import at, timestamp
 
 _LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Container
 from http import HTTPStatus
 
-from admitter.cluster.errors import ApiError, ClusterError, DeniedError
-from admitter.cluster.transport import Json, Transport
-from admitter.controllers.world import World
+from admitter.cache.world import World
+from admitter.client.errors import ApiError, ClusterError, DeniedError
+from admitter.client.transport import Json, Transport
 from admitter.convert.settings import Settings
 from admitter.insight.pages import listed, spelled
-from admitter.insight.snapshot import Snapshot, reduced
-from admitter.simulate.picture import plural_of
+from admitter.insight.snapshot_file import Snapshot, reduced
+from admitter.policy.snapshot import plural_of
 
 
 async def take(

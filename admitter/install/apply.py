@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
-from admitter.cluster.errors import ClusterError, NotFoundError
-from admitter.cluster.transport import Json, Transport
+from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.transport import Json, Transport
 from admitter.install.bundle import manifests
 from admitter.names import API_VERSION, GROUP
 

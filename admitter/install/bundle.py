@@ -6,7 +6,7 @@ from typing import Final
 
 import yaml
 
-from admitter.cluster.transport import Json
+from admitter.client.transport import Json
 
 _PACKAGE = Path(__file__).parents[1]
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Refusal
-from admitter.engine.ledger import Pod
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.quota import Node
-from admitter.engine.returned import BackOff
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.ledger import Pod
+from admitter.engine.quota.tree import Node
+from admitter.engine.refusal import Refusal
+from admitter.engine.tree_cycle import Plan
 
 Json = dict[str, Any]
 

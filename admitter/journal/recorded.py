@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Protocol
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.ledger import NO_PODS, Pod, Pods, Reservation
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.quota import Node
-from admitter.engine.returned import BackOff
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.ledger import NO_PODS, Pod, Pods, Reservation
+from admitter.engine.quota.tree import Node
+from admitter.engine.tree_cycle import Plan
 from admitter.journal import state
 from admitter.journal.calls import Call, Looks, plan_record
 

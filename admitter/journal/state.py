@@ -8,7 +8,7 @@ decided.
 from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Admission, Workload
-from admitter.engine.quota import Node
+from admitter.engine.quota.tree import Node
 from admitter.engine.state import State
 from admitter.journal.calls import Call, Looks
 

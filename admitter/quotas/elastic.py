@@ -11,7 +11,6 @@ from typing import Final
 from admitter.api.base import LONGEST_NAME, own_name
 from admitter.api.elastic_quota import ElasticQuotaSpec
 from admitter.convert.definitions import limit, patience
-from admitter.engine.amounts import to_amount
 from admitter.engine.policy import (
     BorrowWithin,
     Group,
@@ -23,6 +22,7 @@ from admitter.engine.policy import (
     WithinQueue,
 )
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
+from admitter.quantities.amounts import to_amount
 
 COHORT: Final = ELASTIC_QUOTA_QUEUE
 POOL: Final = "elastic_quota"

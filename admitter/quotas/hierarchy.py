@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 
 from admitter.api.cluster_queue import ResourceQuota
 from admitter.api.cohort import CapacityFrom, CohortSpec, OnShrink
-from admitter.api.durations import parse_duration
 from admitter.convert import definitions
-from admitter.engine.amounts import to_quantity
-from admitter.engine.book import Book
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import Cohort, Group, Queue, Quota
-from admitter.engine.quota import Tree
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.tree import Tree
 from admitter.names import ANY_NODE, PODS
+from admitter.quantities.amounts import to_quantity
+from admitter.quantities.durations import parse_duration
 
 Named = tuple[tuple[str, str], ...]
 """Where flavors are named: a field, and the flavor that it names."""

@@ -12,7 +12,6 @@ from typing import Any, Final
 from admitter.api.base import LONGEST_NAME, in_parts, is_resource, named_twice, writable
 from admitter.api.cluster_queue import NamespaceOrdering, StopPolicy
 from admitter.api.conditions import ActiveReason
-from admitter.engine.amounts import InvalidQuantityError, parse_quantity
 from admitter.engine.policy import Strategy
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
@@ -21,6 +20,7 @@ from admitter.names import (
     PARENT_QUEUE_ANNOTATIONS,
     ROOT_COHORT,
 )
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from admitter.api.base import own_name
 from admitter.convert.gpus import GpuSettings
-from admitter.engine.amounts import CPU, Amounts, InvalidQuantityError, to_amount
 from admitter.engine.model import Flavor, FlavorResource, Taint
 from admitter.engine.policy import Cohort, Group, Quota
 from admitter.names import ANY_NODE, GPU_MEMORY
+from admitter.quantities.amounts import CPU, Amounts, InvalidQuantityError, to_amount
 from admitter.quotas.hierarchy import Branch
 
 EVERYWHERE: Final = (CPU, "memory")

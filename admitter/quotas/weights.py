@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from admitter.engine.amounts import InvalidQuantityError, parse_quantity
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
 
 DEFAULT_WEIGHT: Final = 1
 

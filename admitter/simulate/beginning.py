@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from admitter.controllers.views import JobView, WorkloadView
+from admitter.cache.views import JobView, WorkloadView
+from admitter.policy.snapshot import Picture
 from admitter.simulate.items import End, Item, Told
-from admitter.simulate.picture import Picture
 
 Lasts = Callable[[WorkloadView, float], float | None]
 """For how long a Workload runs in all, in seconds, having run for so long already; None: for ever."""

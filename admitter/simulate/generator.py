@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from admitter.controllers.defects import Defect
-from admitter.controllers.generated import KINDS
-from admitter.controllers.namespace_plan import Plan, plan
-from admitter.controllers.world import World
+from admitter.cache.world import World
 from admitter.names import GENERATED_LABEL
+from admitter.policy.defects import Defect
+from admitter.policy.generated import KINDS
+from admitter.policy.namespace_plan import Plan, plan
 from admitter.simulate.manifests import Invalid
 
 Json = dict[str, Any]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from admitter.controllers.gate import Waiting
-from admitter.controllers.views import JobView, WorkloadView
+from admitter.cache.views import JobView, WorkloadView
 from admitter.engine.model import Admission, Workload
+from admitter.policy.gate import Waiting
 
 Key = tuple[str, str]
 

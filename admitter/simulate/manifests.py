@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from admitter.api.base import Resource, problems
-from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
-from admitter.controllers.views import seconds
+from admitter.cache.views import seconds
 from admitter.documents import documents, title
 from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
+from admitter.quantities.durations import InvalidDurationError, parse_duration
 
 Json = dict[str, Any]
 

@@ -4,10 +4,10 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from admitter.cluster.store import Store, View
-from admitter.controllers.namespace_views import parse_namespace, parse_resource_quota
-from admitter.controllers.views import ObjectView, parse_object
-from admitter.controllers.world import World
+from admitter.cache.namespace_views import parse_namespace, parse_resource_quota
+from admitter.cache.views import ObjectView, parse_object
+from admitter.cache.world import World
+from admitter.client.store import Store, View
 from admitter.quotas.namespaces import NAME_LABEL
 from admitter.simulate.items import Key
 

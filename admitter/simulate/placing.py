@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.api.conditions import ConditionType, PlacementReason
-from admitter.controllers.catalog import Catalog
-from admitter.controllers.gate import Waiting
-from admitter.controllers.placement_plan import generated, surroundings
-from admitter.controllers.views import JobView, ObjectView
-from admitter.controllers.world import World
+from admitter.cache.views import JobView, ObjectView
+from admitter.cache.world import World
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_ALIAS_LABEL
+from admitter.policy.catalog import Catalog
+from admitter.policy.gate import Waiting
+from admitter.policy.placement_plan import generated, surroundings
 from admitter.quotas.placement import PlacementError, place
 
 Json = dict[str, Any]

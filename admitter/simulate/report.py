@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.table import Table
 
-from admitter.engine.amounts import to_quantity
 from admitter.engine.model import FlavorResource
+from admitter.quantities.amounts import to_quantity
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
 from admitter.simulate.simulator import Simulator

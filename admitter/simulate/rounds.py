@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.engine.contest import Eviction
 from admitter.engine.cycle import Engine
+from admitter.engine.tree_cycle import Eviction
 from admitter.simulate.items import Item, Key, Told
 
 FEW: Final = 8

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from admitter.api.durations import InvalidDurationError, parse_duration
 from admitter.names import EXPECTED_RUNTIME_ANNOTATION, SIMULATED_RUNTIME_ANNOTATION
+from admitter.quantities.durations import InvalidDurationError, parse_duration
 
 
 def runtime(manifest: dict[str, Any]) -> float | None:

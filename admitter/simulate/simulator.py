@@ -10,14 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from admitter.api.conditions import EvictedReason
-from admitter.api.durations import InvalidDurationError
-from admitter.controllers.derive import workload_spec
-from admitter.controllers.elastic_quotas import PLURALS
-from admitter.controllers.gate import Waiting
-from admitter.controllers.node_views import parse_node
-from admitter.controllers.returns import gives_back
-from admitter.controllers.shortage import Shortages
-from admitter.controllers.views import (
+from admitter.cache.node_views import parse_node
+from admitter.cache.views import (
     JobView,
     ObjectView,
     WorkloadView,
@@ -26,16 +20,22 @@ from admitter.controllers.views import (
 )
 from admitter.convert import workloads
 from admitter.documents import title
-from admitter.engine.amounts import InvalidQuantityError
-from admitter.engine.contest import Plan
 from admitter.engine.model import Admission, Workload
+from admitter.engine.tree_cycle import Plan
 from admitter.names import QUEUE_LABEL
+from admitter.policy.derive import workload_spec
+from admitter.policy.elastic_quotas import PLURALS
+from admitter.policy.gate import Waiting
+from admitter.policy.returns import gives_back
+from admitter.policy.shortage import Shortages
+from admitter.policy.snapshot import Picture
+from admitter.quantities.amounts import InvalidQuantityError
+from admitter.quantities.durations import InvalidDurationError
 from admitter.simulate.beginning import Lasts, beginning
 from admitter.simulate.generator import Generator
 from admitter.simulate.items import End, Event, Item, Key, Told
 from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.objects import Objects, timestamp
-from admitter.simulate.picture import Picture
 from admitter.simulate.placing import Placing, since_now
 from admitter.simulate.rounds import Endless, Rounds
 from admitter.simulate.runtime import runtime

@@ -10,8 +10,8 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Key
 
-from admitter.engine.quota import Node
-from admitter.insight.deadline import Allowance
+from admitter.engine.quota.tree import Node
+from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.listing import Row
 from admitter.top.explanation import ExplanationView
 from admitter.top.help import HelpView

@@ -9,13 +9,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
+from admitter.insight.explain.explainer import Answer, Explainer, UnknownError
+from admitter.insight.explain.outlook import first, start_of, with_enders
+from admitter.insight.explain.status_summary import told, told_lines
+from admitter.insight.explain.text import has_start, opening, start, start_line, would_let_in
+from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row
-from admitter.insight.outlook import first, start_of, with_enders
-from admitter.insight.playing import Playing
-from admitter.insight.text import has_start, opening, start, start_line, would_let_in
-from admitter.insight.told import told, told_lines
-from admitter.insight.why import Answer, Explainer, UnknownError
-from admitter.simulate.picture import Facts, Picture
+from admitter.policy.snapshot import Facts, Picture
 from admitter.top.background import in_background
 from admitter.top.view import View, Words
 

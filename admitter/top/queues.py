@@ -6,7 +6,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Node
+from admitter.engine.quota.tree import Node
 from admitter.insight.overview import Line
 from admitter.top.columns import Column, clipped, shortened
 from admitter.top.table import Table

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Node
+from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row, rows
 from admitter.insight.live import Mirror
 from admitter.insight.overview import Line, Use, overview
 from admitter.insight.pages import spelled
-from admitter.insight.snapshot import Snapshot, facts
-from admitter.simulate.picture import Facts, Picture
+from admitter.insight.snapshot_file import Snapshot, facts
+from admitter.policy.snapshot import Facts, Picture
 
 ASTRAY: Final[Node] = ("queue", "")
 """The place of Workloads whose queue does not exist."""

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Node
+from admitter.engine.quota.tree import Node
 from admitter.insight.overview import Line, Use
 from admitter.top.scene import part
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from admitter.engine.amounts import CPU, to_quantity
 from admitter.engine.model import FlavorResource
 from admitter.insight.overview import Use
 from admitter.names import ANY_NODE
+from admitter.quantities.amounts import CPU, to_quantity
 from admitter.quotas.elastic import POOL
 
 OWN, BORROWED, UNUSED, MINIMUM, MAXIMUM = "█▒·│]"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from admitter.engine.quota import Node
+from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row
 from admitter.top.columns import Column
 from admitter.top.scene import Scene

@@ -5,18 +5,18 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
 
-from admitter.engine.amounts import CPU, to_quantity
-from admitter.insight.deadline import Deadline
-from admitter.insight.estimates import NOT_IN_TIME, Estimate, Estimator
+from admitter.insight.explain.explainer import Answer, Explainer, Other, UnknownError
+from admitter.insight.explain.outlook import first, start_of, with_enders
+from admitter.insight.explain.status_summary import told_lines, told_of
+from admitter.insight.explain.text import has_start, opening, short, start, start_line, would_let_in
+from admitter.insight.forecast.deadline import Deadline
+from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
+from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row, rows
-from admitter.insight.outlook import first, start_of, with_enders
 from admitter.insight.overview import Line, Use, overview
-from admitter.insight.playing import Playing
 from admitter.insight.report import estimate_json, row_json
-from admitter.insight.text import has_start, opening, short, start, start_line, would_let_in
-from admitter.insight.told import told_lines, told_of
-from admitter.insight.why import Answer, Explainer, Other, UnknownError
-from admitter.simulate.picture import Facts, Picture
+from admitter.policy.snapshot import Facts, Picture
+from admitter.quantities.amounts import CPU, to_quantity
 from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS, Limits
 
 Json = dict[str, Any]

@@ -13,9 +13,9 @@ import orjson
 from aiohttp import web
 from yarl import URL
 
-from admitter.cluster.access import LONGEST_TOKEN, Access, TooManyTokensError, User, bearer
-from admitter.cluster.errors import ClusterError
-from admitter.insight.why import UnknownError
+from admitter.client.access import LONGEST_TOKEN, Access, TooManyTokensError, User, bearer
+from admitter.client.errors import ClusterError
+from admitter.insight.explain.explainer import UnknownError
 from admitter.web.scene import Scene
 from admitter.web.sessions import COOKIE, Sessions
 from admitter.web.shares import Shares

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import structlog
 
-from admitter.engine.amounts import CPU
-from admitter.insight.deadline import Allowance
+from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.live import Mirror
+from admitter.quantities.amounts import CPU
 from admitter.web.scene import Scene
 from admitter.web.turns import Limits
 

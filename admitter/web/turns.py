@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from admitter.insight.deadline import Allowance, Deadline
+from admitter.insight.forecast.deadline import Allowance, Deadline
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.closing import clear, lost_quota, sound_jobs, sound_jobs_end

@@ -8,11 +8,11 @@ from admitter.api import crds
 from admitter.api.base import Resource, problems
 from admitter.api.cluster_queue import ClusterQueue
 from admitter.api.cohort import Cohort
-from admitter.api.durations import parse_duration
 from admitter.api.elastic_quota import CompositeElasticQuota, ElasticQuota
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
 from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
+from admitter.quantities.durations import parse_duration
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from filelock import FileLock
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane

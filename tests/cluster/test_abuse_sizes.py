@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from admitter.api import weights
-from admitter.cluster.transport import Transport
-from admitter.controllers.room import OWN_BYTES
-from admitter.controllers.views import LONGEST_TEMPLATE
-from admitter.engine.amounts import parse_quantity
+from admitter.cache.views import LONGEST_TEMPLATE
+from admitter.client.transport import Transport
+from admitter.controllers.workload.memory_room import OWN_BYTES
+from admitter.quantities.amounts import parse_quantity
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.abuse import Attacker
 from tests.cluster.controller import Controller

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import KubectlError
 from admitter.sandbox.control_plane import ControlPlane

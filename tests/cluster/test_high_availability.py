@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from admitter.cluster.errors import ClusterError, is_fenced
-from admitter.cluster.transport import Transport
+from admitter.client.errors import ClusterError, is_fenced
+from admitter.client.transport import Transport
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from admitter.cluster.errors import ApiError
-from admitter.cluster.transport import Transport
+from admitter.client.errors import ApiError
+from admitter.client.transport import Transport
 from admitter.convert.settings import DEFAULTS
 from admitter.insight.live import Mirror
 from admitter.insight.overview import overview

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from admitter.cluster.errors import ClusterError, is_fenced
-from admitter.cluster.transport import Transport
+from admitter.client.errors import ClusterError, is_fenced
+from admitter.client.transport import Transport
 from admitter.election.elector import lease_name
 from admitter.election.rendezvous import ranked, shard_of
 from admitter.names import MEMBER_LABEL, NAMESPACE, SERVICE_ACCOUNT

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, Self, cast
 
-from admitter.cluster.transport import Transport
+from admitter.cache.views import parse_object, parse_workload
+from admitter.cache.world import OWN, World
+from admitter.client.transport import Transport
 from admitter.controllers.succession import ACCOUNT, WORKLOADS, Succession, epoch_annotation
-from admitter.controllers.views import parse_object, parse_workload
-from admitter.controllers.world import OWN, World
 from admitter.election.elector import ElectionListener, Elector
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.leases import Clocks, LeaseSettings
+from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
-from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]
 ROOM = 10

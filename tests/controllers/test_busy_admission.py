@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import pytest
 
-from admitter.cluster.errors import ClusterError, UnreachableError, api_error
-from admitter.cluster.transport import Transport
+from admitter.cache.namespace_views import parse_namespace
+from admitter.cache.views import parse_object, parse_workload
+from admitter.client.errors import ClusterError, UnreachableError, api_error
+from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager
-from admitter.controllers.namespace_views import parse_namespace
-from admitter.controllers.views import parse_object, parse_workload
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

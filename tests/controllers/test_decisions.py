@@ -8,12 +8,12 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from admitter.api.conditions import EvictedReason, FinishedReason
-from admitter.controllers import status
-from admitter.controllers.decisions import Decisions
-from admitter.controllers.metrics import Metrics
-from admitter.controllers.preemptions import Preemption
-from admitter.controllers.views import WorkloadView, parse_job
-from tests.controllers.test_status import ADMISSION, applied, at, view
+from admitter.cache.preemption_status import Preemption
+from admitter.cache.views import WorkloadView, parse_job
+from admitter.controllers.telemetry.decisions import Decisions
+from admitter.controllers.telemetry.metrics import Metrics
+from admitter.policy import status
+from tests.policy.test_status import ADMISSION, applied, at, view
 
 WHO = {"namespace": "team", "workload": "w", "log_level": "info"}
 IN_QUEUE = WHO | {"cluster_queue": "total"}

@@ -5,10 +5,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import cast
 
-from admitter.cluster.errors import ConflictError, api_error
-from admitter.cluster.pace import Pace
-from admitter.cluster.transport import Json, Transport
-from admitter.controllers.events import Events, Subject
+from admitter.client.errors import ConflictError, api_error
+from admitter.client.pace import Pace
+from admitter.client.transport import Json, Transport
+from admitter.controllers.telemetry.events import Events, Subject
 
 JOB = Subject("batch/v1", "Job", "finance", "report", "uid-1")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
-from admitter.cluster.errors import NotFoundError, UnreachableError
-from admitter.cluster.transport import Json, Transport
-from admitter.controllers.guards import BINDINGS, KUEUE, POLICIES, Guards
-from admitter.controllers.views import at, timestamp
+from admitter.cache.views import at, timestamp
+from admitter.client.errors import NotFoundError, UnreachableError
+from admitter.client.transport import Json, Transport
+from admitter.controllers.placement.guards import BINDINGS, KUEUE, POLICIES, Guards
 
 POLICY, BINDING = (f"{plural}/admitter-place-jobs" for plural in (POLICIES, BINDINGS))
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from admitter.controllers import health
-from admitter.controllers.health import Probes, Pulse, State, ended, serve
-from admitter.controllers.metrics import Metrics
+from admitter.controllers.telemetry import health
+from admitter.controllers.telemetry.health import Probes, Pulse, State, ended, serve
+from admitter.controllers.telemetry.metrics import Metrics
 
 
 async def no_page() -> bytes:

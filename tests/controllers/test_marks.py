@@ -4,11 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from admitter.cluster.pace import Pace
-from admitter.controllers.marks import Marks
-from admitter.controllers.pod_views import parse_pod
-from admitter.controllers.views import parse_workload
-from admitter.controllers.world import World
+from admitter.cache.pod_views import parse_pod
+from admitter.cache.views import parse_workload
+from admitter.cache.world import World
+from admitter.client.pace import Pace
+from admitter.controllers.workload.marks import Marks
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Workload
 from admitter.names import (

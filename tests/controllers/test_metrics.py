@@ -3,8 +3,8 @@
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from admitter.controllers.metrics import WAIT_BUCKETS, Metrics
-from admitter.controllers.state_metrics import StateMetrics
+from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics
+from admitter.controllers.telemetry.state_metrics import StateMetrics
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Group, Queue, Quota, Strategy

@@ -8,10 +8,10 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
-from admitter.cluster.access import LONGEST_TOKEN, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access
-from admitter.cluster.errors import UnreachableError
-from admitter.controllers.health import Probes, State, serve
-from admitter.controllers.readers import Readers, is_local
+from admitter.client.access import LONGEST_TOKEN, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access
+from admitter.client.errors import UnreachableError
+from admitter.controllers.telemetry.health import Probes, State, serve
+from admitter.controllers.telemetry.readers import Readers, is_local
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from admitter.controllers.views import parse_object
+from admitter.cache.views import parse_object
 from admitter.election.rendezvous import shard_of
 from tests.controllers.test_busy_admission import FIRST, SECOND, Server, raw
 

@@ -6,15 +6,15 @@ from typing import Any, cast
 
 import pytest
 
-from admitter.cluster.errors import UnreachableError, api_error
-from admitter.cluster.transport import Transport
+from admitter.cache.views import parse_object
+from admitter.cache.world import OWN, World
+from admitter.client.errors import UnreachableError, api_error
+from admitter.client.transport import Transport
 from admitter.controllers.succession import ACCOUNT, WORKLOADS, Succession
-from admitter.controllers.views import parse_object
-from admitter.controllers.world import OWN, World
 from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
 from admitter.election.leases import Clocks
-from tests.io.virtual_time import VirtualTime
+from tests.client.virtual_time import VirtualTime
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 
 from admitter.api.conditions import WaitingReason
-from admitter.cluster.errors import ClusterError, UnreachableError, api_error
-from admitter.cluster.pace import Pace
-from admitter.cluster.transport import Json, Transport
-from admitter.controllers import waiting
-from admitter.controllers.events import Events
-from admitter.controllers.gate import Waiting
-from admitter.controllers.views import parse_workload
-from admitter.controllers.waiting import WaitingReasons
-from admitter.controllers.world import World
+from admitter.cache.views import parse_workload
+from admitter.cache.world import World
+from admitter.client.errors import ClusterError, UnreachableError, api_error
+from admitter.client.pace import Pace
+from admitter.client.transport import Json, Transport
+from admitter.controllers.telemetry.events import Events
+from admitter.controllers.workload import waiting
+from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.policy.gate import Waiting
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WORKLOAD: dict[str, Any] = {

@@ -12,9 +12,9 @@ from admitter.convert.gpus import (
     parse_settings,
 )
 from admitter.convert.workloads import pod_set
-from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.model import GPU_MEMORY_GB, NO_GPUS, Flavor, Gpus, PodSet
 from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
+from admitter.quantities.amounts import InvalidQuantityError
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ import pytest
 
 from admitter.convert.pod_requests import pod_requests
 from admitter.convert.pod_sets import claims, job_count, pod_set
-from admitter.engine.amounts import InvalidQuantityError
+from admitter.quantities.amounts import InvalidQuantityError
 
 Json = dict[str, Any]
 

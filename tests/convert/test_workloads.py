@@ -4,8 +4,8 @@ import pytest
 
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.convert.workloads import pod_set, suits
-from admitter.engine.amounts import InvalidQuantityError
 from admitter.engine.model import Admission, Assignment, Flavor, Workload
+from admitter.quantities.amounts import InvalidQuantityError
 
 ONE_CPU = Admission("own", (Assignment("main", 1, (("cpu", "any"),), (("cpu", 1000),)),))
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from admitter.cluster.errors import UnreachableError, api_error
+from admitter.client.errors import UnreachableError, api_error
 from admitter.election.leases import LEASES
-from tests.io.virtual_time import VirtualTime
+from tests.client.virtual_time import VirtualTime
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -6,12 +6,12 @@ from contextlib import suppress
 from random import Random
 from typing import Any, Self, cast
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.election.elector import Elector, lease_name
 from admitter.election.lease_lock import Term
 from admitter.election.leases import Clocks, LeaseSettings
+from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
-from tests.io.virtual_time import VirtualTime
 
 STEP = 0.05
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self, cast
 
-from admitter.cluster.errors import api_error
-from admitter.cluster.transport import Transport
+from admitter.client.errors import api_error
+from admitter.client.transport import Transport
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.lease_lock import Term
 from admitter.election.leases import HANDED_OVER, LEASES, LeaseSettings

@@ -8,13 +8,13 @@ from typing import Any, Self, cast
 
 import pytest
 
-from admitter.cluster.errors import ClusterError, api_error
-from admitter.cluster.transport import Transport
+from admitter.client.errors import ClusterError, api_error
+from admitter.client.transport import Transport
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import LeaseLock, LeaseTemplate, Term
 from admitter.election.leases import Clocks, LeaseSettings
+from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
-from tests.io.virtual_time import VirtualTime
 
 Json = dict[str, Any]
 NAME = "admitter-controller"

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
-from admitter.engine.amounts import to_amount
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import (
     Admission,
@@ -18,6 +16,8 @@ from admitter.engine.model import (
     Workload,
 )
 from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota, Strategy
+from admitter.engine.tree_cycle import Plan
+from admitter.quantities.amounts import to_amount
 
 SPOT_TAINT = Taint("spot", "true", "NoSchedule")
 DEFAULT_FUNGIBILITY = Fungibility()

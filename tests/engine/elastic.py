@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from admitter.api.elastic_quota import ElasticQuotaSpec
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Cohort, Queue
+from admitter.engine.tree_cycle import Plan
 from admitter.names import ANY_NODE
 from admitter.quotas import elastic
 from admitter.quotas.elastic import POOL, Declared

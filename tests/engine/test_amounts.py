@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admitter.engine.amounts import InvalidQuantityError, parse_quantity, to_amount, to_quantity
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity, to_amount, to_quantity
 
 SCALES = {
     **{suffix: 1000**power for power, suffix in enumerate(["", "k", "M", "G", "T", "P"])},

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from admitter.engine.classes import Class
 from admitter.engine.cycle import Engine
-from admitter.engine.judging import Judge
 from admitter.engine.model import Workload
+from admitter.engine.nominator import Judge
 from admitter.engine.policy import BorrowWithin, Preemption, Queue, Reclaim
+from admitter.engine.queue.equivalence import Class
 from admitter.engine.state import Look, State
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 

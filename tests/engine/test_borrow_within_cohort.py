@@ -2,11 +2,11 @@
 
 import pytest
 
-from admitter.engine.explain import Reason
 from admitter.engine.policy import (
     BorrowWithin,
     Preemption,
 )
+from admitter.engine.refusal import Reason
 from tests.engine.builders import (
     admitted,
     cohort,

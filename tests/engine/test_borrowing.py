@@ -2,8 +2,8 @@
 
 import pytest
 
-from admitter.engine.explain import Reason
 from admitter.engine.policy import Fungibility, Preemption, WithinQueue
+from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, cohort, engine, flavor, flavors_of, pods, queue, use, workload
 
 DEFAULT = flavor("default")

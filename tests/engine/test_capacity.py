@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from admitter.engine.capacity import Standing
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment
+from admitter.engine.quota.capacity import Standing
 from admitter.names import ANY_NODE
 from admitter.quotas.elastic import POOL
 from tests.engine.builders import pods

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.policy import Preemption, Queue, Strategy, WithinQueue
+from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, cohort, engine, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, asks, cpus, running
 

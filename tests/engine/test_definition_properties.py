@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from admitter.engine.book import Book
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Cohort, Preemption, Queue, Reclaim, WithinQueue
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.tree import Node, Tree
+from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import engine, flavor, pods, queue, use
 from tests.engine.test_tree_properties import cpu, quotas, weights
 

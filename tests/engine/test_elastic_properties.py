@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, PodSet, Workload
 from admitter.engine.policy import Queue
+from admitter.engine.tree_cycle import Plan
 from admitter.quotas.elastic import POOL
 from tests.engine.elastic import quota, quotas
 from tests.engine.naive_elastic import Elastic, Runs, Terms

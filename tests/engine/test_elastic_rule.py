@@ -3,9 +3,9 @@
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue
+from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, evicted, pods
 from tests.engine.elastic import asks, gpus, over, quota, quotas, running, runs, settle, settling, used
 

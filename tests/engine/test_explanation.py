@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
-from admitter.engine.explanation import Explanation
+from admitter.engine.explain.explanation import Explanation
 from admitter.engine.policy import Patience, Preemption, Reclaim, Strategy, WithinQueue
+from admitter.engine.refusal import Reason
 from tests.engine.builders import (
     SPOT_TAINT,
     admitted,

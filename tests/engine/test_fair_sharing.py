@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.fairness import ENDLESS, NO_SHARE, Shares
 from admitter.engine.policy import BorrowWithin, Cohort, Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Shares
 from tests.engine.builders import admitted, cohort, engine, evicted, flavor, pods, queue, use, workload
 
 ANY = Preemption(reclaim=Reclaim.ANY)

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.model import Admission, Workload
 from admitter.engine.policy import Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.refusal import Reason
 from tests.engine.builders import cohort, engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, cpus, running
 

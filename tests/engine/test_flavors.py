@@ -2,8 +2,8 @@
 
 import pytest
 
-from admitter.engine.explain import Reason, Rule
 from admitter.engine.model import Flavor, PodSet, Requirement, Taint, Toleration
+from admitter.engine.refusal import Reason, Rule
 from tests.engine.builders import (
     SPOT_TAINT,
     TOLERATES_SPOT,

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from admitter.controllers.messages import waiting_message
 from admitter.convert.gpus import DEFAULT_GPUS
-from admitter.engine.amounts import to_amount
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason, Rule
-from admitter.engine.explanation import Amounts
+from admitter.engine.explain.explanation import Amounts
 from admitter.engine.model import Flavor, Gpus, PodSet, Taint, Toleration, Workload
 from admitter.engine.policy import Preemption, Queue, WithinQueue
+from admitter.engine.refusal import Reason, Rule
 from admitter.names import GPU_MEMORY
+from admitter.policy.messages import waiting_message
+from admitter.quantities.amounts import to_amount
 from admitter.quotas.elastic import POOL
 from tests.engine.builders import admitted, engine, evicted, flavors_of, queue
 from tests.engine.elastic import quota

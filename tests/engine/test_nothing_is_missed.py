@@ -11,12 +11,12 @@ from unittest import mock
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
-from admitter.engine.classes import Class
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Cohort, Patience, Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.queue.equivalence import Class
 from admitter.engine.state import Look
+from admitter.engine.tree_cycle import Plan
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import queue
 

@@ -8,8 +8,8 @@ from math import lcm
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from admitter.engine.flavors.partial_admission import largest_that_fits, left_out
 from admitter.engine.model import Workload
-from admitter.engine.partial import largest_that_fits, left_out
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
 MOST = 2**31 - 1

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
-from admitter.engine.explanation import Amounts
+from admitter.engine.explain.explanation import Amounts
 from admitter.engine.model import PodSet, Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+from admitter.engine.refusal import Reason
+from admitter.engine.tree_cycle import Plan
 from admitter.names import PODS
 from admitter.quotas.elastic import POOL
 from tests.engine.builders import (

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.policy import (
     Fungibility,
     Strategy,
 )
+from admitter.engine.refusal import Reason
 from tests.engine.builders import (
     admitted,
     cohort,

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.policy import Patience, Preemption, Queue, Reclaim, Strategy, WithinQueue
+from admitter.engine.refusal import Reason
+from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import admitted, cohort, engine, evicted, queue
 from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
 

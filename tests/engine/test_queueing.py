@@ -3,8 +3,8 @@
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.policy import Strategy
+from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, cohort, engine, flavor, pods, queue, use, workload
 
 DEFAULT = flavor("default")

@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from admitter.engine.book import Book
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.quota import Tree
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.tree import Tree
 from tests.engine.builders import cohort, queue
 
 KEY = ("default", "gpu")

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from admitter.controllers.messages import passing_message, receipt_message, workload_title
-from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import BorrowWithin, Preemption, Strategy, WithinQueue
+from admitter.engine.tree_cycle import Eviction, Plan
+from admitter.policy.messages import passing_message, receipt_message, workload_title
 from tests.engine.builders import cohort, engine, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, asks, cpus, running
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from admitter.engine.contest import Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.policy import Patience, Preemption, Queue, Reclaim, Strategy, WithinQueue
-from admitter.engine.returned import LONGEST_SECONDS, MOST, BackOff, seconds
+from admitter.engine.preemption.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
+from admitter.engine.refusal import Reason
+from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import admitted, engine, evicted, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, cpus, running
 

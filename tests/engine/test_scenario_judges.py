@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import pytest
 
-from admitter.engine.cells import Cell
-from admitter.engine.contest import Contest
 from admitter.engine.cycle import Engine
-from admitter.engine.lines import ANY_RANK
-from admitter.engine.pending import Pending
 from admitter.engine.preemption import within_queue
+from admitter.engine.preemption.lines import ANY_RANK
+from admitter.engine.queue.pending import Pending
+from admitter.engine.quota.cells import Cell
 from admitter.engine.state import State
+from admitter.engine.tree_cycle import Contest
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.generator import scenario
 from tests.engine.scenarios.judges import judges

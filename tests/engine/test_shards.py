@@ -1,7 +1,7 @@
 """A cycle that looks at some trees alone: what has changed in others is kept for whoever looks at them."""
 
-from admitter.engine.explain import Reason
-from admitter.engine.quota import Node
+from admitter.engine.quota.tree import Node
+from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, engine, evicted
 from tests.engine.preempting import DEFAULT, LOWER, asks, cpus, running
 

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
-from admitter.engine.lines import ANY_RANK, Lesser, Line, Lines
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Fungibility, Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.preemption.lines import ANY_RANK, Lesser, Line, Lines
 from tests.engine import test_nothing_is_missed as missed
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import engine, flavor, pods, queue, workload

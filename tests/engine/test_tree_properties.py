@@ -10,9 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.fairness import Shares
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import (
     BorrowWithin,
@@ -25,6 +23,8 @@ from admitter.engine.policy import (
     Strategy,
     WithinQueue,
 )
+from admitter.engine.quota.fair_shares import Shares
+from admitter.engine.tree_cycle import Eviction, Plan
 from tests.engine.builders import engine, flavor, pods, queue
 from tests.engine.naive import Naive
 

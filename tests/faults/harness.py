@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from admitter.cluster.transport import Transport
+from admitter.client.transport import Transport
 from admitter.install.apply import install
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane

@@ -8,7 +8,7 @@ import yaml
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
-from admitter.insight.snapshot import dump
+from admitter.insight.snapshot_file import dump
 from tests.insight.states import Json, State
 
 AT_LEISURE = ("--estimate-for", "1h")

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from admitter.controllers.world import World
+from admitter.cache.world import World
 from admitter.convert.settings import Settings
-from admitter.insight.snapshot import Snapshot
-from admitter.simulate.picture import plural_of
+from admitter.insight.snapshot_file import Snapshot
+from admitter.policy.snapshot import plural_of
 
 Json = dict[str, Any]
 

@@ -7,14 +7,14 @@ from statistics import median
 
 import pytest
 
-from admitter.api.durations import parse_duration
-from admitter.controllers.views import WorkloadView
-from admitter.insight.arrivals import MOST, Arrivals
-from admitter.insight.durations import Durations
-from admitter.insight.snapshot import facts
+from admitter.cache.views import WorkloadView
+from admitter.insight.forecast.arrivals import MOST, Arrivals
+from admitter.insight.forecast.durations import Durations
+from admitter.insight.snapshot_file import facts
 from admitter.names import SIMULATED_RUNTIME_ANNOTATION
+from admitter.policy.snapshot import Picture
+from admitter.quantities.durations import parse_duration
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Picture
 from tests.insight.states import NOW, State
 
 SEEDS = range(200)

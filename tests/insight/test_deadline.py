@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from admitter.insight.deadline import NO_LIMIT, Allowance, Deadline, OutOfTimeError
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Deadline, OutOfTimeError
 
 
 class Hands:

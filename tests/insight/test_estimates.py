@@ -8,15 +8,15 @@ from random import Random
 
 import pytest
 
-from admitter.controllers.views import parse_job
-from admitter.insight.durations import LONGER, POINTS, Durations, Runtimes, Source, likely
-from admitter.insight.estimates import Estimate, Estimator
+from admitter.cache.views import parse_job
+from admitter.insight.explain.text import short, start
+from admitter.insight.forecast.durations import LONGER, POINTS, Durations, Runtimes, Source, likely
+from admitter.insight.forecast.estimates import Estimate, Estimator
 from admitter.insight.report import estimate_json
-from admitter.insight.snapshot import facts
-from admitter.insight.text import short, start
+from admitter.insight.snapshot_file import facts
 from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
+from admitter.policy.snapshot import Picture
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Picture
 from tests.insight.states import NOW, State
 
 

@@ -7,14 +7,14 @@ from typing import TypeVar
 
 import pytest
 
-from admitter.insight.deadline import Deadline
-from admitter.insight.estimates import NOT_IN_TIME, Estimate, Estimator
-from admitter.insight.playing import Playing, in_turn
+from admitter.insight.explain.text import short, start
+from admitter.insight.forecast.deadline import Deadline
+from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
+from admitter.insight.forecast.playing import Playing, in_turn
 from admitter.insight.report import estimate_json
-from admitter.insight.snapshot import facts
-from admitter.insight.text import short, start
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from admitter.simulate.items import Event
-from admitter.simulate.picture import Picture
 from admitter.simulate.simulator import Simulator
 from tests.insight.states import NOW, State
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from admitter.insight.snapshot import facts
-from admitter.insight.why import Explainer, UnknownError
-from admitter.simulate.picture import Picture
+from admitter.insight.explain.explainer import Explainer, UnknownError
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from tests.insight.asking import Desk
 from tests.insight.states import State, moment
 

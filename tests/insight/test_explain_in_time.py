@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from admitter.cli import estimating, explain
-from admitter.insight.deadline import Deadline
-from admitter.insight.outlook import first, with_enders
-from admitter.insight.snapshot import facts
-from admitter.insight.why import Answer, Explainer
-from admitter.simulate.picture import Facts, Picture
+from admitter.insight.explain.explainer import Answer, Explainer
+from admitter.insight.explain.outlook import first, with_enders
+from admitter.insight.forecast.deadline import Deadline
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Facts, Picture
 from tests.insight.asking import AT_LEISURE, Desk
 from tests.insight.states import State
 

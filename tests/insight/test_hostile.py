@@ -8,17 +8,17 @@ import orjson
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from admitter.insight.comparison import difference_json
-from admitter.insight.estimates import Estimator
+from admitter.insight.explain.explainer import Explainer
+from admitter.insight.explain.text import opening, short, start, would_let_in
+from admitter.insight.forecast.estimates import Estimator
 from admitter.insight.lint import lint
 from admitter.insight.listing import rows
 from admitter.insight.report import answer_json, estimate_json, row_json
-from admitter.insight.snapshot import Snapshot, facts
-from admitter.insight.text import opening, short, start, would_let_in
-from admitter.insight.what_if import compare
-from admitter.insight.why import Explainer
+from admitter.insight.snapshot_file import Snapshot, facts
+from admitter.insight.what_if.compare import compare
+from admitter.insight.what_if.report import difference_json
+from admitter.policy.snapshot import Facts, Picture
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Facts, Picture
 from admitter.top.scene import scene
 from admitter.web.scene import line_json
 from tests.insight.states import NOW, Json, State

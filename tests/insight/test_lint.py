@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from admitter.cli.main import app
 from admitter.insight.lint import lint
-from admitter.insight.snapshot import facts
-from admitter.simulate.picture import Picture
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from tests.cluster.objects import ADMITTER, Json, cluster_queue, local_queue, resource_flavor
 from tests.insight.states import State
 

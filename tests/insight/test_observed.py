@@ -2,7 +2,7 @@
 
 import pytest
 
-from admitter.insight.observed import Observed
+from admitter.insight.forecast.observed import Observed
 
 PLACES = [(place + 0.5) / 20 for place in range(20)]
 

@@ -1,8 +1,8 @@
 """The quota tree with what is in use of it."""
 
 from admitter.insight.overview import Line, overview
-from admitter.insight.snapshot import facts
-from admitter.simulate.picture import Picture
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from tests.insight.states import State
 
 

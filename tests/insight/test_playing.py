@@ -5,8 +5,8 @@ from functools import partial
 
 import pytest
 
-from admitter.insight import playing
-from admitter.insight.playing import in_turn, side_by_side
+from admitter.insight.forecast import playing
+from admitter.insight.forecast.playing import in_turn, side_by_side
 
 
 def _process(number: int) -> tuple[int, int]:

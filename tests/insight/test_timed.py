@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from admitter.insight.deadline import Deadline, OutOfTimeError
-from admitter.insight.timed import until
+from admitter.insight.forecast.deadline import Deadline, OutOfTimeError
+from admitter.insight.forecast.timed import until
 
 
 class Marks:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from admitter.insight.comparison import difference_json, tables
-from admitter.insight.deadline import Allowance, Deadline
-from admitter.insight.snapshot import facts
-from admitter.insight.text import spell
-from admitter.insight.what_if import Difference, compare
+from admitter.insight.explain.text import spell
+from admitter.insight.forecast.deadline import Allowance, Deadline
+from admitter.insight.snapshot_file import facts
+from admitter.insight.what_if.compare import Difference, compare
+from admitter.insight.what_if.report import difference_json, tables
+from admitter.policy.snapshot import Facts
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import Change
-from admitter.simulate.picture import Facts
 from admitter.simulate.simulator import Simulator
 from tests.cluster.objects import cluster_queue
 from tests.insight.asking import Desk

@@ -7,12 +7,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from admitter.engine.amounts import to_amount
 from admitter.engine.cycle import Engine
 from admitter.journal.calls import JournalError
 from admitter.journal.files import Journal, files, lines
 from admitter.journal.recorded import RecordedEngine
 from admitter.journal.replay import replay
+from admitter.quantities.amounts import to_amount
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
 KEPT = 3

@@ -7,9 +7,9 @@ import pytest
 from admitter.api.cluster_queue import ClusterQueueSpec
 from admitter.api.cohort import CohortSpec
 from admitter.convert import definitions
-from admitter.engine.amounts import to_amount
 from admitter.engine.policy import Group, Quota
 from admitter.names import ANY_NODE
+from admitter.quantities.amounts import to_amount
 from admitter.quotas import hierarchy
 from admitter.quotas.hierarchy import Hierarchy, Leaf, Use, cohort_use
 from tests.engine.builders import cohort, engine, flavor, queue, use

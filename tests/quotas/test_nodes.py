@@ -6,7 +6,7 @@ import pytest
 
 from admitter.api.cluster_queue import ClusterQueueSpec
 from admitter.api.cohort import CohortSpec
-from admitter.controllers.node_views import parse_node
+from admitter.cache.node_views import parse_node
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.model import Flavor, Taint, Toleration

@@ -9,8 +9,8 @@ from enum import Enum, auto
 from typing import Any
 
 from admitter.api.workload import WorkloadStatus
-from admitter.cluster.errors import ApiError, UnreachableError, api_error
-from admitter.controllers.views import timestamp
+from admitter.cache.views import timestamp
+from admitter.client.errors import ApiError, UnreachableError, api_error
 
 Json = dict[str, Any]
 Key = tuple[str, str]

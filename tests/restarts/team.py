@@ -6,12 +6,12 @@ from random import Random
 from typing import Any, cast
 
 from admitter.api.conditions import FinishedReason
-from admitter.cluster.transport import Transport
-from admitter.controllers import status
+from admitter.cache.namespace_views import parse_namespace
+from admitter.cache.views import WorkloadView, parse_object, parse_workload
+from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager
-from admitter.controllers.namespace_views import parse_namespace
-from admitter.controllers.views import WorkloadView, parse_object, parse_workload
 from admitter.engine.model import Admission
+from admitter.policy import status
 from tests.restarts.server import TEAM, Server, clock
 
 Json = dict[str, Any]

@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from admitter.policy.snapshot import Facts, Picture
 from admitter.quotas.elastic import POOL
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
-from admitter.simulate.picture import Facts, Picture
 from admitter.simulate.simulator import Simulator
 from tests.cluster.objects import Json
 from tests.simulate.elastic import asks, priority_class, quota

@@ -13,9 +13,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from admitter.cli.main import app
-from admitter.engine.ledger import Ledger
-from admitter.engine.lines import ANY_RANK, NO_RANK
 from admitter.engine.preemption import within_queue
+from admitter.engine.preemption.lines import ANY_RANK, NO_RANK
+from admitter.engine.quota.ledger import Ledger
 from admitter.simulate import rounds
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor
 from tests.simulate.test_simulate import annotate, asks

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 
-from admitter.insight.deadline import NO_LIMIT, Allowance
-from admitter.insight.snapshot import facts
-from admitter.simulate.picture import Picture
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from admitter.top.app import Top
 from admitter.top.scene import Scene, scene
 from tests.insight.states import State

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from admitter.insight.deadline import Allowance
-from admitter.insight.estimates import Estimator
-from admitter.insight.outlook import first
+from admitter.insight.explain.outlook import first
+from admitter.insight.forecast.deadline import Allowance
+from admitter.insight.forecast.estimates import Estimator
 from admitter.top import explanation
 from admitter.top.background import AbandonedError, in_background
 from tests.top.clusters import company

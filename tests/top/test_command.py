@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admitter.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError
+from admitter.client.errors import ApiError, ClusterError, NotFoundError, UnreachableError
 from admitter.insight.pages import spelled
-from admitter.insight.snapshot import dump
+from admitter.insight.snapshot_file import dump
 from tests.top.clusters import company
 from tests.top.terminal import terminal
 

@@ -8,10 +8,10 @@ from typing import cast
 
 from aiohttp import web
 
-from admitter.cluster.access import Access, User
-from admitter.insight.deadline import NO_LIMIT, Allowance
-from admitter.insight.snapshot import facts
-from admitter.simulate.picture import Picture
+from admitter.client.access import Access, User
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from admitter.web.scene import Scene
 from admitter.web.server import Page
 from admitter.web.sessions import Sessions

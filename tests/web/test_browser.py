@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 
-from admitter.insight.deadline import NO_LIMIT, Allowance, Deadline
-from admitter.insight.outlook import first, start_of
+from admitter.insight.explain.outlook import first, start_of
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Deadline
 from admitter.web import scene
 from admitter.web.scene import Scene
 from tests.insight.states import State

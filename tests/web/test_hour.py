@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import Page as Tab
 
-from admitter.insight.deadline import NO_LIMIT
-from admitter.insight.snapshot import facts
-from admitter.simulate.picture import Picture
+from admitter.insight.forecast.deadline import NO_LIMIT
+from admitter.insight.snapshot_file import facts
+from admitter.policy.snapshot import Picture
 from admitter.web.scene import Scene
 from admitter.web.stage import SAMPLE_SECONDS, SAMPLES
 from benchmarks.lookers import Served, at_the_server, in_a_browser

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from admitter.insight.deadline import NO_LIMIT, Allowance, Deadline
-from admitter.insight.outlook import first
+from admitter.insight.explain.outlook import first
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Deadline
 from admitter.web import scene, turns
 from admitter.web.scene import Scene
 from admitter.web.turns import Turns

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from admitter.cluster.access import OF_ALL, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access, TooManyTokensError
-from admitter.cluster.rates import Rate, Rates
+from admitter.client.access import OF_ALL, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access, TooManyTokensError
+from admitter.client.rates import Rate, Rates
 from admitter.web.sessions import IDLE_SECONDS, MOST, MOST_OF_ONE, Sessions
 from admitter.web.shares import Shares
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
-from admitter.engine.cells import Cell
-from admitter.engine.lines import NO_RANK, Lesser
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.preemption.lines import NO_RANK, Lesser
 from admitter.engine.preemption.reclaim import exceeds
-from admitter.engine.quota import Tree
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.tree import Tree
 
 
 def lesser(policy: Preemption, preemptor: Workload) -> Lesser:

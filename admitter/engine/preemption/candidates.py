@@ -7,13 +7,13 @@ from heapq import heapify, heappop, heappush, heapreplace, merge
 from operator import itemgetter
 from typing import Protocol
 
-from admitter.engine.book import Book
-from admitter.engine.capacity import Age, Standing
-from admitter.engine.cells import Cell
-from admitter.engine.ledger import Reservation, place_of
-from admitter.engine.lines import Lesser, Line, Lines, Place
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota import Node, Tree
+from admitter.engine.preemption.lines import Lesser, Line, Lines, Place
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.capacity import Age, Standing
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.ledger import Reservation, place_of
+from admitter.engine.quota.tree import Node, Tree
 
 QueueLines = Mapping[FlavorResource, Line[Reservation]]
 """Reservations of one queue that could be evicted, by what they use."""

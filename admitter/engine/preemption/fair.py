@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
-from admitter.engine.book import Book
-from admitter.engine.fairness import ENDLESS, Share, Shares
-from admitter.engine.lines import Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Preemption, Queue
 from admitter.engine.preemption import borrow, reclaim
 from admitter.engine.preemption.candidates import Candidate, Group, place
-from admitter.engine.quota import Node, Tree
+from admitter.engine.preemption.lines import Lesser
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.fair_shares import ENDLESS, Share, Shares
+from admitter.engine.quota.tree import Node, Tree
 
 
 def lesser(policy: Preemption, preemptor: Workload) -> Lesser:

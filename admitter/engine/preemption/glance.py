@@ -3,12 +3,12 @@
 A queue of many flavors is full in most of them: to search each costs much more than to add up what could go.
 """
 
-from admitter.engine.attempt import Wanted
-from admitter.engine.lines import ANY_RANK
+from admitter.engine.flavors.attempt import Wanted
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import within_queue
-from admitter.engine.preemption.scene import Scene
+from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.lines import ANY_RANK
 
 
 class Glance:

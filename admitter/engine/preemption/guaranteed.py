@@ -10,13 +10,13 @@ could evict each other for ever.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from admitter.engine.book import Book
 from admitter.engine.model import FlavorResource, Usage
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.borrow import spares
 from admitter.engine.preemption.candidates import Candidate, Simple
 from admitter.engine.preemption.reclaim import exceeds
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.tree import Node, Tree
 
 
 def entitlement(

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
 from admitter.engine.model import FlavorResource, Usage, Workload
-from admitter.engine.namespaces import NO_SHARE, NamespaceShare, Sharing, by_resource
 from admitter.engine.preemption.candidates import Candidate, Group, Rule, place
+from admitter.engine.quota.namespace_shares import NO_SHARE, NamespaceShare, Sharing, by_resource
 
 _Turn = tuple[bool, bool, NamespaceShare, str]
 

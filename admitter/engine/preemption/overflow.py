@@ -7,10 +7,10 @@ stays.
 
 from collections.abc import Set as AbstractSet
 
-from admitter.engine.ledger import Ledger, Reservation
 from admitter.engine.model import FlavorResource
 from admitter.engine.preemption.candidates import Candidate, Ground, Pool, place
-from admitter.engine.quota import Node, Tree
+from admitter.engine.quota.ledger import Ledger, Reservation
+from admitter.engine.quota.tree import Node, Tree
 
 
 class Overflow:

@@ -7,13 +7,13 @@ preemptor's queue, or a cohort above it. Sides of several levels may each take a
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from admitter.engine.book import Book
-from admitter.engine.cells import Cell
-from admitter.engine.lines import ANY_RANK, NO_RANK, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
 from admitter.engine.preemption.candidates import Candidate, Simple
-from admitter.engine.quota import Node, Tree
+from admitter.engine.preemption.lines import ANY_RANK, NO_RANK, Lesser
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.tree import Node, Tree
 
 
 def lesser(policy: Reclaim, preemptor: Workload) -> Lesser:

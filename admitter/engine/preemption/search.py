@@ -12,12 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Final
 
-from admitter.engine.cells import Together
-from admitter.engine.fairness import ENDLESS, NO_SHARE
-from admitter.engine.ledger import Reservation
-from admitter.engine.lines import ANY_RANK, Lesser
 from admitter.engine.model import FlavorResource, Usage, Workload
-from admitter.engine.namespaces import ENDLESS as NOBODY_GIVES
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, namespaces, reclaim, within_queue
 from admitter.engine.preemption.candidates import (
@@ -32,10 +27,15 @@ from admitter.engine.preemption.candidates import (
     Rule,
     first_of,
 )
-from admitter.engine.preemption.scene import Scene
+from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.lines import ANY_RANK, Lesser
+from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota import Node
-from admitter.engine.receipt import Grounds
+from admitter.engine.quota.cells import Together
+from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE
+from admitter.engine.quota.ledger import Reservation
+from admitter.engine.quota.namespace_shares import ENDLESS as NOBODY_GIVES
+from admitter.engine.quota.tree import Node
 
 Keys = frozenset[FlavorResource]
 

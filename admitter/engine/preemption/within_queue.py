@@ -1,9 +1,9 @@
 """Victims in the preemptor's own queue (design §3, *Preemption*: `withinClusterQueue`)."""
 
-from admitter.engine.lines import NO_RANK, Lesser
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue
 from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.preemption.lines import NO_RANK, Lesser
 
 
 def lesser(policy: WithinQueue, preemptor: Workload) -> Lesser:

@@ -6,8 +6,8 @@ outside that subtree newly borrows from that part. The part is what the candidat
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from admitter.engine.flavors.partial_admission import largest_that_fits
 from admitter.engine.model import FlavorResource, Workload
-from admitter.engine.partial import largest_that_fits
 from admitter.engine.policy import Strategy
 from tests.engine.scenarios.arithmetic import Node, Quotas, Use, added, ways
 from tests.engine.scenarios.driver import Play

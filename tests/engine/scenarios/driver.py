@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle as round_and_round
 from typing import Final
 
-from admitter.engine.contest import Eviction, Plan
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Refusal
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue
+from admitter.engine.refusal import Refusal
+from admitter.engine.tree_cycle import Eviction, Plan
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.arithmetic import Quotas
 from tests.engine.scenarios.cases import Scenario

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from admitter.engine.contest import Eviction
 from admitter.engine.cycle import Engine
-from admitter.engine.explain import Reason
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
+from admitter.engine.refusal import Reason
+from admitter.engine.tree_cycle import Eviction
 from tests.engine.scenarios import cases, claims
 from tests.engine.scenarios.arithmetic import Quotas, uncovered, ways
 from tests.engine.scenarios.driver import Judge, Play, add, reread

@@ -1,0 +1,141 @@
+"""The pods that admissions have labelled: what each one uses, and of whose quota."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sys import intern
+from typing import Final
+
+import orjson
+
+from admitter.cache.views import JobView, Json, Meta, WorkloadView, capacity, meta, seconds
+from admitter.convert.pod_requests import pod_requests
+from admitter.convert.pod_sets import job_count
+from admitter.engine.model import Admission, Assignment
+from admitter.names import (
+    CLUSTER_QUEUE_LABEL,
+    COUNTED_ANNOTATION,
+    EVICTION_TIME_ANNOTATION,
+    FLAVORS_ANNOTATION,
+    GPU_MEMORY,
+    PODS,
+    WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
+)
+from admitter.quantities.amounts import InvalidQuantityError
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+LONGEST_NAME: Final = 253
+"""Characters of the name of a scheduler; the API server takes any."""
+LONGEST_AMOUNT: Final = 19
+"""Digits; the API server takes no larger quantity."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodView(Meta):
+    """A pod that an admission has labelled.
+
+    Attributes:
+        workload: name of the Workload whose quota it uses.
+        workload_uid: its UID; empty for a pod that an older version has labelled.
+        created: seconds since the epoch.
+        live: whether it still uses it: neither succeeded nor failed, and not gone.
+        succeeded: whether it has done its work.
+        has_run: whether its containers run, or have.
+        usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
+        capacity: as of a Workload.
+        told: as of a Job.
+        unanswered: the scheduler that it waits for and that has said nothing of it yet; empty: it has.
+    """
+
+    workload: str
+    workload_uid: str
+    created: float
+    live: bool
+    succeeded: bool
+    has_run: bool
+    usage: Admission
+    capacity: str
+    told: str
+    unanswered: str
+
+    def is_of(self, workload: WorkloadView) -> bool:
+        """Whether that Workload's admission has made it, and not that of another one of its name."""
+        if self.workload_uid:
+            return self.workload_uid == workload.uid
+        return workload.created <= self.created
+
+
+def parse_pod(raw: Json) -> PodView:
+    """A view of a labelled pod."""
+    metadata = raw["metadata"]
+    annotations = metadata.get("annotations") or {}
+    phase = (raw.get("status") or {}).get("phase")
+    labels = metadata["labels"]
+    return PodView(
+        *meta(metadata),
+        workload=labels[WORKLOAD_LABEL],
+        workload_uid=annotations.get(WORKLOAD_UID_ANNOTATION, ""),
+        created=seconds(metadata["creationTimestamp"]),
+        live=phase not in {"Succeeded", "Failed"},
+        succeeded=phase == "Succeeded",
+        has_run=phase in {"Running", "Succeeded", "Failed"},
+        usage=_usage(metadata["name"], labels, annotations, raw["spec"]),
+        capacity=capacity(metadata),
+        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
+        unanswered=_unanswered(raw["spec"], raw.get("status") or {}),
+    )
+
+
+def _unanswered(spec: Json, status: Json) -> str:
+    """The scheduler of a pod that has neither a node nor a word on why it has none."""
+    answered = any(condition["type"] == "PodScheduled" for condition in status.get("conditions") or ())
+    if spec.get("nodeName") or answered or status.get("phase", "Pending") != "Pending":
+        return ""
+    return intern(str(spec.get("schedulerName") or DEFAULT_SCHEDULER)[:LONGEST_NAME])
+
+
+def usage_of(job: JobView) -> Admission:
+    """What all pods of a Job use that an admission has started, by what it has put into its template."""
+    labels, annotations = (job.template_metadata.get(part) or {} for part in ("labels", "annotations"))
+    return _usage(job.name, labels, annotations, job.template, job_count(job.spec, job.status))
+
+
+def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None:
+    """What a Job uses that was started, and may make pods without quota of a Workload; None if it may not.
+
+    One that is halted makes none, and its template may have been changed: its pods are counted one by one.
+    """
+    over = job.finished or job.started_by != job.workload or (job.suspended and job.halted)
+    if over or (workload is not None and workload.admission is not None and job.is_started_by(workload)):
+        return None
+    try:
+        usage = usage_of(job)
+    except InvalidQuantityError:
+        return None  # an older API server let its template be spoilt: its pods are counted one by one
+    return usage if usage.queue else None
+
+
+def _usage(
+    name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json, count: int = 1
+) -> Admission:
+    """What some pods use, as an admission; resources whose flavor is unknown are left out."""
+    flavors = _texts(annotations.get(FLAVORS_ANNOTATION, ""))
+    counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
+    requests = pod_requests(spec) | {PODS: 1} | _gpu_memory(counted.get(GPU_MEMORY, ""))
+    usage = tuple((resource, amount * count) for resource, amount in requests.items() if resource in flavors)
+    assignment = Assignment(name, count, tuple(flavors.items()), usage)
+    return Admission(labels.get(CLUSTER_QUEUE_LABEL, ""), (assignment,), counted.get("pool", ""))
+
+
+def _gpu_memory(text: str) -> dict[str, int]:
+    written = text.isascii() and text.isdecimal() and len(text) <= LONGEST_AMOUNT
+    return {GPU_MEMORY: int(text)} if written else {}
+
+
+def _texts(text: str) -> dict[str, str]:
+    """A map written as JSON; an annotation that somebody has spoilt is empty."""
+    try:
+        parsed = orjson.loads(text) if text else {}
+    except orjson.JSONDecodeError:
+        return {}
+    return {str(k): str(v) for k, v in parsed.items()} if isinstance(parsed, dict) else {}

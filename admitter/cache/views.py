@@ -1,0 +1,493 @@
+"""The fields of Kubernetes objects that Admitter uses, parsed once per version of the object.
+
+Everything else is dropped here, so that the stores stay small.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from sys import intern
+from typing import Any, Final
+
+import orjson
+
+from admitter.api.conditions import ConditionType
+from admitter.cache.preemption_status import Place, Preemption
+from admitter.client.sharing import shared
+from admitter.client.store import Key
+from admitter.convert import workloads
+from admitter.convert.templates import kept_template
+from admitter.engine.model import Admission
+from admitter.engine.preemption.back_off import BackOff
+from admitter.names import (
+    CAPACITY_ALIAS_LABEL,
+    CAPACITY_LABEL,
+    CLUSTER_QUEUE_LABEL,
+    COUNTED_ANNOTATION,
+    EVICTION_TIME_ANNOTATION,
+    EXPECTED_RUNTIME_ANNOTATION,
+    FLAVORS_ANNOTATION,
+    INJECTED_ANNOTATION,
+    JOB_LABEL,
+    PLACED_ANNOTATION,
+    QUEUE_LABEL,
+    WORKLOAD_LABEL,
+    WORKLOAD_UID_ANNOTATION,
+)
+from admitter.quantities.durations import LONGEST_TEXT
+from admitter.quotas import placement
+from admitter.quotas.placement import Submission
+
+Json = dict[str, Any]
+
+LONGEST_LABEL_VALUE: Final = 63
+LONGEST_TEMPLATE: Final = 65_536
+"""Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
+LONGEST_RECORD: Final = 16_384
+"""Characters of an annotation that the controller has written, and that a user may have spoilt."""
+LONGEST_WORD: Final = LONGEST_TEXT + 1
+"""Characters of what a Job says of its runtime: one more than a duration has, so that it stays too long."""
+_DIGITS: Final = 10
+
+
+def seconds(timestamp: str) -> float:
+    """An API timestamp as seconds since the epoch.
+
+    Raises:
+        ValueError: it is none, or a moment that can't be written again: not of the years 1 to 9999 in UTC.
+    """
+    try:
+        return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp()
+    except OverflowError as error:
+        raise ValueError(f"{timestamp!r} is not of the years 1 to 9999") from error
+
+
+def at(time: float) -> datetime:
+    """A time in seconds since the epoch as a moment, in UTC."""
+    return datetime.fromtimestamp(time, UTC)
+
+
+def timestamp(now: datetime) -> str:
+    """A time as the API writes it."""
+    return f"{now.year:04}{now:-%m-%dT%H:%M:%SZ}"  # %Y has no zeros in front
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What every object has."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: int
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return (self.namespace, self.name)
+
+
+def meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
+    """The same of an object's metadata, in this order."""
+    return (
+        intern(metadata.get("namespace", "")),
+        metadata["name"],
+        metadata["uid"],
+        int(metadata["resourceVersion"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectView(Meta):
+    """An object that is read rarely: its labels, spec and status as they are.
+
+    Attributes:
+        created: seconds since the epoch.
+        changed: when anything but its status was changed last, by whole seconds since the epoch.
+        terminating: whether its deletion has begun.
+        body: for kinds without spec (PriorityClass, RuntimeClass), the fields at the top.
+    """
+
+    labels: Mapping[str, str]
+    generation: int
+    created: float
+    changed: float
+    terminating: bool
+    spec: Json
+    status: Json
+    body: Json
+
+
+def parse_object(raw: Json) -> ObjectView:
+    """A view of any object."""
+    metadata = raw["metadata"]
+    created = seconds(metadata["creationTimestamp"])
+    changes = (m for m in metadata.get("managedFields") or () if not m.get("subresource") and m.get("time"))
+    return ObjectView(
+        *meta(metadata),
+        labels=metadata.get("labels") or {},
+        generation=metadata.get("generation", 0),
+        created=created,
+        changed=max((seconds(m["time"]) for m in changes), default=created),
+        terminating="deletionTimestamp" in metadata,
+        spec=raw.get("spec") or {},
+        status=raw.get("status") or {},
+        body={k: v for k, v in raw.items() if k in {"value", "globalDefault", "overhead"}},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JobView(Meta):
+    """A batch/v1 Job.
+
+    Attributes:
+        workload: the name of its Workload.
+        created: seconds since the epoch.
+        deleting: whether its deletion has begun.
+        queue: the LocalQueue named by its label; None without one.
+        submission: what rules may find a queue by, if it names none or they have found the one that it names.
+        injected: the record of what the last admission put into its template, as JSON.
+        told: the time at which it has been told that it will be evicted; empty if it has not.
+        oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
+        spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
+            pods use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as
+            `expected` what an annotation says of its runtime, and as `podDeadlineSeconds` the deadline of
+            each of its pods, with `backoffLimit`.
+        template_metadata: those labels and annotations of the pod template that are Admitter's.
+        status: the counters, `startTime` and, by type, status and message of the conditions.
+    """
+
+    workload: str
+    created: float
+    deleting: bool
+    queue: str | None
+    submission: Submission | None
+    injected: str
+    told: str
+    oversized: int
+    spec: Json
+    template_metadata: Json
+    status: Json
+
+    @property
+    def suspended(self) -> bool:
+        """Whether it is asked to have no pods."""
+        return bool(self.spec["suspend"])
+
+    @property
+    def selects_itself(self) -> bool:
+        """Whether its pods are found by a selector of its user's, so that they can be taken from it."""
+        return bool(self.spec.get("manualSelector"))
+
+    @property
+    def template(self) -> Json:
+        """The kept fields of the pod template's spec."""
+        template: Json = self.spec["template"]
+        return template
+
+    @property
+    def started_by(self) -> str | None:
+        """The Workload whose admission started it; None if none did."""
+        name = (self.template_metadata.get("labels") or {}).get(WORKLOAD_LABEL)
+        return str(name) if name else None
+
+    @property
+    def started_by_uid(self) -> str:
+        """The UID of the Workload whose admission started it; empty if none did, or an older version did."""
+        return str((self.template_metadata.get("annotations") or {}).get(WORKLOAD_UID_ANNOTATION) or "")
+
+    def is_started_by(self, workload: "WorkloadView") -> bool:
+        """Whether the admission of that Workload started it, and not that of another one of the same name."""
+        if self.started_by != workload.name:
+            return False
+        if self.started_by_uid:
+            return self.started_by_uid == workload.uid
+        return workload.job is not None and workload.job[1] == self.uid
+
+    @property
+    def finished(self) -> str | None:
+        """`Complete` or `Failed` once no pod of it runs any more."""
+        return next((kind for kind in ("Complete", "Failed") if self._condition(kind) == "True"), None)
+
+    @property
+    def finish_message(self) -> str:
+        """What the Job controller said when it finished."""
+        condition = self.status["conditions"].get(self.finished or "", {})
+        return str(condition.get("message", ""))
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the Job controller says that it is suspended and that none of its pods is left.
+
+        Job status names no generation, so by itself this may be an old answer: see `resumed`.
+        """
+        return self.halted and self.idle
+
+    @property
+    def halted(self) -> bool:
+        """Whether the Job controller says that it is suspended: it makes no pods until the next start.
+
+        From then on its template may be changed, also while pods of the last start take their time to end.
+        """
+        return self._condition("Suspended") == "True"
+
+    @property
+    def unstarted(self) -> bool:
+        """Whether no admission has ever started it: no Job controller may say anything of such a Job."""
+        return self.suspended and self.started_by is None and self.idle
+
+    @property
+    def idle(self) -> bool:
+        """Whether the Job controller counts no active and no terminating pod."""
+        return not self.status["active"] and not self.status["terminating"]
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the Job controller has acted on the end of the suspension.
+
+        Only after that does a later `stopped` prove that it has seen the next suspension.
+        """
+        started = self.status["startTime"] is not None or self._condition("Suspended") == "False"
+        return started and self._condition("Suspended") != "True"
+
+    def _condition(self, kind: str) -> str:
+        return str(self.status["conditions"].get(kind, {}).get("status", ""))
+
+
+_TEMPLATE_MARKS = frozenset(
+    {
+        *(WORKLOAD_LABEL, CLUSTER_QUEUE_LABEL, CAPACITY_LABEL, CAPACITY_ALIAS_LABEL),
+        *(WORKLOAD_UID_ANNOTATION, FLAVORS_ANNOTATION, COUNTED_ANNOTATION),
+    }
+)
+
+
+def parse_job(raw: Json) -> JobView:
+    """A view of a Job."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+    queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
+    annotations = metadata.get("annotations") or {}
+    by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
+    template = spec["template"]
+    kept = kept_template(template["spec"])
+    size = len(orjson.dumps(kept))
+    oversized = size if size > LONGEST_TEMPLATE else 0
+    conditions = status.get("conditions") or ()
+    return JobView(
+        *meta(metadata),
+        workload=_workload_name(metadata["name"], metadata["uid"]),
+        created=seconds(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        queue=queue,
+        submission=placement.submission(raw) if by_rules else None,
+        injected=_record(annotations.get(INJECTED_ANNOTATION, "")),
+        told=_record(annotations.get(EVICTION_TIME_ANNOTATION, "")),
+        oversized=oversized,
+        spec=shared(
+            {
+                **_expected(annotations, spec),
+                **({"manualSelector": True} if spec.get("manualSelector") else {}),
+                "suspend": spec.get("suspend", False),
+                "parallelism": spec.get("parallelism", 1),
+                "completions": spec.get("completions"),
+                "template": kept if not oversized else {"containers": []},
+            }
+        ),
+        template_metadata=_kept_metadata(template.get("metadata") or {}),
+        status=shared(
+            {
+                "active": status.get("active", 0),
+                "terminating": status.get("terminating", 0),
+                "succeeded": status.get("succeeded", 0),
+                "startTime": status.get("startTime"),
+                "conditions": {
+                    c["type"]: {k: c.get(k, "") for k in ("status", "message")} for c in conditions
+                },
+            }
+        ),
+    )
+
+
+def _record(text: str) -> str:
+    return text if len(text) <= LONGEST_RECORD else text[:LONGEST_RECORD]
+
+
+def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
+    """What a Job says of its runtime; most say nothing."""
+    said = annotations.get(EXPECTED_RUNTIME_ANNOTATION)
+    of_pods = spec["template"]["spec"].get("activeDeadlineSeconds")
+    found = {
+        "activeDeadlineSeconds": spec.get("activeDeadlineSeconds"),
+        "expected": said.strip()[:LONGEST_WORD] if said is not None else None,
+        "podDeadlineSeconds": of_pods,
+        "backoffLimit": spec.get("backoffLimit") if of_pods is not None else None,
+    }
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def _workload_name(name: str, uid: str) -> str:
+    """The name of a Job's Workload: readable, unique by the Job's UID, and short enough for a label."""
+    digest = sha256(uid.encode()).hexdigest()[:_DIGITS]
+    room = LONGEST_LABEL_VALUE - len("job--") - len(digest)
+    return f"job-{name[:room].rstrip('-.')}-{digest}"
+
+
+def _kept_metadata(metadata: Json) -> Json:
+    """Labels and annotations of a pod template that Admitter reads or writes."""
+    kept: Json = shared(
+        {
+            part: {k: v for k, v in (metadata.get(part) or {}).items() if k in _TEMPLATE_MARKS}
+            for part in ("labels", "annotations")
+        }
+    )
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadView(Meta):
+    """A Workload.
+
+    Attributes:
+        created: seconds since the epoch.
+        job: name and UID of the Job that it was made for; None for one made by hand. The name is empty
+            if the Job was deleted and left its Workload behind.
+        spec: as it is.
+        admission: the quota it holds; None if it waits, and once it has finished.
+        status: as it is.
+        true: the types of the conditions that hold.
+        finished: whether its work is over; it holds nothing then.
+        size: bytes of its spec as JSON.
+        capacity: what its label says: `in-quota`, `over-quota`, or nothing.
+        parked: whether nothing is kept of what it asks for.
+    """
+
+    created: float
+    job: tuple[str, str] | None
+    spec: Json
+    admission: Admission | None
+    status: Json
+    true: frozenset[str]
+    finished: bool
+    size: int
+    capacity: str = ""
+    parked: bool = False
+
+    @property
+    def queue(self) -> str:
+        """The name of its LocalQueue."""
+        return str(self.spec["queueName"])
+
+    @property
+    def active(self) -> bool:
+        """Whether its user lets it be admitted."""
+        return bool(self.spec.get("active", True))
+
+    @property
+    def since(self) -> float:
+        """When it was admitted, in seconds since the epoch."""
+        reserved = self.condition(ConditionType.QUOTA_RESERVED).get("lastTransitionTime")
+        return seconds(reserved) if reserved else self.created
+
+    @property
+    def evicting(self) -> bool:
+        """Whether it must give back the quota that it still holds."""
+        return self.admission is not None and self.is_true("Evicted")
+
+    @property
+    def evict_at(self) -> float | None:
+        """When it will have to, in seconds since the epoch; None if nobody has said so."""
+        if self.admission is None or not self.is_true("EvictionPending") or self.preemption is None:
+            return None
+        return self.preemption.evict_at
+
+    @property
+    def preempted(self) -> float | None:
+        """When it was preempted, in seconds since the epoch; None once it is admitted again."""
+        if not self.is_true(ConditionType.PREEMPTED):
+            return None
+        return seconds(self.condition(ConditionType.PREEMPTED)["lastTransitionTime"])
+
+    @property
+    def preemption(self) -> Preemption | None:
+        """For whom it was evicted; None once it is admitted again, or if it was for another reason."""
+        raw = self.status.get("preemption")
+        if not raw:
+            return None
+        return Preemption(
+            (raw["namespace"], raw["name"]),
+            raw["uid"],
+            workloads.admission(raw["admission"]),
+            raw.get("generation") or 0,
+            seconds(raw["evictAt"]) if raw.get("evictAt") else None,
+            str(raw.get("message") or ""),
+        )
+
+    @property
+    def back_off(self) -> BackOff | None:
+        """For how long nothing is evicted for it, if it waits for the end of that."""
+        raw = self.status.get("backOff")
+        return BackOff(raw["count"], seconds(raw["until"])) if raw else None
+
+    @property
+    def goes_for(self) -> tuple[str, int]:
+        """UID and generation in `preemption`, in a tenth of the time; an empty UID without it."""
+        raw = self.status.get("preemption") or {}
+        return raw.get("uid", ""), raw.get("generation") or 0
+
+    @property
+    def place(self) -> Place:
+        """The place that was promised to it last."""
+        raw = self.status.get("place")
+        if not raw:
+            return Place()
+        admission = raw.get("admission")
+        return Place(raw["generation"], workloads.admission(admission) if admission else None)
+
+    def condition(self, kind: str) -> Json:
+        """A condition; empty if it has none of that type."""
+        conditions: Iterable[Json] = self.status.get("conditions") or ()
+        for condition in conditions:
+            if condition["type"] == kind:
+                return condition
+        return {}
+
+    def is_true(self, kind: str) -> bool:
+        """Whether a condition holds."""
+        return kind in self.true
+
+
+@lru_cache(maxsize=1024)
+def _sets(types: frozenset[str]) -> frozenset[str]:
+    """The same set for all that are equal: many Workloads have few."""
+    return types
+
+
+def parse_workload(raw: Json) -> WorkloadView:
+    """A view of a Workload."""
+    metadata, status = raw["metadata"], raw.get("status") or {}
+    marked = (metadata.get("labels") or {}).get(JOB_LABEL)
+    owners = [o for o in metadata.get("ownerReferences") or () if o["kind"] == "Job" and o.get("controller")]
+    true = frozenset(c["type"] for c in status.get("conditions") or () if c["status"] == "True")
+    finished = ConditionType.FINISHED in true
+    admission = None if finished else status.get("admission")
+    return WorkloadView(
+        *meta(metadata),
+        created=seconds(metadata["creationTimestamp"]),
+        job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
+        spec=shared(raw["spec"]),
+        admission=workloads.admission(admission) if admission else None,
+        status=shared(status),
+        true=_sets(true),
+        finished=finished,
+        size=len(orjson.dumps(raw["spec"])),
+        capacity=capacity(metadata),
+    )
+
+
+def capacity(metadata: Json) -> str:
+    """What an object's labels say of its capacity; nothing if they do not agree."""
+    labels = metadata.get("labels") or {}
+    said = {labels.get(CAPACITY_LABEL, ""), labels.get(CAPACITY_ALIAS_LABEL, "")}
+    return said.pop() if len(said) == 1 else ""

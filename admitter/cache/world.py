@@ -1,0 +1,122 @@
+"""Everything the controllers read: one store a kind, and the indexes over them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from admitter.cache.namespace_views import (
+    NamespaceView,
+    ResourceQuotaView,
+    parse_namespace,
+    parse_resource_quota,
+)
+from admitter.cache.node_views import NodeView, parse_node
+from admitter.cache.ownership import Owners, Shards
+from admitter.cache.pod_views import PodView, parse_pod
+from admitter.cache.views import (
+    JobView,
+    WorkloadView,
+    parse_job,
+    parse_object,
+    parse_workload,
+)
+from admitter.client.source import Json, Source
+from admitter.client.store import Index, Key, Lookup, Store, V
+from admitter.names import API_VERSION, WORKLOAD_LABEL
+
+OWN: Final = f"/apis/{API_VERSION}"
+
+
+class World:
+    """The newest known state of the cluster.
+
+    Attributes:
+        shards: what of it is this process's.
+        owners: whose Workloads and Jobs are.
+    """
+
+    def __init__(self) -> None:
+        self.sources: list[Source[Any]] = []
+        self.jobs: Store[JobView] = self._keep("/apis/batch/v1/jobs", parse_job)
+        self.workloads: Store[WorkloadView] = self._keep(f"{OWN}/workloads", parse_workload)
+        self.pods: Store[PodView] = self._keep("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
+        self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
+        self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
+        self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
+        self.flavors = self._keep(f"{OWN}/resourceflavors", parse_object)
+        self.placement_policies = self._keep(f"{OWN}/placementpolicies", parse_object)
+        self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
+        self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
+        self.namespaces: Store[NamespaceView] = self._keep("/api/v1/namespaces", parse_namespace)
+        self.resource_quotas: Store[ResourceQuotaView] = self._keep(
+            "/api/v1/resourcequotas", parse_resource_quota
+        )
+        self.nodes: Store[NodeView] = self._keep("/api/v1/nodes", parse_node)
+        self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
+        self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
+        self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
+
+        self._jobs_by_workload = Lookup(self.jobs, lambda job: (job.namespace, job.workload))
+        self.jobs_by_namespace = Index(self.jobs, lambda job: job.namespace)
+        self.workloads_by_queue = Index(self.workloads, lambda w: (w.namespace, w.queue))
+        self.workloads_by_namespace = Index(self.workloads, lambda w: w.namespace)
+        self.workloads_by_cluster_queue = Index(
+            self.workloads, lambda w: w.admission.queue if w.admission else None
+        )
+        self.local_queues_by_cluster_queue = Index(self.local_queues, lambda q: q.spec.get("clusterQueue"))
+        self.local_queues_by_namespace = Index(self.local_queues, lambda q: q.namespace)
+        self._pods_by_workload = Index(self.pods, lambda pod: (pod.namespace, pod.workload))
+        self.namespaces_by_cohort = Index(self.namespaces, lambda n: n.cohort)
+        self.resource_quotas_by_namespace = Index(self.resource_quotas, lambda q: q.namespace)
+        self.limit_ranges_by_namespace = Index(self.limit_ranges, lambda r: r.namespace)
+
+        self.shards = Shards(self.cohorts, self.cluster_queues)
+        self.owners = Owners(self.shards, self.workloads, self.local_queues, self.job_of)
+
+    def _keep(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
+        source = Source(path, parse, selector)
+        self.sources.append(source)
+        return source.store
+
+    def job_of(self, key: Key) -> JobView | None:
+        """The Job whose Workload has this key, whether or not the Workload exists."""
+        found = self._jobs_by_workload.get(key)
+        return self.jobs.get(found) if found is not None else None
+
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """The labels of a namespace."""
+        view = self.namespaces.get(("", namespace))
+        return view.labels if view is not None else {}
+
+    def pods_of(self, workload: WorkloadView) -> list[PodView]:
+        """The pods that the admission of a Workload has made."""
+        return [pod for pod in self.pods_named(workload.key) if pod.is_of(workload)]
+
+    def pods_named(self, workload: Key) -> list[PodView]:
+        """The pods whose label names a Workload, one that is gone or another of that name included."""
+        return [
+            pod for key in self._pods_by_workload.get(workload) if (pod := self.pods.get(key)) is not None
+        ]
+
+    def workloads_in(self, cluster_queue: str) -> list[Key]:
+        """The Workloads that wait for a ClusterQueue, or hold its quota."""
+        waiting = {
+            key
+            for queue in self.local_queues_by_cluster_queue.get(cluster_queue)
+            for key in self.workloads_by_queue.get(queue)
+        }
+        return sorted(waiting.union(self.workloads_by_cluster_queue.get(cluster_queue)))
+
+
+def workload_path(key: Key) -> str:
+    """The URL path of a Workload."""
+    return f"{OWN}/namespaces/{key[0]}/workloads/{key[1]}"
+
+
+def job_path(key: Key) -> str:
+    """The URL path of a Job."""
+    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{key[1]}"
+
+
+def pods_path(namespace: str) -> str:
+    """The URL path of a namespace's pods."""
+    return f"/api/v1/namespaces/{namespace}/pods"

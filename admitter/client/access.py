@@ -1,0 +1,161 @@
+"""Which user a token belongs to, and what that user may see: TokenReview and SubjectAccessReview.
+
+The page and the metrics ask. Answers are remembered for a short while, so that a page that is looked at asks
+only now and then; a right that is taken away is gone after that time.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Generic, TypeVar
+
+from admitter.client.rates import Rate, Rates
+from admitter.client.transport import Transport
+from admitter.names import GROUP
+
+REMEMBERED_SECONDS: Final = 30.0
+PROVEN_SECONDS: Final = 300.0
+"""For so long a token that was good is asked about again at once, however many others are tried."""
+MOST_REMEMBERED: Final = 10_000
+LONGEST_TOKEN: Final = 64 * 1024
+OF_AN_ADDRESS: Final = Rate(at_once=20, a_second=2)
+OF_ALL: Final = Rate(at_once=100, a_second=20)
+"""Tokens of which nothing is known that the API server is asked about."""
+_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody whom the API server knows.
+
+    Attributes:
+        name: his user name.
+        uid: his UID there; empty if it has none for him.
+        groups: that he is in.
+        extra: whatever else his authenticator says of him.
+    """
+
+    name: str
+    uid: str
+    groups: tuple[str, ...]
+    extra: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class TooManyTokensError(Exception):
+    """So many unknown tokens were tried lately that the API server is not asked about another one."""
+
+
+class _Memory(Generic[T]):
+    """Answers that hold for a while."""
+
+    def __init__(self, now: Callable[[], float], seconds: float = REMEMBERED_SECONDS) -> None:
+        self._now = now
+        self._seconds = seconds
+        self._known: OrderedDict[object, tuple[float, T]] = OrderedDict()
+
+    def get(self, question: object) -> T | None:
+        """The answer, if it is not too old."""
+        known = self._known.get(question)
+        return known[1] if known is not None and not self._is_old(question) else None
+
+    def put(self, question: object, answer: T) -> T:
+        """Remember an answer, and forget those that are too old: tokens and users change all the time."""
+        self._known.pop(question, None)
+        self._known[question] = (self._now(), answer)
+        while len(self._known) > MOST_REMEMBERED or self._is_old(next(iter(self._known))):
+            self._known.popitem(last=False)
+        return answer
+
+    def _is_old(self, question: object) -> bool:
+        return self._now() - self._known[question][0] >= self._seconds
+
+
+class Access:
+    """Asks the API server."""
+
+    def __init__(self, transport: Transport, now: Callable[[], float]) -> None:
+        """Prepare.
+
+        Args:
+            transport: as a user who may create both kinds of reviews.
+            now: tells the time, in seconds that only grow.
+        """
+        self._transport = transport
+        self._users: _Memory[tuple[User | None]] = _Memory(now)
+        self._rights: _Memory[bool] = _Memory(now)
+        self._proven: _Memory[bool] = _Memory(now, PROVEN_SECONDS)
+        self._rates = Rates(OF_AN_ADDRESS, OF_ALL, now)
+
+    async def user(self, token: str, address: str) -> User | None:
+        """The user of a token; None: the API server knows none.
+
+        Args:
+            token: as it was sent.
+            address: from where.
+
+        Raises:
+            ClusterError: the API server does not answer.
+            TooManyTokensError: it is not asked, since too many unknown tokens were tried lately.
+        """
+        digest = sha256(token.encode()).digest()  # tokens are not kept where they are looked for
+        known = self._users.get(digest)
+        if known is None:
+            if not self._proven.get(digest) and not self._rates.allows(address):
+                raise TooManyTokensError
+            body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+            review = await self._transport.create(_REVIEWS, body)
+            known = self._users.put(digest, (_user(review.get("status") or {}),))
+            if known[0] is not None:
+                self._proven.put(digest, True)  # it is proven
+        return known[0]
+
+    async def may_list(self, user: User, plural: str, namespace: str = "") -> bool:
+        """Whether a user may list a kind of Admitter, in one namespace or, without one, in all.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        attributes = {"group": GROUP, "resource": plural, "verb": "list", "namespace": namespace}
+        return await self._may(user, (user, plural, namespace), {"resourceAttributes": attributes})
+
+    async def may_get(self, user: User, path: str) -> bool:
+        """Whether a user may read a path that is no object's, such as `/metrics`.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        attributes = {"path": path, "verb": "get"}
+        return await self._may(user, (user, path), {"nonResourceAttributes": attributes})
+
+    async def _may(self, user: User, question: tuple[object, ...], attributes: dict[str, Any]) -> bool:
+        known = self._rights.get(question)
+        if known is not None:
+            return known
+        spec = {
+            "user": user.name,
+            "uid": user.uid,
+            "groups": list(user.groups),
+            "extra": {name: list(values) for name, values in user.extra},
+            **attributes,
+        }
+        body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        review = await self._transport.create(_ACCESS, body)
+        return self._rights.put(question, bool((review.get("status") or {}).get("allowed")))
+
+
+def bearer(header: str) -> str:
+    """The token in a header `Authorization`; empty if there is none, or it is longer than tokens are."""
+    scheme, _, token = header.partition(" ")
+    return token if scheme.lower() == "bearer" and len(token) <= LONGEST_TOKEN else ""
+
+
+def _user(status: dict[str, Any]) -> User | None:
+    if not status.get("authenticated"):
+        return None
+    said = status.get("user") or {}
+    extra = tuple((name, tuple(values)) for name, values in sorted((said.get("extra") or {}).items()))
+    return User(said.get("username", ""), said.get("uid", ""), tuple(said.get("groups") or ()), extra)

@@ -1,0 +1,195 @@
+"""Keeps a store equal to what the API server has: list in pages, watch, resume, list again.
+
+Next step: the listeners of the store (`admitter.controllers`).
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Final, Generic
+
+import orjson
+import structlog
+
+from admitter.client.errors import ClusterError, GoneError, NotFoundError, UnreachableError, api_error
+from admitter.client.pages import pages
+from admitter.client.source import Source, parsed
+from admitter.client.store import V, key_of
+from admitter.client.transport import Json, Transport
+
+WATCH_SECONDS: Final = 300
+SILENCE_SECONDS: Final = 90.0
+"""A watch that brings nothing for this long is taken for dead: servers send a bookmark a minute."""
+FIRST_PAUSE_SECONDS: Final = 0.2
+LONGEST_PAUSE_SECONDS: Final = 10.0
+MISSING_PAUSE_SECONDS: Final = 0.7
+"""How often a kind is looked for that the API server does not serve; it says so at once."""
+
+log = structlog.get_logger(__name__)
+
+
+class Informer(Generic[V]):
+    """Lists and watches one collection, for as long as `run` is not cancelled.
+
+    Attributes:
+        synced: set once all of it has been read.
+        failure: why it is not followed now; None: it is, or nothing has been heard of it yet.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        source: Source[V],
+        random: Random,
+        returned: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            transport: where to read.
+            source: what to read, and where to keep it.
+            random: spreads the ends of watches over time.
+            returned: called when the API server serves the collection again, after it did not; what there is
+                of it has been read then.
+        """
+        self.synced = asyncio.Event()
+        self.failure: ClusterError | None = None
+        self.path = source.path
+        self.store = source.store
+        self._transport = transport
+        self._parse = source.parse
+        self._selector = {"labelSelector": source.selector} if source.selector else {}
+        self._random = random
+        self._version = ""
+        self._watched = False
+        self._missing = False
+        self._returned = returned
+
+    async def run(self) -> None:
+        """List and watch until cancelled; failures are logged and tried again with growing pauses.
+
+        A kind that the API server does not serve, since its definition has been deleted or is yet to be
+        applied, is looked for without growing pauses, and listed anew when it is there.
+        """
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                    self.synced.set()
+                    self._found()
+                await self._watch()
+                pause = FIRST_PAUSE_SECONDS
+            except NotFoundError as error:
+                self._miss(error)
+                await asyncio.sleep(MISSING_PAUSE_SECONDS * (1 + self._random.random()))
+            except ClusterError as error:
+                if isinstance(error, GoneError):
+                    self._version = ""
+                self.failure = error
+                self._transport.metrics.watch_failed(self.path)
+                log.warning("watch interrupted", path=self.path, error=str(error))
+                await asyncio.sleep(pause * (1 + self._random.random()))
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _miss(self, error: ClusterError) -> None:
+        """Note that the API server does not serve the collection; what it had is gone or will be."""
+        self._version = ""
+        self.failure = error
+        if not self._missing:
+            self._missing = True
+            self._transport.metrics.watch_failed(self.path)
+            log.warning("kind missing", path=self.path, error=str(error))
+
+    def _found(self) -> None:
+        """Note that it serves the collection."""
+        if self._missing:
+            self._missing = False
+            log.info("kind is back", path=self.path, objects=len(self.store))
+            self._returned()
+
+    async def _list(self) -> None:
+        with _without_collection():
+            await self._list_all()
+
+    async def _list_all(self) -> None:
+        views: list[V] = []
+        version = ""
+        async for page in pages(self._transport, self.path, self._selector):
+            found = (self._parsed(item) for item in page["items"])
+            views.extend(self.store.keep(view) for view in found if view is not None)
+            version = page["metadata"]["resourceVersion"]
+        self.store.replace(views, int(version))
+        self._version = version
+
+    async def _watch(self) -> None:
+        if self._watched:
+            self._transport.metrics.watch_restarted(self.path)
+        self._watched = True
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(WATCH_SECONDS + self._random.randrange(WATCH_SECONDS)),
+            **self._selector,
+        }
+        async with self._transport.stream(self.path, query) as body:
+            self.failure = None
+            try:
+                async with asyncio.timeout(SILENCE_SECONDS) as silence:
+                    await self._read(body, silence)
+            except TimeoutError as error:
+                words = f"watching {self.path}: silent for {SILENCE_SECONDS:.0f} s"
+                raise UnreachableError(words) from error
+
+    async def _read(self, body: AsyncIterator[bytes], silence: asyncio.Timeout) -> None:
+        """Take the events of a watch, one a line; each piece that comes puts off the end by silence."""
+        loop, rest = asyncio.get_running_loop(), b""
+        async for piece in body:
+            silence.reschedule(loop.time() + SILENCE_SECONDS)
+            *lines, rest = (rest + piece).split(b"\n")
+            for line in filter(None, lines):
+                self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise UnreachableError(f"watching {self.path}: an event is cut off") from error
+        kind, item = event["type"], event["object"]
+        if kind == "ERROR":
+            raise api_error(int(item.get("code", 500)), item)
+        metadata = item["metadata"]
+        if kind == "DELETED":
+            self.store.delete(key_of(metadata), metadata["uid"])
+        elif (
+            kind in {"ADDED", "MODIFIED"}
+            and not self.store.knows(metadata)  # nearly always the echo of an own write
+            and (view := self._parsed(item)) is not None
+        ):
+            self.store.apply(view)
+        self._version = metadata["resourceVersion"]
+        if kind in {"DELETED", "BOOKMARK"}:
+            self.store.heard(int(self._version))
+
+    def _parsed(self, item: Json) -> V | None:
+        return parsed(self._parse, item, self.path)
+
+
+_listing = 0
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no garbage while any list is read: all of it stays, and looking takes longer than reading."""
+    global _listing  # noqa: PLW0603  # there is one collector a process
+    _listing += 1
+    gc.disable()
+    try:
+        yield
+    finally:
+        _listing -= 1
+        if not _listing:
+            gc.enable()

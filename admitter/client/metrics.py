@@ -1,0 +1,120 @@
+"""What is counted of the way to the API server: calls, failed writes, watches that broke off, pressure."""
+
+from functools import lru_cache
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from admitter.client.errors import ApiError, ClusterError
+from admitter.client.throttle import Throttle
+
+NO_ANSWER: Final = "none"
+"""Stands in the place of an HTTP status where there was no answer."""
+
+_VERBS: Final = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+
+
+class CallMetrics:
+    """Counts what one process asks of its API server."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Prepare.
+
+        Args:
+            registry: where the figures are to be found.
+        """
+        self._calls = Counter(
+            "admitter_api_calls",
+            "Calls to the API server, each attempt of those that were repeated too.",
+            ("verb", "resource", "code"),
+            registry=registry,
+        )
+        self._write_errors = Counter(
+            "admitter_api_write_errors",
+            "Writes that failed, repeated as often as they are; 409 is a conflict, which is ordinary.",
+            ("resource", "code"),
+            registry=registry,
+        )
+        self._watch_errors = Counter(
+            "admitter_watch_errors",
+            "Lists and watches that failed or broke off.",
+            ("resource",),
+            registry=registry,
+        )
+        self._watch_restarts = Counter(
+            "admitter_watch_restarts",
+            "Watches that were opened again, after errors and after their ordinary end.",
+            ("resource",),
+            registry=registry,
+        )
+
+        self._credit = Gauge(
+            "admitter_api_credit",
+            "How many calls may be under way at a time; less than the most while the API server is busy.",
+            registry=registry,
+        )
+        self._waiting = Gauge(
+            "admitter_api_waiting_calls",
+            "Calls that are held back until the API server takes more.",
+            registry=registry,
+        )
+
+    def called(self, method: str, path: str, code: str) -> None:
+        """A call was made.
+
+        Args:
+            method: of HTTP.
+            path: with or without a query.
+            code: the HTTP status, or `NO_ANSWER`.
+        """
+        self._calls.labels(*request_of(method, path), code).inc()
+
+    def watched(self, path: str, code: str) -> None:
+        """A watch was opened, or that failed."""
+        self._calls.labels("watch", resource_of(path)[0], code).inc()
+
+    def write_failed(self, path: str, error: ClusterError) -> None:
+        """A write failed for good; the caller gets the error."""
+        self._write_errors.labels(resource_of(path)[0], code_of(error)).inc()
+
+    def watch_failed(self, path: str) -> None:
+        """A list or a watch failed, or a watch broke off."""
+        self._watch_errors.labels(resource_of(path)[0]).inc()
+
+    def watch_restarted(self, path: str) -> None:
+        """A watch is opened that is not the first one."""
+        self._watch_restarts.labels(resource_of(path)[0]).inc()
+
+    def follow(self, throttle: Throttle) -> None:
+        """Show from now on how much a throttle lets through, in place of an earlier one."""
+        self._credit.set_function(lambda: throttle.credit)
+        self._waiting.set_function(lambda: throttle.waiting)
+
+
+def code_of(error: ClusterError) -> str:
+    """The HTTP status of a failure, or `NO_ANSWER`."""
+    return str(error.status) if isinstance(error, ApiError) else NO_ANSWER
+
+
+def request_of(method: str, path: str) -> tuple[str, str]:
+    """The verb of a request as RBAC names it, and its resource."""
+    resource, named = resource_of(path)
+    return _VERBS.get(method) or ("get" if named else "list"), resource
+
+
+def resource_of(path: str) -> tuple[str, bool]:
+    """The resource that a path leads to, with its subresource, and whether one object of it is named.
+
+    Paths that lead to no resource, such as that of an API group, are `other`: labels stay few.
+    """
+    parts = path.partition("?")[0].strip("/").split("/")
+    begin = {"api": 2, "apis": 3}.get(parts[0], len(parts))
+    rest = parts[begin:]
+    if len(rest) > 2 and rest[0] == "namespaces":
+        rest = rest[2:]
+    return (_title(rest[0], *rest[2:3]), len(rest) > 1) if rest else ("other", True)
+
+
+@lru_cache(maxsize=256)
+def _title(resource: str, subresource: str = "") -> str:
+    return f"{resource}/{subresource}" if subresource else resource

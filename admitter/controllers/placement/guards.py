@@ -1,0 +1,134 @@
+"""What else acts on Jobs when they are made: the policies of the API server, and Kueue.
+
+They may come and go while the controller runs, so it looks again now and then; a watch is no way: servers
+older than 1.36 lack the kinds.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from admitter.cache.views import seconds
+from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.transport import Transport
+from admitter.names import MAKERS_POLICY, PLACEMENT_POLICY, SUSPEND_POLICY
+from admitter.policy.placement_policies import NOTICE_SECONDS
+from admitter.policy.status import Clock
+
+POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
+BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
+KUEUE: Final = "/apis/kueue.x-k8s.io"
+
+LOOKED_AGAIN_SECONDS: Final = 10.0
+
+_MISSING: Final = {
+    SUSPEND_POLICY: (
+        "the API server has no policy that suspends queued Jobs at creation: the controller "
+        "alone guards, and suspends a moment later what was created running"
+    ),
+    MAKERS_POLICY: (
+        "the API server has no policy that says who made a Job: what Jobs say of that themselves is believed"
+    ),
+    PLACEMENT_POLICY: (
+        "the API server has no policy that suspends Jobs until a rule has placed them: the controller does "
+        "so a moment later"
+    ),
+}
+
+log = structlog.get_logger(__name__)
+
+
+class Presence:
+    """When something was there, as far as anybody has looked."""
+
+    def __init__(self, look: Callable[[], Awaitable[float | None]], clock: Clock) -> None:
+        """Prepare.
+
+        Args:
+            look: since when it is there, in seconds since the epoch; None: it is not.
+            clock: says when to look again.
+        """
+        self._look = look
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._since: float | None = None
+        self._looked = -math.inf
+        self._ended: list[tuple[float, float]] = []
+
+    async def at(self, moment: float) -> bool:
+        """Whether it was there at a moment, in seconds since the epoch.
+
+        What has been seen counts when it is gone too: what was made under it does not change by that.
+
+        Raises:
+            ClusterError: nobody can say now.
+        """
+        async with self._lock:
+            now = self._clock().timestamp()
+            if now - self._looked >= LOOKED_AGAIN_SECONDS:
+                self._note(await self._look())
+                self._looked = now
+        if self._since is not None and self._since <= moment:
+            return True
+        return any(since <= moment <= until for since, until in self._ended)
+
+    def _note(self, since: float | None) -> None:
+        if self._since is not None and since != self._since:
+            self._ended.append((self._since, self._looked))
+        self._since = since
+
+
+class Guards:
+    """Says what the API server and Kueue have done to a Job that was made at some moment."""
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._placing = Presence(self._placing_since, clock)
+        self._kueue = Presence(self._kueue_since, clock)
+
+    async def marked(self, created: float) -> bool:
+        """Whether the API server marked the Jobs made then that were a PlacementPolicy's.
+
+        What a Job says itself of having come by it counts for nothing: without the policies it could say
+        anything.
+
+        Raises:
+            ClusterError: nobody can say now.
+        """
+        return await self._placing.at(created)
+
+    async def kueues(self, created: float) -> bool:
+        """Whether a Job made then with the label of Kueue is Kueue's; raises what `marked` raises."""
+        return await self._kueue.at(created)
+
+    async def _placing_since(self) -> float | None:
+        """By when the API server had taken notice of the policy, and of what puts it into force."""
+        try:
+            found = [
+                await self._transport.get(f"{plural}/{PLACEMENT_POLICY}") for plural in (POLICIES, BINDINGS)
+            ]
+        except NotFoundError:
+            return None
+        return max(seconds(each["metadata"]["creationTimestamp"]) for each in found) + NOTICE_SECONDS
+
+    async def _kueue_since(self) -> float | None:
+        """It does not matter since when: before that nobody used its label."""
+        try:
+            await self._transport.get(KUEUE)
+        except NotFoundError:
+            return None
+        return -math.inf
+
+
+async def say_what_is_missing(transport: Transport) -> None:
+    """Say which policies the API server lacks."""
+    for name, words in _MISSING.items():
+        try:
+            await transport.get(f"{POLICIES}/{name}")
+        except NotFoundError:
+            log.warning(words, policy=name)
+        except ClusterError as error:
+            log.warning("can't tell whether a policy is installed", policy=name, error=str(error))

@@ -1,0 +1,109 @@
+"""The queues of namespaces that bring their own quota: takes a namespace's name, reads the world, converges.
+
+Previous step: a Namespace, a Cohort that one names, or a generated object changed. What is to be done says
+`admitter.policy.namespace_plan`; a defect is told on the Namespace, and on the ClusterQueue by
+`admitter.controllers.quota_status.statuses`.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from admitter.api.conditions import ConditionType
+from admitter.cache.namespace_views import NamespaceView
+from admitter.cache.views import ObjectView
+from admitter.cache.world import World
+from admitter.client.transport import Transport
+from admitter.client.workqueue import WorkQueue
+from admitter.controllers.placement.generator import Generator
+from admitter.controllers.telemetry.events import Events, Subject
+from admitter.names import GENERATED_LABEL, ROOT_COHORT
+from admitter.policy.defects import Defect
+from admitter.policy.namespace_plan import plan
+
+WORKERS: Final = 16
+
+
+class NamespaceQueues:
+    """Makes, sets right and deletes the ClusterQueue and the LocalQueue of each namespace."""
+
+    def __init__(
+        self, world: World, events: Events, transport: Transport, changed: Callable[[str], None]
+    ) -> None:
+        """Prepare.
+
+        Args:
+            world: where everything is read.
+            events: where a defect is told.
+            transport: where queues are written.
+            changed: called with the name of each ClusterQueue whose defect came or went.
+        """
+        self._world = world
+        self._events = events
+        self._generator = Generator(world, transport)
+        self._changed = changed
+        self._defects: dict[str, Defect] = {}
+        self.queue: WorkQueue[str] = WorkQueue(self.converge, WORKERS)
+
+    async def converge(self, namespace: str) -> None:
+        """Give a namespace the queues that its annotations ask for."""
+        now = plan(self._world, namespace)
+        if now.defect != self._defects.get(namespace):
+            self._tell(namespace, now.defect)
+        for wanted in now.put:
+            await self._generator.put(wanted)
+        for plural, view in now.delete:
+            await self._generator.delete(plural, view)
+
+    def namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
+        """A namespace came, changed or went."""
+        before, after = ((view.annotations, view.terminating) if view else ({}, False) for view in (old, new))
+        if new is None or before != after:
+            view = new or old
+            assert view is not None, "a change has a before or an after"
+            self.queue.add(view.name)
+
+    def cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        """A Cohort came, changed or went; whether it exists decides for those that name it."""
+        cohort = new or old
+        if cohort is not None and cohort.name != ROOT_COHORT and (old is None or new is None):
+            for _, namespace in self._world.namespaces_by_cohort.get(cohort.name):
+                self.queue.add(namespace)
+
+    def cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        """A ClusterQueue came, changed or went."""
+        self._object_changed(old, new)
+
+    def local_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        """A LocalQueue came, changed or went; that of a namespace has its name."""
+        view = new or old
+        if view is not None and view.name == view.namespace:
+            self._object_changed(old, new)
+
+    def _object_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        """Somebody may have edited what is generated, or given its name free."""
+        if old is not None and new is not None and (old.spec, old.labels) == (new.spec, new.labels):
+            return
+        views = [view for view in (old, new) if view is not None]
+        name = views[0].name
+        namespace = self._world.namespaces.get(("", name))
+        asks = namespace is not None and namespace.annotations
+        if asks or any(GENERATED_LABEL in view.labels for view in views):
+            self.queue.add(name)
+
+    def _tell(self, namespace: str, defect: Defect | None) -> None:
+        """Say once that something is wrong; what the ClusterQueue shows already has been said."""
+        if defect is None:
+            del self._defects[namespace]
+        else:
+            self._defects[namespace] = defect
+            view = self._world.namespaces.get(("", namespace))
+            if view is not None and defect != self._shown(namespace):
+                subject = Subject("v1", "Namespace", namespace, namespace, view.uid)
+                self._events.record(subject, *defect, lasting=True)
+        self._changed(namespace)
+
+    def _shown(self, name: str) -> tuple[str, str] | None:
+        queue = self._world.cluster_queues.get(("", name))
+        conditions = queue.status.get("conditions") or () if queue is not None else ()
+        active = next((each for each in conditions if each["type"] == ConditionType.ACTIVE), None)
+        return (active["reason"], active["message"]) if active is not None else None

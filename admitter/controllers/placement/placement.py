@@ -1,0 +1,213 @@
+"""Finds the queue of each Job that names none: takes a Job's key, reads the world, converges.
+
+Previous step: a Job came without a queue where a PlacementPolicy selects its namespace, or something changed
+that its rules look at, or the queue is gone that they had found. Next step: the Job has the label of a queue,
+and its Workload is made (`admitter.controllers.workload.jobs`).
+"""
+
+from typing import Final
+
+import structlog
+
+from admitter.api.conditions import PlacementReason
+from admitter.cache.views import JobView, WorkloadView
+from admitter.cache.world import World
+from admitter.client.errors import ConflictError, InvalidError
+from admitter.client.store import Key
+from admitter.client.transport import Transport
+from admitter.client.workqueue import WorkQueue
+from admitter.controllers.placement.generator import Generator
+from admitter.controllers.placement.guards import Guards
+from admitter.controllers.placement.submit_access import Access
+from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.workload.adoption import hold, release, settle
+from admitter.policy.catalog import Catalog
+from admitter.policy.generated import store_of
+from admitter.policy.placement_plan import generated, surroundings
+from admitter.policy.placement_policies import Claim, Policy
+from admitter.policy.status import Clock
+from admitter.quotas.placement import Placed, PlacementError, place
+
+WORKERS: Final = 8
+ASKED_AGAIN_SECONDS: Final = 60.0
+"""Roles are not watched: whoever was refused may have been given one since."""
+
+log = structlog.get_logger(__name__)
+
+
+class Placement:
+    """Places Jobs by the rules of policies, and makes the queues that the rules say."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        events: Events,
+        transport: Transport,
+        clock: Clock,
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._policies = catalog.placement
+        self._events = events
+        self._transport = transport
+        self._clock = clock
+        self._started = clock().timestamp()
+        self._labelled: dict[str, float] = {}
+        self._access = Access(transport, clock)
+        self._guards = Guards(transport, clock)
+        self._generator = Generator(world, transport)
+        self._said: dict[Key, tuple[str, str, str]] = {}
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
+
+    def job_changed(self, old: JobView | None, new: JobView | None) -> None:
+        """A Job came, changed or went."""
+        if new is not None and new.submission is not None:
+            self.queue.add(new.key)
+        elif old is not None:
+            self._said.pop(old.key, None)
+
+    def namespace_changed(self, namespace: str) -> None:
+        """What rules read of a namespace changed, or one of its LocalQueues."""
+        for key in self._world.jobs_by_namespace.get(namespace):
+            self.job_changed(None, self._world.jobs.get(key))
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """A Job that gives its quota back waits again, perhaps for a queue that has gone meanwhile."""
+        freed = old is not None and old.admission is not None and (new is None or new.admission is None)
+        if old is not None and freed:
+            self.job_changed(None, self._world.job_of(old.key))
+
+    def cluster_queue_changed(self, name: str) -> None:
+        """A ClusterQueue came, changed or went; those who wait in one that is gone need another."""
+        self.queues_changed()
+        if self._world.cluster_queues.get(("", name)) is None:
+            for namespace, _ in self._world.local_queues_by_cluster_queue.get(name):
+                self.namespace_changed(namespace)
+
+    def labels_changed(self, namespace: str) -> None:
+        """A namespace has other labels, came or went: Jobs from before may have been no policy's."""
+        self._labelled.pop(namespace, None)
+        if self._world.namespaces.get(("", namespace)) is not None:
+            self._labelled[namespace] = self._clock().timestamp()
+
+    def queues_changed(self) -> None:
+        """ClusterQueues or Cohorts changed: whoever has been told that there is none for him tries again."""
+        for key in self._said:
+            self.queue.add(key)
+
+    def policies_changed(self) -> None:
+        """Any Job may have another policy now."""
+        for job in self._world.jobs:
+            if job.submission is not None:
+                self.queue.add(job.key)
+
+    async def converge(self, key: Key) -> None:
+        """Place a Job, or say why it can't be placed."""
+        job = self._world.jobs.get(key)
+        if job is None or not self._seeks(job):
+            self._said.pop(key, None)
+            return
+        namespace = self._world.namespaces.get(("", job.namespace))
+        if namespace is None or namespace.terminating:
+            return
+        if job.queue is None and self._catalog.elastic.manages(job):
+            return
+        policy = self._policies.governing(job.namespace)
+        if policy is None:
+            await self._release(job)
+        elif await self._is_its(policy, job):
+            await self._place(policy, job)
+
+    def _seeks(self, job: JobView) -> bool:
+        """Whether a Job needs a queue: it has none, or waits in one that rules found and that is gone."""
+        if job.submission is None or job.finished or job.deleting:
+            return False
+        if job.queue is None:
+            return True
+        workload = self._world.workloads.get((job.namespace, job.workload))
+        if not job.suspended or (workload is not None and workload.admission is not None):
+            return False
+        queue = self._world.local_queues.get((job.namespace, job.queue))
+        return queue is None or self._world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
+
+    async def _is_its(self, policy: Policy, job: JobView) -> bool:
+        """Whether a policy is to place a Job; raises ClusterError if nobody can say now."""
+        labelled = self._labelled.get(job.namespace, self._started)
+        match self._policies.claim(policy, job, labelled):
+            case Claim.UNLESS_PASSED:
+                return not await self._guards.marked(job.created)
+            case Claim.UNLESS_KUEUES:
+                return not await self._guards.kueues(job.created)
+            case claim:
+                return claim is Claim.YES
+
+    async def _release(self, job: JobView) -> None:
+        assert job.submission is not None
+        if job.queue is None and job.submission.policy and self._policies.readable:
+            words = (
+                "no PlacementPolicy selects its namespace any more: resume it yourself, or give it a queue"
+            )
+            self._tell(job, PlacementReason.PLACEMENT_ENDED, words)
+            await release(job, self._world, self._transport)
+
+    async def _place(self, policy: Policy, job: JobView) -> None:
+        try:
+            placed = self._found(policy, job)
+            if not await self._may_submit(policy, job, placed):
+                return
+            await self._make(policy, job, placed)
+        except PlacementError as error:
+            words = f"PlacementPolicy {policy.name} finds no queue for it: {error}"
+            await self._leave(policy, job, PlacementReason.NOT_PLACED, words)
+            return
+        if placed.queue != job.queue:
+            await settle(job, placed.queue, self._world, self._transport)
+        log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
+
+    def _found(self, policy: Policy, job: JobView) -> Placed:
+        assert job.submission is not None
+        return place(policy.rules, job.submission, surroundings(self._world, self._catalog, job.namespace))
+
+    async def _may_submit(self, policy: Policy, job: JobView, placed: Placed) -> bool:
+        """Whether the Job's maker may; if only the Job says who that is, there is nobody to ask about."""
+        assert job.submission is not None
+        maker = job.submission.maker
+        if maker is None or not maker.known:
+            return True
+        if await self._access.may_submit(maker, job.namespace, placed.queue):
+            return True
+        words = f"user {maker.user} may not submit to queue {placed.queue} in namespace {job.namespace}"
+        await self._leave(policy, job, PlacementReason.SUBMIT_DENIED, words)
+        self.queue.add_later(job.key, ASKED_AGAIN_SECONDS)
+        return False
+
+    async def _make(self, policy: Policy, job: JobView, placed: Placed) -> None:
+        """Make what is missing.
+
+        Raises:
+            PlacementError: the API server takes it from nobody.
+            ConflictError: it is there by now: look again.
+        """
+        for wanted in generated(self._world, policy, job.namespace, placed):
+            if store_of(self._world, wanted.plural).get(wanted.key) is not None:
+                raise ConflictError(409, "AlreadyExists", f"{wanted.plural} {wanted.key[1]} is there by now")
+            try:
+                await self._generator.put(wanted)
+            except InvalidError as error:
+                raise PlacementError(f"{wanted.plural} {wanted.key[1]} can't be made: {error}") from error
+
+    async def _leave(self, policy: Policy, job: JobView, reason: PlacementReason, message: str) -> None:
+        """Let a Job wait for a queue, also for one by other rules of the policy."""
+        assert job.submission is not None
+        self._tell(job, reason, message)
+        if not job.suspended or not job.submission.policy:
+            await hold(job, self._world, self._transport, policy.name)
+
+    def _tell(self, job: JobView, reason: PlacementReason, message: str) -> None:
+        """Say something about a Job, once."""
+        said = (job.uid, str(reason), message)
+        if self._said.get(job.key) != said:
+            self._said[job.key] = said
+            subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
+            self._events.record(subject, reason, message, lasting=True)

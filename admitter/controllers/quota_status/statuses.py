@@ -1,0 +1,323 @@
+"""The status of queues and flavors: whether they work, what waits and what is used; at most once a second."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from admitter.api.base import own_name
+from admitter.api.conditions import ActiveReason
+from admitter.cache.ownership import ELASTIC
+from admitter.cache.views import Json, ObjectView, WorkloadView, at, parse_object, timestamp
+from admitter.cache.world import OWN, World
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError, level_of
+from admitter.client.pace import Pace
+from admitter.client.store import Key, Store
+from admitter.client.transport import Transport
+from admitter.engine.cycle import Engine
+from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.policy import status
+from admitter.policy.catalog import Catalog
+from admitter.policy.defects import Defect
+from admitter.policy.elastic_quotas import PLURALS
+from admitter.policy.namespace_plan import defect_of
+from admitter.quantities.amounts import to_quantity
+from admitter.quotas.elastic import POOL, Declared
+from admitter.quotas.hierarchy import cohort_use
+
+PAUSE_SECONDS: Final = 1.0
+WRITES_AT_A_TIME: Final = 16
+
+log = structlog.get_logger(__name__)
+
+Target = tuple[str, Key]
+"""Plural of a kind, and the key of an object of it."""
+
+
+class Queues:
+    """Counts workloads by queue, and writes the status of what changed.
+
+    Attributes:
+        closed: whether changes are counted only: of a follower, who looks at everything when he leads.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        engine: Engine,
+        transport: Transport,
+        clock: status.Clock,
+        pace: Pace,
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._ledger = engine.ledger
+        self._tree = engine.tree
+        self._transport = transport
+        self._clock = clock
+        self._pace = pace
+        self._pending: Counter[Key] = Counter()
+        self._admitted: Counter[Key] = Counter()
+        self._admitted_by: Counter[str] = Counter()
+        self.closed = False
+        self._changed: set[Target] = set()
+        self._ready = asyncio.Event()
+        self._statuses: dict[str, Callable[[ObjectView], Json]] = {
+            "clusterqueues": self._cluster_queue,
+            "localqueues": self._local_queue,
+            "cohorts": self._cohort,
+            "resourceflavors": self._flavor,
+            "elasticquotas": partial(self._elastic_quota, "ElasticQuota"),
+            "compositeelasticquotas": partial(self._elastic_quota, "CompositeElasticQuota"),
+            "placementpolicies": self._placement_policy,
+        }
+        self._stores: dict[str, Store[ObjectView]] = {
+            "clusterqueues": world.cluster_queues,
+            "localqueues": world.local_queues,
+            "cohorts": world.cohorts,
+            "resourceflavors": world.flavors,
+            "placementpolicies": world.placement_policies,
+            "elasticquotas": world.elastic_quotas,
+            "compositeelasticquotas": world.composite_elastic_quotas,
+        }
+
+    def touch(self, plural: str, key: Key) -> None:
+        """The status of an object may have to change."""
+        if not self.closed:
+            self._changed.add((plural, key))
+            self._ready.set()
+
+    def touch_all(self) -> None:
+        """Any status may have to change."""
+        for plural, store in self._stores.items():
+            for view in store:
+                self.touch(plural, view.key)
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """Count a Workload where it waits or is admitted."""
+        for view, sign in ((old, -1), (new, 1)):
+            if view is None or view.finished:
+                continue
+            queue = (view.namespace, view.queue)
+            if view.admission is None:
+                self._pending[queue] += sign
+            else:
+                self._admitted[queue] += sign
+                self._admitted_by[view.admission.queue] += sign
+        for view in (old, new):
+            if view is not None:
+                self._touch_queues_of(view)
+
+    def queue_of(self, local_queue: Key) -> str:
+        """The engine's queue that a LocalQueue, or the name of an elastic quota, leads to; empty: none."""
+        namespace, name = local_queue
+        quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
+        if quota is not None:
+            return quota.queue
+        found = self._world.local_queues.get(local_queue)
+        return str(found.spec["clusterQueue"]) if found is not None else ""
+
+    def pending(self) -> Counter[str]:
+        """How many Workloads wait, by the engine's queue; under no name those that have none."""
+        counts: Counter[str] = Counter()
+        for local_queue, count in self._pending.items():
+            if count:
+                counts[self.queue_of(local_queue)] += count
+        return counts
+
+    def admitted(self) -> dict[str, int]:
+        """How many Workloads hold quota of each queue that there is."""
+        return {name: self._admitted_by[name] for name in self._tree.queues}
+
+    def usage_changed(self, cluster_queue: str) -> None:
+        """The use of a ClusterQueue, or of an elastic quota's queue, changed without a Workload changing."""
+        quota = self._catalog.elastic.of_queue(cluster_queue)
+        if quota is not None:
+            self.touch(PLURALS[quota.kind], (quota.namespace, quota.name))
+        else:
+            self.touch("clusterqueues", ("", cluster_queue))
+            for _, cohort in self._tree.path(("queue", cluster_queue))[1:]:
+                self.touch("cohorts", ("", cohort))
+
+    def _touch_queues_of(self, workload: WorkloadView) -> None:
+        queue = (workload.namespace, workload.queue)
+        self.touch("localqueues", queue)
+        local_queue = self._world.local_queues.get(queue)
+        if local_queue is not None:
+            self.usage_changed(local_queue.spec["clusterQueue"])
+        quota = self._catalog.elastic.governing(workload.namespace)
+        if quota is not None and workload.queue == ELASTIC_QUOTA_QUEUE:
+            self.usage_changed(quota.queue)
+        if workload.admission is not None:
+            self.usage_changed(workload.admission.queue)
+
+    async def run(self) -> None:
+        """Write statuses until cancelled."""
+        while True:
+            await self._ready.wait()
+            await asyncio.sleep(PAUSE_SECONDS)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write all statuses that may have to change."""
+        self._ready.clear()
+        changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
+        await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
+
+    def _is_known(self, target: Target) -> bool:
+        """Whether what is to be told of a queue is in force; if not, it is touched again once it is."""
+        plural, key = target
+        view = self._world.local_queues.get(key) if plural == "localqueues" else None
+        name = str(view.spec["clusterQueue"]) if view is not None else key[1]
+        return plural not in {"clusterqueues", "localqueues"} or not self._catalog.is_coming(name)
+
+    async def _work(self, changed: list[Target]) -> None:
+        while changed:
+            await self._write(*changed.pop())
+
+    async def _write(self, plural: str, key: Key) -> None:
+        store = self._stores[plural]
+        view = store.get(key)
+        if view is None or not self._world.shards.owns(self._shard(plural, key)):
+            return
+        wanted = self._status(plural, view)
+        if all(view.status.get(name) == value for name, value in wanted.items()):
+            return
+        namespace = f"/namespaces/{key[0]}" if key[0] else ""
+        path = f"{OWN}{namespace}/{plural}/{key[1]}/status"
+        body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
+        try:
+            async with self._pace.turn():
+                raw = await self._transport.patch(path, body)
+            store.apply(parse_object(raw))
+        except (ConflictError, NotFoundError):
+            self.touch(plural, key)  # an edit is on its way here
+        except ClusterError as error:
+            log.log(level_of(error), "status not written", kind=plural, name=key[1], error=str(error))
+            self.touch(plural, key)
+
+    def _shard(self, plural: str, key: Key) -> int:
+        """Whose an object's status is: who decides in its tree has the newest figures."""
+        match plural:
+            case "clusterqueues":
+                return self._world.shards.of_queue(key[1])
+            case "localqueues":
+                return self._world.owners.of_local_queue(*key)
+            case "cohorts":
+                return self._world.shards.of_cohort(key[1])
+            case "elasticquotas" | "compositeelasticquotas":
+                return self._world.shards.of_tree(ELASTIC)
+        return 0
+
+    def _status(self, plural: str, view: ObjectView) -> Json:
+        return self._statuses[plural](view)
+
+    def _flavor(self, view: ObjectView) -> Json:
+        return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
+
+    def _cluster_queue(self, view: ObjectView) -> Json:
+        entry = self._catalog.queue(view.name)
+        problem = entry.problem or defect_of(self._world, view)
+        if problem is None and entry.stopped:
+            problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
+        problem = problem or entry.flaw
+        pending = sum(self._pending[q] for q in self._world.local_queues_by_cluster_queue.get(view.name))
+        return {
+            "conditions": self._active(view, problem),
+            "pendingWorkloads": pending,
+            "admittedWorkloads": self._admitted_by[view.name],
+            "flavors": self._usage(view),
+        }
+
+    def _cohort(self, view: ObjectView) -> Json:
+        flavors: dict[str, list[Json]] = {}
+        for (flavor, resource), use in sorted(cohort_use(self._tree, self._ledger.real, view.name).items()):
+            quantities = {field: to_quantity(resource, amount) for field, amount in use._asdict().items()}
+            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+        return {
+            "conditions": self._active(view, self._catalog.cohort_problem(view.name)),
+            "flavors": [{"name": name, "resources": resources} for name, resources in flavors.items()],
+        }
+
+    def _elastic_quota(self, kind: str, view: ObjectView) -> Json:
+        problem = self._catalog.elastic.problem(kind, view.key)
+        namespaces = view.spec.get("namespaces") or (view.namespace,)
+        governed = [
+            (namespace, ELASTIC_QUOTA_QUEUE)
+            for namespace in namespaces
+            if (quota := self._catalog.elastic.governing(namespace)) is not None
+            and (quota.kind, quota.namespace, quota.name) == (kind, *view.key)
+        ]
+        queue = self._catalog.elastic.governing(governed[0][0]) if governed else None
+        usage = self._ledger.used(queue.queue) if queue is not None else {}
+        limited = [*(view.spec.get("min") or ()), *(view.spec.get("max") or ())]
+        return {
+            "conditions": self._active(view, problem),
+            "used": {
+                name: to_quantity(name, usage.get((POOL, own_name(name)), 0))
+                for name in dict.fromkeys(limited)
+            },
+            "pendingWorkloads": sum(self._pending[q] for q in governed),
+            "admittedWorkloads": sum(self._admitted[q] for q in governed),
+            "managedSince": self._managed_since(queue),
+        }
+
+    def _placement_policy(self, view: ObjectView) -> Json:
+        since = self._catalog.placement.since(view) or timestamp(at(view.changed))
+        return {"conditions": self._active(view, self._catalog.placement.problem(view.name)), "since": since}
+
+    def _managed_since(self, quota: Declared | None) -> dict[str, str]:
+        """Since when which namespaces' Jobs are all a quota's."""
+        if quota is None or not quota.manages_all:
+            return {}
+        known, now = self._catalog.elastic.managed_since(quota), timestamp(self._clock())
+        return {namespace: known.get(namespace, now) for namespace in quota.namespaces}
+
+    def _local_queue(self, view: ObjectView) -> Json:
+        name = view.spec["clusterQueue"]
+        entry = self._catalog.queue(name)
+        problem: Defect | None = None
+        quota = self._catalog.elastic.governing(view.namespace)
+        if quota is not None and view.name == ELASTIC_QUOTA_QUEUE:
+            words = f"{quota} governs this namespace: Jobs with this queue name are its"
+            problem = (ActiveReason.QUEUE_NAME_TAKEN, words)
+        elif view.spec.get("stopPolicy", "None") != "None":
+            problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
+        elif self._world.cluster_queues.get(("", name)) is None:
+            problem = (ActiveReason.CLUSTER_QUEUE_NOT_FOUND, f"ClusterQueue {name} does not exist")
+        elif entry.problem is not None:
+            problem = (ActiveReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
+        elif entry.stopped:
+            problem = (ActiveReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name} is stopped")
+        return {
+            "conditions": self._active(view, problem),
+            "pendingWorkloads": self._pending[view.key],
+            "admittedWorkloads": self._admitted[view.key],
+        }
+
+    def _active(self, view: ObjectView, problem: Defect | None) -> list[Json]:
+        conditions: list[Any] = view.status.get("conditions") or []
+        return status.active(view.generation, conditions, problem, self._clock())
+
+    def _usage(self, view: ObjectView) -> list[Json]:
+        """Use by flavor, in the order of what is counted, be it listed or inherited."""
+        definition = self._tree.queues.get(view.name)
+        flavors: dict[str, list[Json]] = {}
+        for flavor, resource in definition.keys() if definition is not None else ():
+            cell = self._ledger.real.cell(view.name, (flavor, resource))
+            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
+            quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
+            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+        return [{"name": name, "resources": resources} for name, resources in flavors.items()]
+
+
+def _merging(before: Json, wanted: Json) -> Json:
+    """A patch that leaves nothing in a map that is no longer in it."""
+    return {
+        name: {**dict.fromkeys(before.get(name) or ()), **value} if isinstance(value, dict) else value
+        for name, value in wanted.items()
+    }

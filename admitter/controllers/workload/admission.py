@@ -1,0 +1,499 @@
+"""From events to admissions: feeds the engine, runs its cycles, writes what its plans say.
+
+Previous step: a store changes (`admitter.cache.world`). Next step: the admitted Workload's Job
+is started (`admitter.controllers.workload.jobs`).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from math import ceil
+from typing import Final
+
+import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
+
+from admitter.cache.pod_views import PodView
+from admitter.cache.preemption_status import Preemption
+from admitter.cache.views import Json, WorkloadView, at, parse_workload
+from admitter.cache.world import World, workload_path
+from admitter.client.errors import (
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    is_busy,
+    is_fenced,
+    is_open,
+    level_of,
+)
+from admitter.client.store import Key
+from admitter.client.transport import Transport
+from admitter.controllers.succession import FENCED_WRITE_SECONDS
+from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.orphaned_pods import Remainders
+from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, Promises
+from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.engine import model
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission
+from admitter.engine.tree_cycle import Eviction
+from admitter.names import RETURNED_ANNOTATION
+from admitter.policy import status
+from admitter.policy.gate import Gate, Waiting
+from admitter.policy.intake import Intake
+from admitter.policy.messages import passing_message, receipt_message, workload_title
+from admitter.policy.pending_reservations import keep_places
+
+WRITES_AT_A_TIME: Final = 32
+PAUSE_SECONDS: Final = 1.0
+GATHER_SECONDS: Final = 0.05
+"""For how long changes of definitions are gathered at least."""
+GATHER_TIMES: Final = 6.0
+"""So many times as long as it took last to put them in force: most of the time is left for other work."""
+LONGEST_GATHER_SECONDS: Final = 1.0
+
+IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
+"""The API server gives up an admission after that time, so that a new leader need not wait longer for it."""
+
+log = structlog.get_logger(__name__)
+
+
+class Admissions:
+    """Decides and writes admissions.
+
+    What the engine admits is reserved in its state before it is written. A write whose outcome is
+    unknown stays reserved until the API server has said what it holds.
+
+    Attributes:
+        restored: whether what was there at the start has been taken in.
+        overruled: set when the API server says that another controller decides.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        engine: Engine,
+        gate: Gate,
+        reasons: WaitingReasons,
+        grace: GracePeriods,
+        transport: Transport,
+    ) -> None:
+        self._world = world
+        self._engine = engine
+        self._gate = gate
+        self._intake = Intake(world, engine, gate)
+        self._grace = grace
+        self._reasons = reasons
+        self._transport = transport
+        self._remainders = Remainders(world, engine, transport, self._freed)
+        self.usage_changed: Callable[[str], None] = lambda _: None
+        self.decided: Callable[[float], None] = lambda _: None
+        self._keys: dict[str, Key] = {}
+        self._writing: dict[str, asyncio.Task[None]] = {}
+        self._refused: set[str] = set()
+        self._changed_pods: set[Key] = set()
+        self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
+        self.restored = False
+        self.overruled = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._promises = Promises(world, engine, reasons, transport, grace.now, self._slots)
+        self._promises.again = self._wake.set
+        self._timer: asyncio.TimerHandle | None = None
+        self._shards = world.shards
+        self._gather = GATHER_SECONDS
+        self._finishing = False
+
+    def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
+        """A Workload came, changed or went."""
+        self._grace.workload_changed(old, new)
+        over = old is not None and new is not None and old.evict_at is not None and new.evicting
+        if new is not None and over and self._world.owners.owns(new.key):
+            self._reasons.evicted(new)
+        if old is not None and new is None:
+            self._keys.pop(old.uid, None)
+            self._reasons.forget(old.key)
+            self._intake.gone(old)
+            if old.admission is not None:
+                self._remainders.workload_gone(old)
+            else:
+                self._engine.release(old.uid)
+        elif new is not None:
+            self._promises.seen(new)
+            self._evaluate(new)
+        self.wake()
+
+    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        """A labelled pod came, changed or went."""
+        self._remainders.pod_changed(old, new)
+        if new is not None and new.has_run:
+            self._engine.use(new.workload_uid)
+        pod = new if new is not None else old
+        if pod is not None and pod.usage.pool:
+            self._changed_pods.add((pod.namespace, pod.workload))
+            self._wake.set()
+        self.wake()
+
+    def _take_pods_in(self) -> None:
+        """Tell the engine of pods that came and went; those of one Workload together."""
+        changed, self._changed_pods = self._changed_pods, set()
+        for key in changed:
+            self._intake.take_pods(key)
+
+    def job_changed(self, key: Key) -> None:
+        """The Job of a Workload came, changed or went."""
+        self._remainders.job_changed(key)
+        self.reconsider(key)
+
+    def reconsider(self, key: Key) -> None:
+        """Something that decides whether a Workload may compete has changed."""
+        workload = self._world.workloads.get(key)
+        if workload is not None:
+            self._evaluate(workload)
+            self.wake()
+
+    def keys_of(self, uids: Iterable[str]) -> list[Key]:
+        """The keys of Workloads."""
+        return [self._keys[uid] for uid in uids if uid in self._keys]
+
+    def deciding(self) -> Iterator[Key]:
+        """The LocalQueues of those whose admission is being written, once each."""
+        for workload in map(self._world.workloads.get, self.keys_of(self._writing)):
+            if workload is not None and workload.admission is None:
+                yield workload.namespace, workload.queue
+
+    def wake(self) -> None:
+        """Run a cycle if there is anything to decide."""
+        if self._engine.changed or self._gate.stale or any(self._spared()):
+            self._wake.set()
+
+    def _freed(self, queue: str) -> None:
+        """Quota became free that nothing else tells of."""
+        self.usage_changed(queue)
+        self.wake()
+
+    def _spared(self) -> Iterator[WorkloadView]:
+        """What has been told that it will be evicted, and need not go after all."""
+        return filter(self._may_be_told, self._grace.unneeded())
+
+    def _passed_on(self) -> Iterator[tuple[WorkloadView, Preemption]]:
+        """What has been told that it will be evicted for one Workload, and goes for another one now."""
+        for told in filter(self._may_be_told, self._grace.needed()):
+            by = self._promises.passed_on(told)
+            if by is not None:
+                yield told, by
+
+    def _may_be_told(self, told: WorkloadView) -> bool:
+        free = told.uid not in self._writing and told.uid not in self._refused
+        return free and self._world.owners.owns(told.key)
+
+    def _evaluate(self, workload: WorkloadView) -> None:
+        """Bring the engine up to date with one Workload."""
+        if not self.restored:
+            return
+        uid = workload.uid
+        self._keys[uid] = workload.key
+        if uid in self._writing:
+            return  # its answer decides
+        outcome = self._intake.take(workload, pauses=uid in self._refused)
+        if isinstance(outcome, Waiting):
+            self._reasons.want(workload.key, outcome)
+        elif outcome is None or not self._shards.leads_queue(outcome):
+            self._reasons.forget(workload.key)  # it waits no longer, or why it does only a leader knows
+
+    def restore(self) -> None:
+        """Take in the Workloads that there are, those that hold quota first."""
+        self.restored = True
+        for workload in sorted(self._world.workloads, key=lambda workload: workload.admission is None):
+            self._evaluate(workload)
+
+    def lead(self, epochs: dict[int, int]) -> None:
+        """Decide for some shards more; those for whom an earlier owner evicted others keep their places.
+
+        Args:
+            epochs: of these shards; admissions carry it.
+        """
+        self._shards.epochs.update(epochs)
+        self._engine.resume(self._shards.decides)
+        self._promises.adopt(keep_places(self._world, self._engine, self._gate, self._promises))
+        self._remainders.lead()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Decide whenever something changed, until cancelled.
+
+        1. Events have brought the engine up to date; definitions of one moment are put in force together.
+           A follower does no more.
+        2. A cycle makes a plan.
+        3. Its admissions and evictions are written side by side; its reasons to wait, merged, a little later.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._remainders.queue.run(), name="remainders")
+            while True:
+                await self._wake.wait()
+                await self._refresh()
+                self._wake.clear()
+                if self._finishing:
+                    return
+                self._take_pods_in()
+                if self._shards.epochs:
+                    self._decide(group)
+
+    def refresh(self) -> None:
+        """Put changed definitions in force at once."""
+        self._gate.refresh()
+        self.wake()
+
+    async def drained(self) -> None:
+        """Wait for the end of all writes that were decided before now."""
+        if self._writing:
+            await asyncio.wait([*self._writing.values()])
+        await self._promises.sent()
+
+    def forsake(self) -> None:
+        """Keep no places any more in trees that have come to others."""
+        self._engine.forsake(self._shards.decides)
+        self._promises.forsake()
+
+    async def finish(self) -> None:
+        """Decide nothing more, and wait until what was decided is written, or refused."""
+        self._finishing = True
+        while self._writing:
+            await asyncio.wait(self._writing.values())
+        await self._promises.sent()
+
+    def _decide(self, group: asyncio.TaskGroup) -> None:
+        began = time.perf_counter()
+        plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
+        took = time.perf_counter() - began
+        planned: dict[str, tuple[Key, Waiting]] = {}
+        for uid, waiting in self._gate.all_wait(plan.refusals):
+            self._reasons.want(self._keys[uid], waiting)
+            if uid in plan.planned:
+                planned[uid] = (self._keys[uid], waiting)
+        self._promises.decided(planned)
+        for workload, admission in plan.admissions:
+            passed = plan.passed.get(workload.uid)
+            key = self._keys[workload.uid]
+            title = workload_title(*self._keys[passed.workload.uid], key[0]) if passed else ""
+            passing = passing_message(passed, title) if passed else ""
+            task = group.create_task(self._admit(key, workload, admission, passing))
+            self._writing[workload.uid] = task
+        for eviction in plan.evictions:
+            uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
+            generation = self._promises.generation(preemptor, self._keys[preemptor])
+            self._writing[uid] = group.create_task(
+                self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
+            )
+        for told, by in [*self._passed_on(), *((told, None) for told in self._spared())]:
+            self._writing[told.uid] = group.create_task(self._tell_anew(told, by))
+        self._promises.amend(group, plan, self._keys)
+        self._promises.write(group, self._writing)
+        self._wake_at(self._engine.due)
+        self.decided(took)
+
+    async def _refresh(self) -> None:
+        """Put changed definitions in force, those of a while together."""
+        if self._gate.stale:
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(self._gather)
+            began = loop.time()
+            self._gate.refresh()
+            taken = GATHER_TIMES * (loop.time() - began)
+            self._gather = min(max(GATHER_SECONDS, taken), LONGEST_GATHER_SECONDS)
+
+    def close(self) -> None:
+        """Nothing more is decided."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wake_at(self, due: float | None) -> None:
+        """Run a cycle when somebody may be preempted who may not yet."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due is not None:
+            left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
+            self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
+
+    async def _admit(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
+        try:
+            while not (await self._tried(key, workload, admission, passing) or self._finishing):
+                pass
+        finally:
+            self._written(key, workload.uid)
+
+    async def _tried(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> bool:
+        """Write an admission; False if the server is too busy: it stays decided, and nobody overtakes."""
+        await self._promises.sent(workload.uid)  # both would name the same version of the Workload
+        try:
+            async with self._slots:
+                await self._write(key, workload, admission, passing)
+        except ClusterError as error:
+            await self._failed("admission not written", key, workload.uid, error)
+            return not is_busy(error)
+        return True
+
+    async def _write(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
+        view, job = self._world.workloads.get(key), self._world.job_of(key)
+        if view is None or view.admission is not None or self._gate.check(view, job) != workload.queue:
+            return  # it has been written already, or may not be admitted any more
+        if self._gate.countable(view, job, workload.queue) != workload:
+            return  # it changed after the decision: it competes again as what it is now
+        term = self._shards.epoch_of(admission.queue)
+        if term is None:
+            return  # its tree is another's by now, or may have got what is another's
+        generation = self._promises.generation(view.uid, key)
+        body = status.admitted(view, admission, term, self._grace.now(), passing, generation)
+        raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
+        admitted = parse_workload(raw)
+        self._world.workloads.apply(admitted)
+        self._reasons.admitted(admitted)
+
+    def _written(self, key: Key, uid: str) -> None:
+        """A write has come to its end: what the API server holds decides again."""
+        if self._writing.get(uid) is asyncio.current_task():
+            del self._writing[uid]
+        current = self._world.workloads.get(key)
+        if current is None or current.uid != uid:
+            self._engine.release(uid)
+        else:
+            self._evaluate(current)
+            if current.evict_at is not None and self._promises.passed_on(current) is not None:
+                self._wake.set()  # its place has passed on while it was told
+        self.wake()
+
+    async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
+        """A write has failed: find out what is true, and do not write the same again at once."""
+        log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
+        self._pause(uid, error)
+        await self._settle(key, uid, lost=is_open(error))
+
+    def _pause(self, uid: str, error: ClusterError) -> None:
+        """Let a Workload compete only after a while if the API server refuses what is written for it.
+
+        A server that is too busy refuses nothing of it: it keeps its turn, and nobody overtakes it.
+        """
+        if is_fenced(error):
+            self.overruled.set()
+        if is_busy(error) or isinstance(error, ConflictError | NotFoundError):
+            return
+
+        def over() -> None:
+            self._refused.discard(uid)
+            if uid in self._keys:
+                self.reconsider(self._keys[uid])
+
+        self._refused.add(uid)
+        asyncio.get_running_loop().call_later(REFUSED_SECONDS, over)
+
+    async def _evict(
+        self, key: Key, eviction: Eviction, generation: int, earlier: asyncio.Task[None] | None
+    ) -> None:
+        """Write that a Workload has to go; if that is not to be had, its preemptor competes anew.
+
+        Args:
+            key: of the victim.
+            eviction: who has to go for whom.
+            generation: of the preemptor's place.
+            earlier: writes the victim's admission, and has to come to its end first.
+        """
+        uid = eviction.victim.holder
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        try:
+            async with self._slots:
+                await self._write_eviction(key, eviction, generation)
+        except ClusterError as error:
+            await self._failed("eviction not written", key, uid, error)
+            self._pause(eviction.preemptor.uid, error)
+        finally:
+            current = self._world.workloads.get(key)
+            if current is None or current.uid != uid or not (current.evicting or current.evict_at):
+                self._engine.spare(uid)
+            if eviction.preemptor.uid in self._refused:
+                self._engine.withdraw(eviction.preemptor.uid)
+            self._written(key, uid)
+
+    async def _tell_anew(self, workload: WorkloadView, by: Preemption | None) -> None:
+        """Write for which other Workload one goes that has been told, or that it need not go after all."""
+        key, uid = workload.key, workload.uid
+        try:
+            async with self._slots:
+                current = self._world.workloads.get(key)
+                if current is None or current.uid != uid or not current.evict_at or current.evicting:
+                    return
+                if by is not None:
+                    await self._reassign(current, by)
+                else:
+                    await self._patch(current, status.spared(current, self._grace.now()))
+        except ClusterError as error:
+            await self._failed("end of a grace period not written", key, uid, error)
+        finally:
+            self._written(key, uid)
+
+    async def _write_eviction(self, key: Key, eviction: Eviction, generation: int) -> None:
+        view, preemptor = self._world.workloads.get(key), self._keys.get(eviction.preemptor.uid)
+        if view is None or view.admission is None or preemptor is None:
+            return  # it has gone, or nobody needs its place any more
+        if self._shards.epoch_of(eviction.admission.queue) is None:
+            return  # whose the tree is now decides anew
+        why = receipt_message(eviction)
+        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
+        if view.evicting:
+            await self._reassign(view, by)
+            return
+        now = self._grace.now()
+        if eviction.grace:
+            # One who was told before, for somebody who has gone since, is granted no more time.
+            until = at(view.evict_at or ceil(now.timestamp() + eviction.grace))
+            body = status.told(view, by, until, now)
+        else:
+            body = status.preempted(view, by, now)
+        self._reasons.evicted(await self._patch(view, body))
+
+    async def _reassign(self, view: WorkloadView, by: Preemption) -> None:
+        """Write for which Workload one makes room now that has to go anyway, or has been told to."""
+        if view.goes_for == (by.uid, by.generation):
+            return
+        if view.evicting:
+            await self._patch(view, status.reassigned(view, by))
+        elif view.evict_at is not None:
+            told = await self._patch(view, status.told(view, by, at(view.evict_at), self._grace.now()))
+            self._reasons.evicted(told)
+
+    async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
+        written = parse_workload(await self._transport.patch(f"{workload_path(view.key)}/status", body))
+        self._world.workloads.apply(written)
+        return written
+
+    async def _settle(self, key: Key, uid: str, *, lost: bool) -> None:
+        """Ask the API server, for as long as it takes, what has become of a write that failed.
+
+        Args:
+            key: of the Workload.
+            uid: of the same.
+            lost: whether the write may still be on its way. Then the Workload is written: what names an
+                earlier version comes too late, and its quota can be another's.
+        """
+
+        async def ask() -> None:
+            path = workload_path(key)
+            try:
+                raw = await self._transport.get(path)
+                if lost and raw["metadata"]["uid"] == uid and not parse_workload(raw).admission:
+                    version = raw["metadata"]["resourceVersion"]
+                    mark = {"annotations": {RETURNED_ANNOTATION: version}}
+                    body = {"metadata": {"resourceVersion": version, **mark}}
+                    raw = await self._transport.patch(path, body)
+                self._world.workloads.apply(parse_workload(raw))
+            except NotFoundError:
+                self._world.workloads.delete(key, uid)
+
+        def tell(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome is not None else None
+            level = level_of(error) if isinstance(error, ClusterError) else logging.WARNING
+            log.log(level, "can't read a workload", namespace=key[0], workload=key[1], error=str(error))
+
+        passing = retry_if_exception_type(ClusterError)
+        await AsyncRetrying(retry=passing, wait=wait_fixed(PAUSE_SECONDS), before_sleep=tell)(ask)

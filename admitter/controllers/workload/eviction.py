@@ -1,0 +1,131 @@
+"""Taking an admission back: Evicted is written, the Job suspended, its pods end, then quota is free.
+
+Quota is released only when nothing can run on it any more: the Job was never started, or the Job
+controller says that it is suspended and has no pods, and a fresh list of its pods confirms it. Job status
+names no generation, so an old answer could say the same: that is why a Job is not suspended before the
+Job controller has acted on its start (design §3, *Eviction on the cluster*).
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from admitter.api.conditions import EvictedReason
+from admitter.cache.pod_views import parse_pod
+from admitter.cache.views import JobView, WorkloadView, parse_job, parse_workload
+from admitter.cache.world import World, job_path, pods_path, workload_path
+from admitter.client.transport import Transport
+from admitter.controllers.workload.adoption import bar
+from admitter.controllers.workload.grace import GracePeriods
+from admitter.names import WORKLOAD_LABEL
+from admitter.policy import status
+from admitter.policy.catalog import Catalog
+from admitter.policy.shortage import Shortages
+
+
+class Eviction:
+    """Evicts Workloads, one step a call.
+
+    Attributes:
+        barred: called with a Job before and after it was written so that no start on its way arrives.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        grace: GracePeriods,
+        shortages: Shortages,
+        transport: Transport,
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._grace = grace
+        self._shortages = shortages
+        self._transport = transport
+        self.barred: Callable[[JobView, JobView], None] = lambda _before, _after: None
+
+    def now(self) -> datetime:
+        """The current time, in UTC."""
+        return self._grace.now()
+
+    def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
+        """Why an admitted Workload must stop; None if it may go on."""
+        assert workload.admission is not None
+        if not workload.active:
+            return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
+        if self._grace.is_over(workload):
+            return EvictedReason.PREEMPTED, "the time that it was granted is over"
+        local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
+        drained = local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain"
+        if drained and not workload.admission.pool:
+            return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped and drained"
+        name = workload.admission.queue
+        if self._catalog.queue(name).drains:
+            return EvictedReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped and drained"
+        short = self._shortages.victim(workload.uid)
+        return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
+
+    async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
+        """Write down that a Workload must stop; it keeps its quota."""
+        by = workload.preemption if reason is EvictedReason.PREEMPTED else None
+        if by is not None:
+            body = status.preempted(workload, by, self._grace.now())
+        else:
+            body = status.evicted(workload, reason, message, self._grace.now())
+            if workload.preemption is not None and not self._grace.is_needed(workload):
+                body["status"]["preemption"] = None  # else a restart would take it for what makes room
+        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
+        self._world.workloads.apply(parse_workload(raw))
+
+    async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
+        """Do the next step of an eviction that is wanted or under way.
+
+        Args:
+            workload: it may hold nothing, then there is nothing to do.
+            job: its Job; None for a Workload made by hand.
+        """
+        if workload.admission is None:
+            return
+        if not workload.evicting:
+            wanted = self.wanted(workload)
+            if wanted is not None:
+                await self.begin(workload, *wanted)
+        elif job is None:
+            await self._free(workload)
+        elif job.unstarted:
+            await self._bar(workload, job)
+            await self._free(workload)
+        elif not job.suspended:
+            if job.resumed:
+                await self._suspend(job)
+        elif job.stopped:
+            await self._release(workload, job)
+
+    async def _suspend(self, job: JobView) -> None:
+        body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
+        self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
+
+    async def _release(self, workload: WorkloadView, job: JobView) -> None:
+        await self._bar(workload, job)
+        query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
+        listed = await self._transport.get(pods_path(workload.namespace), query)
+        pods = map(parse_pod, listed["items"])
+        if any(pod.live and pod.is_of(workload) for pod in pods):
+            return  # the end of the last pod brings us here again
+        await self._free(workload)
+
+    async def _bar(self, workload: WorkloadView, job: JobView) -> None:
+        self.barred(job, await bar(job, str(workload.version), self._world, self._transport))
+
+    async def _free(self, workload: WorkloadView) -> None:
+        body = status.released(workload, self._grace.now())
+        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
+        self._world.workloads.apply(parse_workload(raw))
+
+    async def forget_start(self, job: JobView) -> JobView:
+        """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
+        body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
+        raw = await self._transport.patch(f"{job_path(job.key)}/status", body)
+        forgotten = parse_job(raw)
+        self._world.jobs.apply(forgotten)
+        return forgotten

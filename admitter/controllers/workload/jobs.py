@@ -1,0 +1,280 @@
+"""One Job and its Workload, brought together: take the Workload's key, read the world, converge.
+
+Previous step: a Job or Workload changed, or an admission was written (`workload.admission`).
+A Job that may start is unsuspended here; `workload.eviction` stops a Job that must stop.
+"""
+
+from typing import Final
+
+import structlog
+
+from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
+from admitter.cache.views import JobView, WorkloadView, at, parse_job, parse_workload, timestamp
+from admitter.cache.world import OWN, World, job_path, workload_path
+from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
+from admitter.client.store import Key
+from admitter.client.transport import Json, Transport
+from admitter.client.workqueue import Urgency, WorkQueue
+from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.workload.adoption import adopt, hold
+from admitter.controllers.workload.eviction import Eviction
+from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.refused_starts import RefusedStarts, is_for_good
+from admitter.names import (
+    API_VERSION,
+    ELASTIC_QUOTA_QUEUE,
+    EVICTION_TIME_ANNOTATION,
+    JOB_LABEL,
+    QUEUE_LABEL,
+)
+from admitter.policy import status
+from admitter.policy.catalog import Catalog
+from admitter.policy.derive import covers, priority_of, workload_spec
+from admitter.policy.injection import start_patch
+from admitter.quantities.amounts import InvalidQuantityError
+
+WORKERS: Final = 32
+GIVES_BACK, STARTS, NEW, OTHER = range(4)
+
+log = structlog.get_logger(__name__)
+
+
+class Jobs:
+    """Keeps Jobs and Workloads in step."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        events: Events,
+        marks: Marks,
+        eviction: Eviction,
+        transport: Transport,
+    ) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._events = events
+        self._marks = marks
+        self._transport = transport
+        self._eviction = eviction
+        self.refused = RefusedStarts()
+        eviction.barred = self.refused.barred
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency)
+
+    def _urgency(self, key: Key) -> Urgency | None:
+        """What gives quota back comes first, then who has it and is to start, then who is not counted yet."""
+        if not self._world.owners.owns(key):
+            return None
+        workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        if workload is None:
+            return (NEW, -priority_of(job, self._world)[0]) if job is not None and not job.finished else None
+        if job is None or job.uid != (workload.job or ("", ""))[1]:
+            return (OTHER,)
+        if workload.finished:
+            return None
+        if job.finished or workload.evicting:
+            return (GIVES_BACK,)
+        return (STARTS,) if workload.admission is not None and job.suspended else (OTHER,)
+
+    async def converge(self, key: Key) -> None:
+        """Do the next thing that brings a Job and the Workload of this key in step."""
+        if not self._world.owners.owns(key):
+            return  # it has come to another process while it waited here
+        workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        if job is None and workload is not None:
+            await self._without_job(workload)
+        elif job is not None and workload is None:
+            await self._without_workload(job)
+        elif job is not None and workload is not None:
+            if workload.job is None or workload.job[1] != job.uid:
+                self._tell(job, WaitingReason.WORKLOAD_TAKEN, f"Workload {workload.name} is not its own")
+            else:
+                await self._both(job, workload)
+
+    async def _without_job(self, workload: WorkloadView) -> None:
+        if workload.job is not None:
+            if await self._newest(workload) is None:
+                await self._delete(workload)
+        elif not workload.finished:
+            await self._eviction.converge(workload, None)
+
+    async def _newest(self, workload: WorkloadView) -> JobView | None:
+        """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
+        name, uid = workload.job or ("", "")
+        if not name:
+            return None
+        try:
+            job = parse_job(await self._transport.get(job_path((workload.namespace, name))))
+        except NotFoundError:
+            return None
+        if job.uid != uid:
+            return None
+        self._world.jobs.apply(job)
+        return job
+
+    async def _without_workload(self, job: JobView) -> None:
+        """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
+        if self._is_unlabelled(job):
+            job = await adopt(job, ELASTIC_QUOTA_QUEUE, self._world, self._transport)
+        if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
+            return
+        if not job.suspended:
+            if job.started_by == job.workload and not job.resumed:
+                return  # the Job controller has yet to act on the start: only then can it prove the stop
+            job = await self._suspend(job)
+        if not job.queue:
+            self._tell(job, WaitingReason.QUEUE_NOT_FOUND, f"its label {QUEUE_LABEL} is empty")
+            return
+        try:
+            spec = workload_spec(job, self._world)
+        except InvalidQuantityError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+            return
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": "Workload",
+            "metadata": {
+                "name": job.workload,
+                "namespace": job.namespace,
+                "labels": {JOB_LABEL: job.uid},
+                "ownerReferences": [
+                    {
+                        "apiVersion": "batch/v1",
+                        "kind": "Job",
+                        "name": job.name,
+                        "uid": job.uid,
+                        "controller": True,
+                    }
+                ],
+            },
+            "spec": spec,
+        }
+        try:
+            raw = await self._transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
+        except InvalidError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"no Workload can be made for it: {error}")
+            return
+        self._world.workloads.apply(parse_workload(raw))
+
+    def _is_unlabelled(self, job: JobView) -> bool:
+        """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
+        manages = not job.queue and self._catalog.elastic.manages(job)
+        return manages and not job.finished and not job.deleting
+
+    def _is_going(self, namespace: str) -> bool:
+        """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""
+        view = self._world.namespaces.get(("", namespace))
+        return view is not None and view.terminating
+
+    async def _both(self, job: JobView, workload: WorkloadView) -> None:
+        if workload.finished:
+            return
+        if job.finished:
+            await self._finish(job, workload)
+        elif workload.admission is None:
+            await self._waiting(job, workload)
+        elif workload.evicting or self._eviction.wanted(workload) is not None:
+            await self._eviction.converge(workload, job)
+        else:
+            await self._admitted(job, workload)
+
+    async def _waiting(self, job: JobView, workload: WorkloadView) -> None:
+        """Nothing of the Job may run, and its Workload asks for what the Job asks now."""
+        if not job.queue:
+            await self._delete(workload)
+            return
+        if not job.suspended:
+            await self._suspend(job)
+            return
+        if workload.parked:
+            return  # what it asks for is not known; when it is, that brings us here again
+        try:
+            spec = workload_spec(job, self._world)
+        except InvalidQuantityError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+            return
+        changes: Json = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
+        if changes:
+            body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": changes}
+            try:
+                raw = await self._transport.patch(workload_path(workload.key), body)
+            except InvalidError as error:
+                self._tell(job, WaitingReason.INVALID_REQUESTS, f"its Workload can't ask for that: {error}")
+                return
+            self._world.workloads.apply(parse_workload(raw))
+
+    async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
+        """The Job runs on what was admitted, and on nothing else."""
+        words = ""
+        if job.queue != workload.queue:
+            words = "its Job names another queue than the one that it was admitted from"
+        elif not covers(workload, job, self._world, self._catalog):
+            words = "its Job asks for more, or for something else, than was admitted"
+        if words:
+            now = await self._newest(workload)
+            if now is not None and now.version == job.version:  # otherwise its change brings us here again
+                await self._eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
+        elif job.suspended and not job.deleting:
+            await self._start(job, workload)
+        else:
+            await self._tell_when(job, workload)
+
+    async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
+        """The Job says when it will be evicted, if it will."""
+        until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
+        if job.told != until:
+            body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
+            self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
+
+    async def _start(self, job: JobView, workload: WorkloadView) -> None:
+        assert workload.admission is not None
+        names = {flavor for pod_set in workload.admission.pod_sets for _, flavor in pod_set.flavors}
+        flavors = {name: flavor for name in names if (flavor := self._catalog.flavor(name)) is not None}
+        if len(flavors) < len(names):
+            gone = ", ".join(sorted(names - set(flavors)))
+            await self._eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
+            return
+        if job.status["startTime"] is not None:
+            job = await self._eviction.forget_start(job)
+        capacity = self._marks.of_next_pod(workload)
+        body = start_patch(job, workload, workload.admission, flavors, capacity)
+        try:
+            raw = await self._transport.patch(job_path(job.key), body)
+        except ApiError as error:
+            if not is_for_good(error):
+                raise
+            words = self.refused.note(job, error)
+            await self._eviction.begin(workload, EvictedReason.NOT_STARTED, words)
+            return
+        self._world.jobs.apply(parse_job(raw))
+
+    async def _finish(self, job: JobView, workload: WorkloadView) -> None:
+        succeeded = job.finished == "Complete"
+        reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
+        body = status.finished(workload, reason, job.finish_message, self._eviction.now())
+        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
+        self._world.workloads.apply(parse_workload(raw))
+
+    async def _suspend(self, job: JobView) -> JobView:
+        """Stop a queued Job that runs without admission."""
+        suspended = await hold(job, self._world, self._transport)
+        words = "suspended until it is admitted: it was set running without admission"
+        self._tell(job, EventReason.SUSPENDED, words)
+        log.info("suspended", namespace=job.namespace, workload=job.workload, job=job.name)
+        return suspended
+
+    async def _delete(self, workload: WorkloadView) -> None:
+        """Delete a Workload whose Job is gone or no longer queued."""
+        try:
+            await self._transport.delete(
+                workload_path(workload.key),
+                {
+                    "preconditions": {"uid": workload.uid, "resourceVersion": str(workload.version)},
+                    "propagationPolicy": "Background",
+                },
+            )
+        except (ConflictError, NotFoundError):
+            return  # gone already, or it has changed: that brings us here again
+
+    def _tell(self, job: JobView, reason: str, message: str) -> None:
+        self._events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)

@@ -1,0 +1,161 @@
+"""What Workloads and pods show of themselves: in quota or over it, and when they will have to go.
+
+Labels and annotations are output: nothing is decided by them. Only those that differ are written, so a
+restart writes nothing; and a pod is born with the label that its place has.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Final
+
+import structlog
+
+from admitter.cache.pod_views import PodView, parse_pod
+from admitter.cache.views import WorkloadView, at, parse_workload, timestamp
+from admitter.cache.world import World, pods_path, workload_path
+from admitter.client.errors import ClusterError, NotFoundError, level_of
+from admitter.client.pace import Pace
+from admitter.client.store import Key
+from admitter.client.transport import Json, Transport
+from admitter.engine.quota.capacity import Capacity, Excess
+from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, EVICTION_TIME_ANNOTATION
+
+IN_QUOTA: Final = "in-quota"
+OVER_QUOTA: Final = "over-quota"
+PAUSE_SECONDS: Final = 0.2
+WRITES_AT_A_TIME: Final = 16
+REFUSED_SECONDS: Final = 10.0
+
+log = structlog.get_logger(__name__)
+
+Write = tuple[str, Key, Json]
+"""`pod` or `workload`, its key, and the metadata to merge in."""
+
+
+class Marks:
+    """Writes labels and annotations that are not what they should be.
+
+    Attributes:
+        closed: whether changes are dropped: of a follower, who looks at everything when he leads.
+    """
+
+    def __init__(self, world: World, capacity: Capacity, transport: Transport, pace: Pace) -> None:
+        self._world = world
+        self._capacity = capacity
+        self._transport = transport
+        self._pace = pace
+        self.closed = False
+        self._queues: set[str] = set()
+        self._workloads: set[Key] = set()
+        self._ready = asyncio.Event()
+
+    def touch_queue(self, name: str) -> None:
+        """The capacity of a queue's pods may have changed."""
+        if not self.closed:
+            self._queues.add(name)
+            self._ready.set()
+
+    def touch(self, workload: Key) -> None:
+        """What a Workload and its pods show may have changed."""
+        if not self.closed:
+            self._workloads.add(workload)
+            self._ready.set()
+
+    def of_next_pod(self, workload: WorkloadView) -> str | None:
+        """What the next pod of a Workload will be; None outside of elastic quotas."""
+        if workload.admission is None or not workload.admission.pool:
+            return None
+        excess = self._excesses(workload.admission.queue).get(workload.uid)
+        return OVER_QUOTA if excess is not None and excess.coming else IN_QUOTA
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await self._ready.wait()
+            await asyncio.sleep(PAUSE_SECONDS)
+            self._ready.clear()
+            writes = list(self._due())
+            await asyncio.gather(*(self._work(writes) for _ in range(min(WRITES_AT_A_TIME, len(writes)))))
+
+    def _due(self) -> Iterator[Write]:
+        """All that differs, of what was touched."""
+        queues, self._queues = self._queues, set()
+        keys, self._workloads = self._workloads, set()
+        for queue in sorted(queues):
+            keys.update(self._world.workloads_by_cluster_queue.get(queue))
+        excesses = {}
+        for key in sorted(keys):
+            workload = self._world.workloads.get(key)
+            if workload is None or not self._world.owners.owns(key):
+                continue
+            if workload.finished:
+                if workload.capacity == OVER_QUOTA:
+                    yield "workload", key, {"labels": _labels(None)}
+                continue
+            queue = workload.admission.queue if workload.admission is not None else ""
+            if queue not in excesses:
+                excesses[queue] = self._excesses(queue)
+            yield from self._differences(workload, excesses[queue].get(workload.uid))
+
+    def _excesses(self, queue: str) -> dict[str, Excess]:
+        return {excess.reservation.holder: excess for excess in self._capacity.real(queue).excesses}
+
+    def _differences(self, workload: WorkloadView, excess: Excess | None) -> Iterator[Write]:
+        elastic = workload.admission is not None and bool(workload.admission.pool)
+        capacity = _word(elastic, excess is not None)
+        if workload.capacity != (capacity or ""):
+            yield "workload", workload.key, {"labels": _labels(capacity)}
+        until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
+        for pod in self._world.pods_of(workload):
+            if pod.live:
+                said = pod.told if workload.evicting else until  # it ends: what it was told stays true
+                change = self._difference(pod, elastic, excess, said)
+                if change:
+                    yield "pod", pod.key, change
+
+    @staticmethod
+    def _difference(pod: PodView, elastic: bool, excess: Excess | None, until: str) -> Json:
+        change: Json = {}
+        capacity = _word(elastic, excess is not None and pod.name in excess.pods)
+        if elastic and pod.capacity != capacity:
+            change["labels"] = _labels(capacity)
+        if pod.told != until:
+            change["annotations"] = {EVICTION_TIME_ANNOTATION: until or None}
+        return change
+
+    async def _work(self, writes: list[Write]) -> None:
+        while writes:
+            await self._write(*writes.pop())
+
+    async def _write(self, kind: str, key: Key, metadata: Json) -> None:
+        path = workload_path(key) if kind == "workload" else f"{pods_path(key[0])}/{key[1]}"
+        try:
+            async with self._pace.turn():
+                raw = await self._transport.patch(path, {"metadata": metadata})
+        except NotFoundError:
+            return
+        except ClusterError as error:
+            level = level_of(error)
+            log.log(level, "label not written", kind=kind, namespace=key[0], name=key[1], error=str(error))
+            self._again(kind, key)
+            return
+        if kind == "workload":
+            self._world.workloads.apply(parse_workload(raw))
+        else:
+            self._world.pods.apply(parse_pod(raw))
+
+    def _again(self, kind: str, key: Key) -> None:
+        """Write it after a while: the API server may refuse it as long as nobody has changed something."""
+        pod = self._world.pods.get(key) if kind == "pod" else None
+        workload = (key[0], pod.workload) if pod is not None else key
+        asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.touch, workload)
+
+
+def _word(elastic: bool, over: bool) -> str | None:
+    if not elastic:
+        return None
+    return OVER_QUOTA if over else IN_QUOTA
+
+
+def _labels(capacity: str | None) -> dict[str, str | None]:
+    return dict.fromkeys((CAPACITY_LABEL, CAPACITY_ALIAS_LABEL), capacity)

@@ -1,0 +1,180 @@
+"""Pods that outlive their Workload's admission still use quota until they are gone.
+
+A Job may be deleted, or its Workload by hand, while its pods take their time to end, or are yet to be made.
+The labels and the annotations injected at admission say what such a pod, or Job, uses, also after a restart.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from admitter.cache.pod_views import PodView, loose_usage, parse_pod
+from admitter.cache.views import JobView, WorkloadView, parse_job
+from admitter.cache.world import World, job_path, pods_path
+from admitter.client.errors import NotFoundError
+from admitter.client.store import Key
+from admitter.client.transport import Transport
+from admitter.client.workqueue import WorkQueue
+from admitter.controllers.workload.adoption import bar
+from admitter.engine.cycle import Engine
+from admitter.names import WORKLOAD_LABEL
+
+WORKERS: Final = 16
+"""A list of pods may wait a tenth of a second for the API server's cache to catch up."""
+
+LATER_SECONDS: Final = 5.0
+"""A follower can't bar starts: by then those that were on their way have arrived."""
+
+
+class Gone(NamedTuple):
+    """A Workload that is gone, with what it held.
+
+    Attributes:
+        key: its namespace and name.
+        uid: its own; empty if it is gone for longer than this process lives, and an older version wrote it.
+        holder: the UID under which its quota counts: its own, or that of its Job.
+        job: its Job's name; empty if that is gone too.
+    """
+
+    key: Key
+    uid: str
+    holder: str
+    job: str
+
+    def counts(self, pod: PodView) -> bool:
+        """Whether a pod is counted with it."""
+        return pod.workload_uid in {"", self.uid}
+
+
+class Remainders:
+    """Counts labelled pods whose Workload holds nothing."""
+
+    def __init__(
+        self, world: World, engine: Engine, transport: Transport, freed: Callable[[str], None]
+    ) -> None:
+        """Prepare; `freed` is called with a queue whose quota became free."""
+        self._freed = freed
+        self._world = world
+        self._engine = engine
+        self._transport = transport
+        self.queue: WorkQueue[Gone] = WorkQueue(self._settle, workers=WORKERS)
+        # By namespace and name, and by holder: one of the same name may be gone before another is settled.
+        self._unsettled: defaultdict[Key, dict[str, Gone]] = defaultdict(dict)
+        self._leads = False
+
+    def lead(self) -> None:
+        """From now on nobody else starts Jobs."""
+        self._leads = True
+        for named in self._unsettled.values():
+            for gone in named.values():
+                self.queue.add(gone)
+        for job in self._world.jobs:
+            self._count_loose(job)
+
+    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
+        """A labelled pod came, changed or went."""
+        pod = new if new is not None else old
+        if pod is not None and any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
+            return  # it is counted with all that its Workload held
+        if new is not None and new.live and not self._covered(new):
+            self._engine.reserve(new.uid, new.usage, since=new.created, namespace=new.namespace)
+        elif old is not None:
+            self._engine.release(old.uid)
+
+    def workload_gone(self, workload: WorkloadView) -> None:
+        """A Workload that held quota is deleted: all of it stays reserved until its pods are counted.
+
+        Only Jobs make pods with the labels: one that was made by hand has none that we do not know.
+        """
+        assert workload.admission is not None
+        gone = Gone(workload.key, workload.uid, workload.uid, workload.job[0] if workload.job else "")
+        if workload.job is None:
+            self._replace(gone)
+            return
+        since, namespace = workload.since, workload.namespace
+        self._engine.reserve(workload.uid, workload.admission, since=since, namespace=namespace)
+        self._unsettled[gone.key][gone.holder] = gone
+        self._look_at(gone)
+
+    def _named(self, key: Key) -> list[Gone]:
+        """What is gone under some name, and not settled."""
+        return list(self._unsettled[key].values()) if key in self._unsettled else []
+
+    def job_changed(self, key: Key) -> None:
+        """A Job changed: one whose Workload is gone may have stopped."""
+        for gone in self._named(key):
+            self._look_at(gone)
+        job = self._world.job_of(key)
+        if job is not None and self._leads:
+            self._count_loose(job)
+
+    def _count_loose(self, job: JobView) -> None:
+        """Count a Job that was started, and for which no Workload holds anything, though it may run.
+
+        Its Workload was deleted by hand, and whoever saw that has ended. Jobs of other processes are left to
+        them: they may have admitted one just now.
+        """
+        key = (job.namespace, job.workload)
+        usage = loose_usage(job, self._world.workloads.get(key))
+        if usage is None or not self._world.owners.owns(key):
+            return
+        if any(gone.job == job.name for gone in self._named(key)):
+            return  # what it may run is counted already
+        gone = Gone(key, job.started_by_uid, job.uid, job.name)
+        for pod in filter(gone.counts, self._world.pods_named(key)):
+            self._engine.release(pod.uid)
+        self._engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
+        self._unsettled[key][gone.holder] = gone
+        self.queue.add(gone)
+
+    def _look_at(self, gone: Gone) -> None:
+        if self._leads:
+            self.queue.add(gone)
+        else:
+            self.queue.add_later(gone, LATER_SECONDS)
+
+    async def _settle(self, gone: Gone) -> None:
+        """Replace what the Workload held by what its pods still use.
+
+        A Job that is there still may be about to make pods: that is over when it has stopped. Job and pods
+        are read from the API server, since the stores may not have the newest yet.
+        """
+        namespace, name = gone.key
+        if gone not in self._named(gone.key):
+            return
+        job = await self._job(namespace, gone.job)
+        if job is not None and job.workload == name and not job.finished:
+            if not (job.suspended and (job.stopped or job.unstarted)):
+                return  # its next change brings us here again
+            if self._leads:
+                await bar(job, str(job.version), self._world, self._transport)
+        query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
+        listed = await self._transport.get(pods_path(namespace), query)
+        for raw in listed["items"]:
+            self._world.pods.apply(parse_pod(raw))
+        self._unsettled[gone.key].pop(gone.holder, None)
+        if not self._unsettled[gone.key]:
+            del self._unsettled[gone.key]
+        self._replace(gone)
+
+    async def _job(self, namespace: str, name: str) -> JobView | None:
+        if not name:
+            return None
+        try:
+            return parse_job(await self._transport.get(job_path((namespace, name))))
+        except NotFoundError:
+            return None
+
+    def _replace(self, gone: Gone) -> None:
+        """Count the pods that there are instead of what their Workload held."""
+        for pod in self._world.pods_named(gone.key):
+            self.pod_changed(None, pod)
+        reservation = self._engine.ledger.held(gone.holder)
+        self._engine.release(gone.holder)
+        if reservation is not None:
+            self._freed(reservation.queue)
+
+    def _covered(self, pod: PodView) -> bool:
+        """Whether a pod is counted with its Workload, and that is the one whose admission made it."""
+        workload = self._world.workloads.get((pod.namespace, pod.workload))
+        return workload is not None and workload.admission is not None and pod.is_of(workload)

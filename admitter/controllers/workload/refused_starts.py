@@ -1,0 +1,60 @@
+"""Jobs that can't be started: they would hold quota that nobody uses, for as long as somebody tries again.
+
+The API server may refuse the start for good: the Job is as large as its store takes, or a policy of somebody
+else keeps it as it is. Its quota is given back, and it competes again when it has changed or after a while.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from admitter.cache.views import JobView
+from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_passing
+from admitter.client.store import Key
+
+TRIED_AGAIN_SECONDS: Final = 300.0
+"""Who refuses may be gone by then."""
+_TOO_LARGE: Final = "request is too large"
+"""What etcd says; the API server passes it on as a failure of its own."""
+
+
+def is_for_good(error: ApiError) -> bool:
+    """Whether the API server would refuse the same start again and again."""
+    if _TOO_LARGE in str(error):
+        return True
+    return not isinstance(error, ConflictError | NotFoundError) and not is_passing(error)
+
+
+class RefusedStarts:
+    """Remembers which Jobs, as they were then, could not be started, and why."""
+
+    def __init__(self, seconds: float = TRIED_AGAIN_SECONDS) -> None:
+        """Prepare; a refusal counts for so many seconds at most."""
+        self._seconds = seconds
+        self.again: Callable[[Key], None] = lambda _: None
+        """Called with the key of a Workload whose Job is to be tried again."""
+        self._refused: dict[str, tuple[int, str]] = {}
+
+    def note(self, job: JobView, error: ApiError) -> str:
+        """Remember a refusal; returns it in words."""
+        words = f"its Job can't be started: {error}"
+        self._refused[job.uid] = (job.version, words)
+        key = (job.namespace, job.workload)
+        asyncio.get_running_loop().call_later(self._seconds, self._forget, job.uid, words, key)
+        return words
+
+    def barred(self, before: JobView, after: JobView) -> None:
+        """A Job was written, with nothing that could change the refusal."""
+        version, words = self._refused.get(before.uid, (None, ""))
+        if version == before.version:
+            self._refused[before.uid] = (after.version, words)
+
+    def why(self, job: JobView) -> str | None:
+        """Why a Job need not be tried as it is; None if it may be."""
+        version, words = self._refused.get(job.uid, (None, None))
+        return words if version == job.version else None
+
+    def _forget(self, uid: str, words: str, key: Key) -> None:
+        if self._refused.get(uid, (0, ""))[1] is words:
+            del self._refused[uid]
+            self.again(key)

@@ -1,0 +1,75 @@
+"""Pods of which no scheduler says anything: their template may name one that does not exist.
+
+Where a scheduler finds no node for a pod, the conditions of the pod say so. Where none has the name, nothing
+is said, the pods wait for ever, and their Workload holds its quota: at least its user is told.
+"""
+
+import asyncio
+from typing import Final
+
+from admitter.api.conditions import EventReason
+from admitter.cache.pod_views import PodView
+from admitter.cache.world import World
+from admitter.client.store import Key
+from admitter.controllers.telemetry.events import Events, Subject
+from admitter.policy.status import Clock
+
+ANSWER_SECONDS: Final = 30.0
+"""A scheduler that works answers in less, also when a burst of pods has just been made."""
+
+
+class Unanswered:
+    """Tells of each Workload, once, whose pods no scheduler answers for."""
+
+    def __init__(self, world: World, events: Events, clock: Clock) -> None:
+        """Prepare; `pod_changed` is to be called with every change of a pod."""
+        self._world = world
+        self._events = events
+        self._clock = clock
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._told: set[Key] = set()
+
+    def pod_changed(self, pod: PodView, *, gone: bool = False) -> None:
+        """A pod came, is another one now, or went."""
+        key = (pod.namespace, pod.workload)
+        if gone or not pod.unanswered:
+            self._told.discard(key)
+        elif key not in self._timers and key not in self._told:
+            self._look_later(key, ANSWER_SECONDS)
+
+    def close(self) -> None:
+        """Tell no user anything any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _look_later(self, key: Key, seconds: float) -> None:
+        self._timers[key] = asyncio.get_running_loop().call_later(seconds, self._look, key)
+
+    def _look(self, key: Key) -> None:
+        """Tell, if a pod still waits for an answer and has done so for long enough."""
+        del self._timers[key]
+        waiting = [pod for pod in self._world.pods_named(key) if pod.live and pod.unanswered]
+        if not waiting:
+            return
+        oldest = min(waiting, key=lambda pod: pod.created)
+        left = oldest.created + ANSWER_SECONDS - self._clock().timestamp()
+        if left > 0:
+            self._look_later(key, left)
+        elif self._events.closed or not self._world.owners.owns(key):
+            self._look_later(key, ANSWER_SECONDS)  # the leader tells; that may be this process by then
+        else:
+            self._told.add(key)
+            self._tell(key, oldest.unanswered)
+
+    def _tell(self, key: Key, scheduler: str) -> None:
+        job = self._world.job_of(key)
+        if job is None:
+            return
+        words = (
+            f"no scheduler has said anything of its pods for {ANSWER_SECONDS:.0f} s: their schedulerName is "
+            f"{scheduler}, and there may be none of that name. They hold their quota until they are gone: "
+            "delete the Job, or pause it by its Workload's spec.active=false and correct the name"
+        )
+        subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
+        self._events.record(subject, EventReason.NO_SCHEDULER, words, lasting=True)

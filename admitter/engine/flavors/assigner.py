@@ -1,0 +1,301 @@
+"""Which flavor each resource of each pod set gets (design §3, *Flavors*; 003, *Resources*).
+
+Flavors of a group are tried in the listed order; the first that suits and fits wins, unless the
+queue's fungibility passes it over. Pod sets of one workload are assigned one after the other, each on
+top of what those before it got; if these left nothing for one, they have to make do with others.
+Nothing is changed here: the outcome is a proposal.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from admitter.engine.flavors.attempt import Attempt, Choice, Combination, Ground, InVain, Passed, Slot
+from admitter.engine.flavors.matching import conflict, mismatch
+from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
+from admitter.engine.policy import Queue
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.cells import Cell
+from admitter.engine.refusal import FlavorRefusal, Reason, Refusal
+from admitter.names import GPU_MEMORY, PODS
+
+Giving = Callable[[Queue, Workload, FlavorResource], int]
+
+
+@dataclass(slots=True)
+class Proposal:
+    """Flavors for all pod sets of a workload.
+
+    Attributes:
+        made: makes the admission that it would get, once.
+        usage: that as sums by flavor and resource.
+        borrowing: whether it takes more than its queue's own quota; if something must be evicted for it, only
+            once `borrows` was asked, which may be dear.
+        preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
+            it fits now.
+        first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
+        borrows: whether it takes more than its queue's own quota once all possible victims of that are gone.
+    """
+
+    made: "_Made"
+    usage: dict[FlavorResource, int]
+    borrowing: bool = False
+    preempting: dict[Passed, Usage] = field(default_factory=dict)
+    first: bool = False
+    borrows: Callable[[], bool] = bool
+
+    @property
+    def admission(self) -> Admission:
+        """What it would get."""
+        return self.made.admission
+
+
+class _Made:
+    """An admission that is made when it is asked for: most proposals come to nothing."""
+
+    __slots__ = ("_admission", "_make")
+
+    def __init__(self, make: Callable[[], Admission]) -> None:
+        self._make = make
+        self._admission: Admission | None = None
+
+    @property
+    def admission(self) -> Admission:
+        """It, made once."""
+        if self._admission is None:
+            self._admission = self._make()
+        return self._admission
+
+
+class Assigner:
+    """Assigns flavors in one state of use."""
+
+    def __init__(self, book: Book, flavors: Mapping[str, Flavor], giving: Giving) -> None:
+        """Prepare.
+
+        Args:
+            book: what is in use.
+            flavors: every flavor that a queue names, by name.
+            giving: what victims in a workload's own queue would free of a resource in a flavor.
+        """
+        self._book = book
+        self._flavors = flavors
+        self._giving = giving
+        self._ground = Ground(book, flavors, self.mismatch)
+
+    def interests(self, workload: Workload, queue: Queue) -> dict[FlavorResource, int]:
+        """All that a decision on a workload may depend on, and how much a pod set needs of it at least."""
+        found: dict[FlavorResource, int] = {}
+        for group in queue.groups:
+            for pod_set in workload.pod_sets:
+                wanted = [resource for resource in group.resources if pod_set.asks_for(resource)]
+                for name in group.flavors if wanted else ():
+                    if self.mismatch(pod_set, name) is None:
+                        for resource in wanted:
+                            key = queue.key(name, resource)
+                            needed = pod_set.request(resource, self._flavors[name]) * pod_set.count
+                            found[key] = min(found.get(key, needed), needed)
+        return found
+
+    def assign(
+        self,
+        workload: Workload,
+        queue: Queue,
+        passed: AbstractSet[Combination] = frozenset(),
+        *,
+        preempts: bool = True,
+        room: Callable[[Cell, int], bool] | None = None,
+    ) -> Proposal | Refusal:
+        """Find flavors for all pod sets of a workload, or say why there are none.
+
+        Args:
+            workload: what asks.
+            queue: the queue it asks.
+            passed: choices that no victims make room for, alone or together.
+            preempts: whether choices count that fit only if something else is evicted.
+            room: whether a queue's cell has room for so much, and nothing is evicted; None: it has if so
+                much is available.
+        """
+        refusal = _uncovered(workload, queue)
+        if refusal is not None:
+            return refusal
+        slots = _slots(workload, queue, self._flavors)
+        preempts = preempts and queue.preemption.allowed and room is None
+        giving = partial(self._giving, queue, workload) if preempts else None
+        ground = self._ground if room is None else replace(self._ground, room=room)
+        attempt = Attempt(ground, queue, slots, passed, giving)
+        if not attempt.fill():
+            assert attempt.refusal is not None, "what can't be filled says why"
+            return attempt.refusal
+        return _proposal(workload, queue, attempt)
+
+    def ways(self, workload: Workload, queue: Queue, in_vain: InVain) -> "Ways":
+        """All ways to place a workload, one after the other.
+
+        Args:
+            workload: what asks.
+            queue: the queue it asks.
+            in_vain: for what it is known at a glance that no evictions make room.
+        """
+        return Ways(self, workload, queue, in_vain)
+
+    def alone(self, workload: Workload, queue: Queue, in_vain: InVain) -> Iterator[Proposal | Refusal] | None:
+        """The ways to place a workload that needs flavors only once, and at last why there is no other.
+
+        None: it needs several, so what was chosen for one may matter for the next. Arguments as of `ways`.
+        """
+        slots = _slots(workload, queue, self._flavors)
+        if len(slots) != 1 or _uncovered(workload, queue) is not None:
+            return None
+        giving = partial(self._giving, queue, workload) if queue.preemption.allowed else None
+        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving), in_vain)
+
+    @staticmethod
+    def _alone(
+        workload: Workload, queue: Queue, attempt: Attempt, in_vain: InVain
+    ) -> Iterator[Proposal | Refusal]:
+        for _ in attempt.alone(in_vain):
+            yield _proposal(workload, queue, attempt)
+        assert attempt.refusal is not None, "what can't be filled says why"
+        yield attempt.refusal
+
+    def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
+        """What a workload of the same shape would get now, if it is the same; None if that may have changed.
+
+        Args:
+            proposal: what the last one could get, since when neither queues nor flavors have changed; it says
+                whether it borrows as of now.
+            queue: the queue that both ask.
+        """
+        usage, book = proposal.usage.items(), self._book
+        if not proposal.first or not book.fits(queue.name, usage):
+            return None
+        borrowing = any(book.cell(queue.name, key).borrows(amount) for key, amount in usage)
+        if borrowing and not queue.fungibility.borrow:
+            return None
+        proposal.borrowing = borrowing
+        return proposal
+
+    def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
+        """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
+        pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
+        groups = {(flavor, r): g for g in queue.groups for flavor in g.flavors for r in g.resources}
+        for assignment in admission.pod_sets:
+            asking = pod_sets.get(assignment.name)
+            counted = {resource for resource, _ in assignment.flavors}
+            if asking is None or any(asking.asks_for(r) and r not in counted for r in queue.covered()):
+                return False
+            taken: dict[str, Flavor] = {}
+            usage = dict(assignment.usage)
+            for resource, name in assignment.flavors:
+                group, pod_set = groups.get((name, resource)), pod_sets.get(assignment.name)
+                if group is None or pod_set is None or self.mismatch(pod_set, name) is not None:
+                    return False
+                if usage[resource] != pod_set.request(resource, self._flavors[name]) * assignment.count:
+                    return False
+                if conflict(pod_set, self._flavors[name], taken.values()) is not None:
+                    return False
+                taken[name] = self._flavors[name]
+        return True
+
+    def mismatch(self, pod_set: PodSet, name: str) -> FlavorRefusal | None:
+        """Why a pod set's pods could not run on a flavor; None if they could."""
+        return mismatch(pod_set, self._flavors[name])
+
+
+class Ways:
+    """All ways to place a workload, best first, as each in turn comes to nothing."""
+
+    def __init__(self, assigner: Assigner, workload: Workload, queue: Queue, in_vain: InVain) -> None:
+        self._assigner = assigner
+        self._workload = workload
+        self._queue = queue
+        self._passed: set[Combination] = set()
+        self._alone = assigner.alone(workload, queue, in_vain)
+
+    def best(self) -> Proposal | Refusal:
+        """The best of those that are left; why there is none."""
+        if self._alone is not None:
+            return next(self._alone)
+        return self._assigner.assign(self._workload, self._queue, self._passed)
+
+    def rule_out(self, hopeless: Combination) -> None:
+        """Nothing can be evicted for some choices, alone or together: they are part of the best way."""
+        self._passed.add(hopeless)
+
+
+def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> list[Slot]:
+    """All that has to be filled, in order: pod set by pod set, group by group."""
+    slots = []
+    for number, pod_set in enumerate(workload.pod_sets):
+        asked = {resource: amount * pod_set.count for resource, amount in pod_set.requests}
+        asked[PODS] = pod_set.count
+        for place, group in enumerate(queue.groups):
+            fixed = {resource: asked[resource] for resource in group.resources if asked.get(resource)}
+            wanted: Mapping[str, Mapping[str, int]] = dict.fromkeys(group.flavors, fixed)
+            if GPU_MEMORY in group.resources and pod_set.asks_for(GPU_MEMORY):
+                wanted = {
+                    name: fixed | {GPU_MEMORY: pod_set.request(GPU_MEMORY, flavors[name]) * pod_set.count}
+                    for name in group.flavors
+                }
+            if wanted[group.flavors[0]]:
+                slots.append(Slot(number, pod_set, place, group, wanted))
+    return slots
+
+
+def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
+    """What an attempt that succeeded comes to."""
+    preempting = {
+        passed: tuple((queue.key(passed[2], r), n) for r, n in slot.wanted[passed[2]].items())
+        for passed, slot in attempt.preempting().items()
+    }
+    total = {key: amount for key, amount in attempt.usage.items() if amount}
+    made = _Made(partial(_admission, workload, queue, attempt.slots, tuple(attempt.picks)))
+    first = attempt.first and not preempting
+    borrows = partial(_borrow, tuple(attempt.picks))
+    return Proposal(made, total, not preempting and borrows(), preempting, first, borrows)
+
+
+def _borrow(picks: Iterable[Choice]) -> bool:
+    return any(choice.borrows for choice in picks)
+
+
+def _admission(workload: Workload, queue: Queue, slots: Iterable[Slot], picks: Iterable[Choice]) -> Admission:
+    """What a workload gets by a choice for each slot."""
+    flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
+    usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
+    for slot, choice in zip(slots, picks, strict=True):
+        wanted = slot.wanted[choice.flavor]
+        flavors[slot.number] += [(resource, choice.flavor) for resource in wanted]
+        usage[slot.number] += wanted.items()
+    pod_sets = tuple(
+        Assignment(pod_set.name, pod_set.count, tuple(flavors[number]), tuple(usage[number]))
+        for number, pod_set in enumerate(workload.pod_sets)
+    )
+    return Admission(queue.name, pod_sets, queue.pool)
+
+
+def _uncovered(workload: Workload, queue: Queue) -> Refusal | None:
+    """Refuse what a queue does not count at all; a request of zero is no request.
+
+    Where memory of GPUs is counted, the GPUs that it belongs to are. A lenient queue counts what it lists and
+    lets the rest pass; but what requests nothing at all would pass uncounted whatever it uses. Not where pods
+    are counted: each is one.
+    """
+    covered = queue.covered()
+    by_memory = GPU_MEMORY in covered
+    missing, asked = [], PODS in covered
+    for pod_set in workload.pod_sets:
+        for resource, amount in pod_set.requests:
+            if amount and pod_set.count:
+                asked = True
+                if queue.lenient or resource in covered:
+                    continue
+                if not (by_memory and resource in pod_set.gpus.resources):
+                    missing.append(resource)
+    if missing:
+        return Refusal(Reason.RESOURCE_NOT_COVERED, queue.name, resources=tuple(sorted(set(missing))))
+    if (covered or not queue.lenient) and not asked and any(pod_set.count for pod_set in workload.pod_sets):
+        return Refusal(Reason.NOTHING_REQUESTED, queue.name, resources=covered)
+    return None

@@ -1,0 +1,371 @@
+"""One attempt to find flavors for all pods of a workload: first choices, and others if those collide."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.engine.flavors.matching import conflict
+from admitter.engine.model import Flavor, FlavorResource, PodSet
+from admitter.engine.policy import Group, Queue
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.cells import Cell
+from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule, reason_of
+
+Passed = tuple[int, int, str]
+"""A choice: the places of pod set and group, and the flavor's name."""
+
+Combination = frozenset[Passed]
+"""Choices that were made together."""
+
+Giving = Callable[[FlavorResource], int]
+"""What victims in the workload's own queue would free of a resource in a flavor."""
+
+Wanted = Sequence[tuple[FlavorResource, int]]
+"""How much is asked of what, each once."""
+
+Borrowing = Callable[[Wanted, bool], bool]
+"""Whether something would be borrowed; the second argument says whether it fits."""
+
+InVain = Callable[[Wanted], bool]
+"""Whether it is known at a glance that no evictions make room."""
+
+Suits = Callable[[PodSet, str], FlavorRefusal | None]
+"""Why pods could not run on a flavor, by taints and labels; None if they could."""
+
+MOST_DEAD_ENDS: Final = 200
+"""After so many combinations that came to nothing no others are tried: their number could be huge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one group of a queue's resources has to provide for one pod set.
+
+    Attributes:
+        number: the place of the pod set in its workload.
+        pod_set: the pod set.
+        place: the place of the group in its queue.
+        group: resources that get one flavor together.
+        wanted: by flavor, what all of the pods ask of them; nothing is 0.
+    """
+
+    number: int
+    pod_set: PodSet
+    place: int
+    group: Group
+    wanted: Mapping[str, Mapping[str, int]]
+
+
+class Choice:
+    """A flavor for a slot; `rank` orders choices from good to bad.
+
+    Attributes:
+        flavor: its name.
+        wanted: what all slots ask of it up to this one, by what this one asks of it.
+        fits: whether enough of it is free.
+    """
+
+    __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
+
+    def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
+        """Choose; whether it would be borrowed is computed when asked for, as it may be dear."""
+        self.flavor = flavor
+        self.wanted = wanted
+        self.fits = fits
+        self._borrowing = borrowing
+        self._borrows: bool | None = None
+
+    @property
+    def borrows(self) -> bool:
+        """Whether it would be borrowed."""
+        if self._borrows is None:
+            self._borrows = self._borrowing(self.wanted, self.fits)
+        return self._borrows
+
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        """Rather borrow than preempt (design §3, *Flavors*)."""
+        return (not self.fits, self.borrows)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What attempts are made on.
+
+    Attributes:
+        book: what is in use.
+        flavors: by name.
+        suits: why pods could not run on a flavor.
+        room: whether a queue's cell has room for so much: never more than if nothing were in use.
+    """
+
+    book: Book
+    flavors: Mapping[str, Flavor]
+    suits: Suits
+    room: Callable[[Cell, int], bool] = Cell.fits
+
+
+class Attempt:
+    """Fills the slots of a workload one after the other, each on top of what those before it got.
+
+    Attributes:
+        slots: all of them.
+        picks: a choice for each that is filled.
+        usage: what they use together.
+        first: whether no flavor was passed over so far for what is in use.
+        refusal: why no combination was found.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        queue: Queue,
+        slots: list[Slot],
+        passed: Collection[Combination],
+        giving: Giving | None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            ground: what it is made on.
+            queue: the queue with the flavors.
+            slots: what has to be filled.
+            passed: choices that are not to be preempted for together.
+            giving: what the own queue could give; None: no choices count that fit only if something else is
+                evicted.
+        """
+        self.slots = slots
+        self.picks: list[Choice] = []
+        self.usage: dict[FlavorResource, int] = {}
+        self.refusal: Refusal | None = None
+        self.first = True
+        self._queue = queue
+        self._book = ground.book
+        self._flavors = ground.flavors
+        self._suits = ground.suits
+        self._room = ground.room
+        self._passed = passed
+        self._giving = giving
+        self._left = MOST_DEAD_ENDS
+
+    def fill(self) -> bool:
+        """Fill all slots that are left; False, with nothing changed, if no combination does."""
+        if len(self.picks) == len(self.slots):
+            return not self._passed or self._allowed()
+        slot = self.slots[len(self.picks)]
+        for choice in self._choices(slot):
+            self.picks.append(choice)
+            self._use(slot, choice, 1)
+            if self.fill():
+                return True
+            self._use(slot, self.picks.pop(), -1)
+            if not self._left:
+                return False
+        return False
+
+    def alone(self, in_vain: InVain) -> Iterator[None]:
+        """Fill the only slot in one way after the other; after the last, `refusal` says why there is no more.
+
+        They come as `fill` would find them if each were passed once it has come to nothing: first those that
+        the queue's rules do not pass over, then the others from good to bad.
+
+        Args:
+            in_vain: for which choices it is known at a glance that no evictions make room.
+        """
+        (slot,) = self.slots
+        refusals: dict[str, FlavorRefusal] = {}
+        others: list[Choice] = []
+        for name in slot.group.flavors:
+            judged = self._judge(slot, name, {})
+            if isinstance(judged, FlavorRefusal):
+                refusals[name] = judged
+                self.first &= judged.rule is not Rule.BUSY
+                continue
+            if self._passed_over(judged):
+                others.append(judged)
+            elif judged.fits or not in_vain(judged.wanted):
+                yield from self._filled(slot, judged)
+            self.first = False
+        yield from self._in_order(slot, [choice for choice in others if choice.fits], in_vain)
+        yield from self._in_order(slot, [choice for choice in others if not choice.fits], in_vain)
+        names = slot.group.flavors
+        self._dead_end(slot, tuple(refusals.get(name) or self._busy(slot, name) for name in names), {})
+
+    def _in_order(self, slot: Slot, choices: Sequence[Choice], in_vain: InVain) -> Iterator[None]:
+        """Rather what is not borrowed; each is looked at when those before it have come to nothing."""
+        borrowed = []
+        for choice in choices:
+            if not choice.fits and in_vain(choice.wanted):
+                continue
+            if len(choices) > 1 and choice.borrows:
+                borrowed.append(choice)
+            else:
+                yield from self._filled(slot, choice)
+        for choice in borrowed:
+            yield from self._filled(slot, choice)
+
+    def _filled(self, slot: Slot, choice: Choice) -> Iterator[None]:
+        self.picks.append(choice)
+        self._use(slot, choice, 1)
+        yield
+        self._use(slot, self.picks.pop(), -1)
+
+    def preempting(self) -> dict[Passed, Slot]:
+        """The choices that fit only if something else is evicted, and for what they were made."""
+        if all(pick.fits for pick in self.picks):
+            return {}
+        return {
+            (slot.number, slot.place, pick.flavor): slot
+            for slot, pick in zip(self.slots, self.picks, strict=True)
+            if not pick.fits
+        }
+
+    def _allowed(self) -> bool:
+        """Whether what was chosen is not known to be hopeless; if it is, this is a dead end."""
+        chosen = self.preempting()
+        if not any(combination <= chosen.keys() for combination in self._passed):
+            return True
+        *_, slot = chosen.values()
+        busy = [judged for name in slot.group.flavors if (judged := self._without(slot, name)) is not None]
+        self._dead_end(slot, tuple(busy), self._others(slot))
+        return False
+
+    def _without(self, slot: Slot, name: str) -> FlavorRefusal | None:
+        """Why a flavor can't be had for a slot unless something is evicted."""
+        self._use(slot, picked := self.picks[self.slots.index(slot)], -1)
+        judged = self._judge(slot, name, {})
+        refusal = judged if isinstance(judged, FlavorRefusal) else None
+        if refusal is None and isinstance(judged, Choice) and not judged.fits:
+            refusal = self._busy(slot, name)
+        self._use(slot, picked, 1)
+        return refusal
+
+    def _use(self, slot: Slot, choice: Choice, sign: int) -> None:
+        for resource, amount in slot.wanted[choice.flavor].items():
+            key = self._queue.key(choice.flavor, resource)
+            self.usage[key] = self.usage.get(key, 0) + sign * amount
+
+    def _choices(self, slot: Slot) -> Iterator[Choice]:
+        """The flavor that the queue's rules take first, then the others from good to bad."""
+        others = self._others(slot)
+        refusals: list[FlavorRefusal] = []
+        found: list[Choice] = []
+        names = iter(slot.group.flavors)
+        for name in names:
+            judged = self._judge(slot, name, others)
+            if isinstance(judged, FlavorRefusal):
+                refusals.append(judged)
+                self.first &= judged.rule is not Rule.BUSY
+                continue
+            found.append(judged)
+            if not self._passed_over(judged):
+                yield judged
+                found.remove(judged)
+                break
+            self.first = False
+        self.first = False  # of what was taken first, something can't be had together
+        if not found and len(refusals) == len(slot.group.flavors):
+            self._dead_end(slot, tuple(refusals), others)
+            return
+        for name in names:
+            judged = self._judge(slot, name, others)
+            if isinstance(judged, Choice):
+                found.append(judged)
+        yield from sorted(found, key=lambda choice: choice.rank)
+
+    def _passed_over(self, choice: Choice) -> bool:
+        fungibility = self._queue.fungibility
+        return (not choice.fits and not fungibility.preempt) or (not fungibility.borrow and choice.borrows)
+
+    def _others(self, slot: Slot) -> dict[str, Flavor]:
+        """Flavors that the slot's pods have already for other resources."""
+        if not self.picks:
+            return {}
+        return {
+            pick.flavor: self._flavors[pick.flavor]
+            for other, pick in zip(self.slots, self.picks, strict=False)
+            if other.number == slot.number
+        }
+
+    def _dead_end(
+        self, slot: Slot, refusals: tuple[FlavorRefusal, ...], others: Mapping[str, Flavor]
+    ) -> None:
+        """Note why a slot can't be filled, and whether other choices for those before it could help."""
+        reason = reason_of(refusals)
+        if self.refusal is None or (
+            reason is Reason.INSUFFICIENT_QUOTA and self.refusal.reason is not reason
+        ):
+            several = len({each.number for each in self.slots}) > 1
+            wanted = slot.wanted[slot.group.flavors[0]]
+            self.refusal = Refusal(
+                reason,
+                self._queue.name,
+                asked=tuple(wanted.items()),
+                pod_set=slot.pod_set.name if several else "",
+                flavors=refusals,
+                preempts=reason is Reason.INSUFFICIENT_QUOTA and self._queue.preemption.allowed,
+            )
+        others_may_help = others or len(self.picks) == len(self.slots)
+        shared = any(
+            self.usage.get(self._queue.key(f, r)) for f in slot.group.flavors for r in slot.wanted[f]
+        )
+        self._left = self._left - 1 if shared or others_may_help else 0
+
+    def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
+        """How a flavor could be had, or why not."""
+        refused = self._suits(slot.pod_set, name)
+        if refused is None and others:
+            refused = conflict(slot.pod_set, self._flavors[name], others.values())
+        if refused is not None:
+            return refused
+        fits, wanted = True, []
+        for resource, amount in slot.wanted[name].items():
+            key = self._queue.key(name, resource)
+            lacks = self._lacks(key, amount)
+            if lacks is Rule.LIMIT:  # not even an empty tree has it: the stronger reason
+                return self._short(slot, name, Rule.LIMIT, resource)
+            fits &= lacks is None
+            wanted.append((key, self.usage.get(key, 0) + amount))
+        if not fits and (self._giving is None or self._is_passed(slot, name)):
+            return self._busy(slot, name)
+        return Choice(name, wanted, self._borrows, fits=fits)
+
+    def _borrows(self, wanted: Wanted, fits: bool) -> bool:
+        """Whether something would be borrowed; if others must go for it, once all of its own queue have."""
+        giving = self._giving
+        for key, more in wanted:
+            cell = self._book.cell(self._queue.name, key)
+            if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
+                return True
+        return False
+
+    def _is_passed(self, slot: Slot, name: str) -> bool:
+        return bool(self._passed) and frozenset({(slot.number, slot.place, name)}) in self._passed
+
+    def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
+        """The first resource of which too little is free."""
+        for resource, amount in slot.wanted[name].items():
+            if self._lacks(self._queue.key(name, resource), amount) is not None:
+                return self._short(slot, name, Rule.BUSY, resource)
+        raise AssertionError("a flavor is called busy that is free")
+
+    def _lacks(self, key: FlavorResource, amount: int) -> Rule | None:
+        """Whether so much more of a resource is too much now, or would always be; None if it fits."""
+        cell = self._book.cell(self._queue.name, key)
+        needed, together = self.usage.get(key, 0) + amount, cell.together
+        if together is None:
+            if self._room(cell, needed):
+                return None
+            return Rule.LIMIT if needed > cell.ceiling() else Rule.BUSY
+        in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
+        if needed > cell.ceiling() or in_all > together.limit:
+            return Rule.LIMIT
+        if not self._room(cell, needed) or in_all > together.limit - together.used:
+            return Rule.BUSY
+        return None
+
+    def _short(self, slot: Slot, name: str, rule: Rule, resource: str) -> FlavorRefusal:
+        """A resource is short in a flavor; if another flavor would need another amount, that is said too."""
+        cell = self._book.cell(self._queue.name, self._queue.key(name, resource))
+        asked = slot.wanted[name][resource]
+        needed = asked if asked != slot.wanted[slot.group.flavors[0]][resource] else 0
+        return FlavorRefusal(name, rule, resource, cell.ceiling(), cell.own, needed=needed)

@@ -1,0 +1,199 @@
+"""What a workload could get as things stand: as it is, by preemption, or with fewer pods."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from admitter.engine.flavors.assigner import Proposal
+from admitter.engine.flavors.attempt import Combination, Wanted
+from admitter.engine.flavors.partial_admission import fewest, largest_that_fits
+from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.policy import Preemption, Queue
+from admitter.engine.preemption.glance import Glance
+from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.preemption.search import Search
+from admitter.engine.queue.competing_heads import Verdict
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.ledger import Hold
+from admitter.engine.refusal import Reason, Refusal
+from admitter.engine.state import State
+
+
+class Judge:
+    """Judges in one state, which it leaves as it was.
+
+    Attributes:
+        outlook: what evictions could have done for the workload that was judged last.
+    """
+
+    outlook: Outlook
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._takes_free = False  # and nothing else: no place, and nothing that others hold
+
+    def verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+        """What a workload could get, by the first of these ways that there is.
+
+        1. All of it as it is.
+        2. All of it in a place that is kept for a less important one, or by preemption.
+        3. As many of its pods as fit beside what runs.
+        4. As many of its pods as preemption makes room for. This comes last: a victim returns with
+           fewer pods by the way before, and takes nothing back for more.
+
+        While nothing is evicted for it, since places were given back, only the first and the third count.
+        """
+        back_off = self._state.returned.of(queue.name, workload.namespace)
+        if back_off is None:
+            return self._judged(workload, queue)
+        self._takes_free = True
+        free = self._judged(workload, replace(queue, preemption=Preemption()))
+        self._takes_free = False
+        if isinstance(free, Verdict) or free.reason is not Reason.INSUFFICIENT_QUOTA:
+            return free
+        outlook = self.outlook
+        outcome = self._judged(workload, queue)
+        if isinstance(outcome, Refusal):
+            return outcome  # it could evict nothing that helps: that is why it waits
+        self.outlook = outlook
+        return replace(free, reason=Reason.BACKED_OFF, back_off=back_off)
+
+    def _judged(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+        self.outlook = Outlook()
+        outcome = self._whole(workload, queue)
+        if isinstance(outcome, Verdict):
+            return outcome
+        reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
+        if reduced is not None:
+            reduced.first = False  # the next one may get more
+            return Verdict(reduced)
+        if queue.preemption.allowed:
+            found = largest_that_fits(workload, lambda smaller: self._by_preemption(smaller, queue))
+            if found is not None:
+                return found
+        if outcome.reason is Reason.NEVER_FITS:
+            outcome = self._of_the_fewest(workload, queue) or outcome
+        tree = self._state.tree
+        shared = outcome.preempts and tree.fair(tree.root(queue.name))
+        return replace(outcome, shared=True) if shared else outcome
+
+    def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+        """What exactly so many pods get, if need be by preemption."""
+        lesser = self._lesser(workload, queue)
+        taking = self._instead(workload, queue, lesser) if lesser else None
+        if taking is not None:
+            return taking
+        glance = Glance(self._state.scene, queue, workload)
+        ways = self._state.assigner.ways(workload, queue, partial(self._in_vain, glance))
+        while True:
+            outcome = ways.best()
+            if isinstance(outcome, Refusal):
+                return outcome
+            if not outcome.preempting:
+                return Verdict(outcome)
+            search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
+            victims = search.victims()
+            if victims:
+                outcome.borrowing = outcome.borrows()
+                return Verdict(outcome, victims, search.grounds)
+            self.outlook.note(search)
+            ways.rule_out(self._hopeless(workload, queue, outcome))
+
+    def _in_vain(self, glance: Glance, wanted: Wanted) -> bool:
+        """Whether a glance says that no evictions make room; then that is noted as a search would be."""
+        if not glance.in_vain(wanted):
+            return False
+        self.outlook.glanced(glance)
+        return True
+
+    def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
+        """Why not even the smallest form of a workload fits; None if there is no such form."""
+        smallest = fewest(workload)
+        outcome = self._whole(smallest, queue) if smallest is not None else None
+        return outcome if isinstance(outcome, Refusal) else None
+
+    def _by_preemption(self, workload: Workload, queue: Queue) -> Verdict | None:
+        outcome = self._whole(workload, queue)
+        return outcome if isinstance(outcome, Verdict) else None
+
+    def _lesser(self, workload: Workload, queue: Queue) -> list[Hold]:
+        """Places that are kept for less important workloads of a workload's queue, the least first.
+
+        Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
+        evicts nothing that could come back (docs/design/preemption.md).
+        """
+        holds = self._state.ledger.holds_in(queue.name)
+        if not holds or self._takes_free or self._state.ledger.is_displaced(workload.uid):
+            return []
+        holds = [
+            hold
+            for hold in holds
+            if hold.workload.priority < workload.priority
+            and (not queue.by_namespace or hold.namespace == workload.namespace)
+        ]
+        return sorted(holds, key=lambda hold: hold.workload.rank, reverse=True)
+
+    def _instead(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
+        """What it gets before others are evicted: as it is, if that is the first choice, or some places."""
+        outcome = self._state.assigner.assign(workload, queue)
+        if isinstance(outcome, Proposal) and not outcome.preempting:
+            return Verdict(outcome)
+        return self._taking_over(workload, queue, places)
+
+    def _taking_over(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
+        """What it could get without some places: the fewest and least that do; None: none do.
+
+        What it gets is within its queue's own, or no more than these places: others are not evicted for more
+        than they were to be evicted for.
+        """
+        ledger, taken = self._state.ledger, list(places)
+        found: Verdict | None = None
+        try:
+            for place in places:
+                ledger.drop(place.workload.uid)
+            proposal = self._fitting(workload, queue, Cell.has_vacant)
+            for place in places[::-1] if proposal is not None else ():
+                ledger.hold(place.workload, place.admission)
+                taken.remove(place)
+                fewer = self._fitting(workload, queue, Cell.has_vacant) if taken else None
+                if fewer is None or not _is_within(fewer, taken):
+                    ledger.drop(place.workload.uid)
+                    taken.append(place)
+                else:
+                    proposal = fewer
+            if proposal is not None and taken and _is_within(proposal, taken):
+                proposal.first = False
+                found = Verdict(proposal, places=tuple(taken))
+        finally:
+            for place in taken:
+                ledger.hold(place.workload, place.admission)
+        return found
+
+    def fits(self, workload: Workload, queue: Queue) -> bool:
+        """Whether it fits without evictions, perhaps with fewer pods."""
+        if self._fitting(workload, queue) is not None:
+            return True
+        return largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue)) is not None
+
+    def _fitting(
+        self, workload: Workload, queue: Queue, room: Callable[[Cell, int], bool] = Cell.fits
+    ) -> Proposal | None:
+        outcome = self._state.assigner.assign(workload, queue, room=room)
+        return outcome if isinstance(outcome, Proposal) else None
+
+    def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
+        """What to do without, if no victims make room for all: a choice that can't be had alone, or all."""
+        together = frozenset(proposal.preempting)
+        for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
+            if not Search(self._state.scene, queue, workload, usage).victims():
+                return frozenset({choice})
+        return together
+
+
+def _is_within(proposal: Proposal, places: Sequence[Hold]) -> bool:
+    """Whether a proposal borrows nothing, or asks for no more than some places are together."""
+    held: Counter[FlavorResource] = Counter()
+    for place in places:
+        held.update(dict(place.usage))
+    return not proposal.borrowing or all(amount <= held[key] for key, amount in proposal.usage.items())

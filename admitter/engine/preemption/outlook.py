@@ -1,0 +1,54 @@
+"""What evictions could have done for a workload that was judged."""
+
+from dataclasses import dataclass, field
+from math import inf
+
+from admitter.engine.model import FlavorResource
+from admitter.engine.preemption.glance import Glance
+from admitter.engine.preemption.search import Search
+from admitter.engine.quota.fair_shares import ENDLESS, Share
+from admitter.engine.quota.namespace_shares import ENDLESS as NOBODY_GIVES
+from admitter.engine.quota.namespace_shares import NamespaceShare
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What evictions could have done for a workload that was judged.
+
+    Attributes:
+        evictable: the most that they could have freed.
+        barred: whether there were none, for no other reason than what its own queue uses.
+        share: with fair sharing, how large a share another queue must have to give anything.
+        giving: where namespaces share its queue, how large a share one of them must keep to give anything.
+        due: when a workload may be preempted that may not yet; inf if there is none.
+        withheld: what there is room for, but not beside what others claim.
+        bound: whether evictions could have let it in but for what others claim, or for what was told to go
+            for others and may stay.
+    """
+
+    evictable: dict[FlavorResource, int] = field(default_factory=dict)
+    barred: bool = True
+    share: Share = ENDLESS
+    giving: NamespaceShare = NOBODY_GIVES
+    due: float = inf
+    withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
+    bound: bool = False
+
+    def glanced(self, glance: Glance) -> None:
+        """Take in what a glance saw to be in vain: shares, times and claims make no difference."""
+        evictable = self.evictable
+        for key, amount in glance.evictable.items():
+            if amount > evictable.get(key, -1):
+                evictable[key] = amount
+        self.barred &= glance.barred
+
+    def note(self, search: Search) -> None:
+        """Take in what a search has found that came to nothing."""
+        for key, amount in search.evictable.items():
+            self.evictable[key] = max(self.evictable.get(key, 0), amount)
+        self.barred &= search.barred
+        self.share = min(self.share, search.share)
+        self.giving = min(self.giving, search.giving)
+        self.due = min(self.due, search.due)
+        self.withheld.update(dict.fromkeys(search.withheld))
+        self.bound |= search.bound

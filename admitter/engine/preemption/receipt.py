@@ -1,0 +1,140 @@
+"""By which rule a workload is evicted for another one, and what was compared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admitter.engine.model import Workload
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.fair_shares import Share, Shares
+from admitter.engine.quota.ledger import Reservation
+from admitter.engine.quota.tree import Node, Tree
+
+
+class Grounds(StrEnum):
+    """The rule that allows an eviction (design §3, *Preemption*)."""
+
+    LOWER_PRIORITY = "LowerPriority"
+    """In the preemptor's own queue."""
+    NEWER = "NewerEqualPriority"
+    """In the preemptor's own queue."""
+    NAMESPACE_SHARE = "NamespaceShare"
+    """In the preemptor's own queue, of a namespace with a larger share of it."""
+    RECLAIM = "Reclaim"
+    """Elsewhere: the preemptor's queue, or a cohort above it, takes back what it lent."""
+    BORROW = "BorrowLowerPriority"
+    """Elsewhere: the preemptor borrows instead."""
+    GUARANTEED_SHARE = "GuaranteedShare"
+    """Elsewhere: the preemptor's queue takes its part of what no queue uses."""
+    FAIR_SHARE = "FairShare"
+    """Elsewhere: of a queue or cohort with a larger share of what is borrowed."""
+
+
+class Passing(StrEnum):
+    """The rule by which a workload is admitted before another one of its queue that goes first by rank."""
+
+    BEST_EFFORT = "BestEffortFIFO"
+    """What does not fit does not hold up what comes after it."""
+    NAMESPACE_SHARE = "WeightedShare"
+    """The namespace with the smallest share of the queue goes first."""
+    PROMISED = "Promised"
+    """Its place was kept while others were evicted for it, when the other one came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A workload that was passed by one that was admitted.
+
+    Attributes:
+        workload: the first of those of the queue that wait and go before by rank.
+        rule: that let the other one pass.
+    """
+
+    workload: Workload
+    rule: Passing
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two places of the tree, and their weighted shares of what is borrowed there.
+
+    Attributes:
+        victim: where the victim's way to the root parts from the preemptor's.
+        preemptor: the same on the preemptor's side.
+        before: the victim's share before it goes.
+        after: the preemptor's share once it is in.
+    """
+
+    victim: Node
+    preemptor: Node
+    before: Share
+    after: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Why one victim may be evicted.
+
+    Attributes:
+        grounds: the rule.
+        compared: shares, if it goes by those of queues and cohorts.
+    """
+
+    grounds: Grounds
+    compared: Compared | None = None
+
+
+class Receipts:
+    """Writes them for the victims of one preemptor: begun before they go, finished once all is planned."""
+
+    def __init__(
+        self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: Sequence[Reservation]
+    ) -> None:
+        """Look at what is compared before any victim goes.
+
+        Args:
+            tree: the quota tree.
+            book: what is planned.
+            preemptor: that they go for.
+            grounds: the rule for those of other queues.
+            victims: the workloads that go.
+        """
+        self._tree = tree
+        self._book = book
+        self._preemptor = preemptor
+        self._grounds = grounds
+        self._before: dict[Node, Share] = {}
+        shares = Shares(tree, book)
+        for name in {victim.queue for victim in victims} - {preemptor.queue}:
+            if grounds is Grounds.FAIR_SHARE:
+                theirs, _ = parting(tree, name, preemptor.queue)
+                self._before[theirs] = shares.of(theirs)
+
+    def finished(self, victims: Sequence[Reservation]) -> list[Receipt]:
+        """A receipt for each, now that they are out and the preemptor is in."""
+        shares = Shares(self._tree, self._book)
+        return [self._receipt(victim, shares) for victim in victims]
+
+    def _receipt(self, victim: Reservation, shares: Shares) -> Receipt:
+        if victim.queue == self._preemptor.queue:
+            return Receipt(self._in_own_queue(victim))
+        if self._grounds is not Grounds.FAIR_SHARE:
+            return Receipt(self._grounds)
+        theirs, mine = parting(self._tree, victim.queue, self._preemptor.queue)
+        return Receipt(self._grounds, Compared(theirs, mine, self._before[theirs], shares.of(mine)))
+
+    def _in_own_queue(self, victim: Reservation) -> Grounds:
+        by_namespace = self._tree.queues[victim.queue].by_namespace
+        assert victim.workload is not None, "only Workloads are evicted"
+        if by_namespace and victim.workload.namespace != self._preemptor.namespace:
+            return Grounds.NAMESPACE_SHARE
+        lower = victim.workload.priority < self._preemptor.priority
+        return Grounds.LOWER_PRIORITY if lower else Grounds.NEWER
+
+
+def parting(tree: Tree, victim: str, preemptor: str) -> tuple[Node, Node]:
+    """The places below the lowest cohort that two queues have in common, on the way to each."""
+    mine = tree.path(("queue", preemptor))
+    theirs = tree.path(("queue", victim))
+    place = next(place for place, node in enumerate(theirs) if node in mine)
+    return theirs[place - 1], mine[mine.index(theirs[place]) - 1]

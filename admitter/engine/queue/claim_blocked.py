@@ -1,0 +1,131 @@
+"""What waits although there is room for it, since others claim that (see `claims`).
+
+It evicts nothing as long as that is so. Once others have taken the room, it may: then it is to be tried
+again, though nothing was freed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from admitter.engine.model import FlavorResource, Usage
+from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.glance import Glance
+from admitter.engine.queue.equivalence import Class
+from admitter.engine.quota.tree import Node
+
+_Seen = tuple[frozenset[str], tuple[tuple[FlavorResource, int, int], ...]]
+"""What was told to go, and how much room there is of each flavor and resource, and how much beside claims."""
+
+
+class Withheld:
+    """Parked classes by their trees, and what each has room for but for claims."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._tree = scene.tree
+        self._ledger = scene.ledger
+        self._book = scene.ledger.planned
+        self._parked: defaultdict[Node, dict[Class, Usage]] = defaultdict(dict)
+        self._bound: defaultdict[Node, dict[Class, _Seen]] = defaultdict(dict)
+        self._kept: defaultdict[Node, dict[Class, int]] = defaultdict(dict)  # with their tickets
+
+    def park(self, members: Class, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
+        """A class was parked.
+
+        Args:
+            members: the class.
+            wanted: what it has room for, each for itself, but for claims.
+            bound: what it may ask for, if others could be evicted for it but for claims, or for what was told
+                to go.
+        """
+        root = self._tree.root(members.queue)
+        self._bound[root].pop(members, None)
+        if bound:
+            self._bound[root][members] = self._seen(members.queue, bound)
+        if wanted:
+            self._parked[root][members] = wanted
+        elif root in self._parked:
+            self._parked[root].pop(members, None)
+        if not self._bound[root]:
+            del self._bound[root]
+
+    def keep(self, members: Class) -> None:
+        """A parked class may fit as soon as others claim less."""
+        self._kept[self._tree.root(members.queue)][members] = members.ticket
+
+    def __contains__(self, root: Node) -> bool:
+        """Whether anything in a tree waits for others to claim less, or to use more."""
+        if not (self._parked or self._bound or self._kept):
+            return False
+        return root in self._parked or root in self._bound or (root in self._kept and self._keeps(root))
+
+    def _keeps(self, root: Node) -> bool:
+        kept = self._kept[root]
+        while kept:
+            members, ticket = next(iter(kept.items()))
+            if members.parked is not None and members.ticket == ticket:
+                return True
+            del kept[members]
+        del self._kept[root]
+        return False
+
+    def is_kept(self, queue: str, needs: Mapping[FlavorResource, int], *, each: bool) -> bool:
+        """Whether less claims could let something of a queue in that did not fit.
+
+        Args:
+            queue: the queue's name.
+            needs: how much it needs of each flavor and resource at least.
+            each: whether it fits as soon as any of that does; else anything may help.
+        """
+        cells = ((self._book.cell(queue, key), amount) for key, amount in needs.items())
+        if each:
+            return any(cell.is_kept(amount) for cell, amount in cells)
+        return any((vacant := cell.vacant()) > 0 and cell.in_flavor() < vacant for cell, _ in cells)
+
+    def wake(self, root: Node) -> set[str]:
+        """Try again what has that room no longer in some tree; returns the queues of that."""
+        names: set[str] = set()
+        if not (self._parked or self._bound) or (root not in self._parked and root not in self._bound):
+            return names
+        for members, wanted in list(self._parked.get(root, {}).items()):
+            stays = members.parked is not None and self._tree.root(members.queue) == root
+            if stays and all(self._has_room(members.queue, *each) for each in wanted):
+                continue
+            del self._parked[root][members]
+            if stays and self._may_evict(members, wanted):
+                members.wake()
+                names.add(members.queue)
+        if not self._parked.get(root):
+            self._parked.pop(root, None)
+        return names | self._wake_bound(root)
+
+    def _wake_bound(self, root: Node) -> set[str]:
+        """Try again what claims or the told kept from evicting, where these or the room have changed."""
+        names = set()
+        for members, seen in list(self._bound.get(root, {}).items()):
+            stays = members.parked is not None and self._tree.root(members.queue) == root
+            if stays and self._seen(members.queue, [key for key, _, _ in seen[1]]) == seen:
+                continue
+            del self._bound[root][members]
+            if stays:
+                members.wake()
+                names.add(members.queue)
+        if not self._bound.get(root):
+            self._bound.pop(root, None)
+        return names
+
+    def _may_evict(self, members: Class, wanted: Usage) -> bool:
+        """Whether a parked class may evict something for any of what it asks for; at a glance."""
+        head = members.head()
+        if head is None or not members.needs:
+            return True
+        glance = Glance(self._scene, self._tree.queues[members.queue], head)
+        return not all(glance.in_vain([each]) and glance.barred for each in wanted)
+
+    def _seen(self, queue: str, keys: Iterable[FlavorResource]) -> _Seen:
+        cells = ((key, self._book.cell(queue, key)) for key in keys)
+        room = tuple((key, cell.vacant(), cell.in_flavor()) for key, cell in cells)
+        return self._ledger.told_in(self._tree.root(queue)), room
+
+    def _has_room(self, queue: str, key: FlavorResource, amount: int) -> bool:
+        return amount <= self._book.cell(queue, key).vacant()

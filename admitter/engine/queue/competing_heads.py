@@ -1,0 +1,169 @@
+"""The heads that compete in a cohort tree, and their order (design §3, *Order*)."""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from admitter.engine.flavors.assigner import Proposal
+from admitter.engine.model import Workload
+from admitter.engine.preemption.receipt import Grounds
+from admitter.engine.queue.equivalence import Rank
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.fair_shares import Share, Shares
+from admitter.engine.quota.ledger import Hold, Reservation
+from admitter.engine.quota.tree import Node, Tree
+
+
+class Verdict(NamedTuple):
+    """What a workload could get, and what would have to make room for it.
+
+    Attributes:
+        proposal: what it could get.
+        victims: what would have to be evicted.
+        grounds: by which rule those of other queues would.
+        places: places of less important workloads of its queue that it would take over.
+    """
+
+    proposal: Proposal
+    victims: Sequence[Reservation] = ()
+    grounds: Grounds = Grounds.RECLAIM
+    places: Sequence[Hold] = ()
+
+
+@dataclass(slots=True)
+class Entry:
+    """A queue's head that competes.
+
+    Attributes:
+        workload: the head.
+        borrowing: whether it would borrow; False as long as it might do without.
+        verdict: what it could get; None if that is found out when its turn comes.
+        judged: after how many decisions that was found, or glanced at.
+    """
+
+    workload: Workload
+    borrowing: bool
+    verdict: Verdict | None
+    judged: int
+
+    @property
+    def key(self) -> tuple[bool, Rank]:
+        """Heads that need no borrowing go first, then by rank."""
+        return (self.borrowing, self.workload.rank)
+
+
+class Field(Protocol):
+    """Heads that compete, one a queue.
+
+    Attributes:
+        lazy: whether heads may compete that are not judged yet.
+    """
+
+    lazy: bool
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def __contains__(self, queue: str) -> bool:
+        """Whether a queue's head is among them."""
+
+    def push(self, entry: Entry) -> None:
+        """Let one compete."""
+
+    def pop(self) -> Entry:
+        """Take out the next head."""
+
+    def changed(self, queue: str) -> None:
+        """The use of a queue has changed."""
+
+
+class ByRank:
+    """Where nothing is shared by weight: one line."""
+
+    lazy = True
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[tuple[bool, Rank], Entry]] = []
+        self._queues: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._queues
+
+    def push(self, entry: Entry) -> None:
+        """Let one compete."""
+        self._queues.add(entry.workload.queue)
+        heapq.heappush(self._heap, (entry.key, entry))
+
+    def pop(self) -> Entry:
+        """Take out the next head."""
+        _, entry = heapq.heappop(self._heap)
+        self._queues.discard(entry.workload.queue)
+        return entry
+
+    def changed(self, queue: str) -> None:
+        """Makes no difference."""
+
+
+class ByShare:
+    """Where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
+
+    Two of them are compared where their ways to the root part: the one that needs no borrowing, then the one
+    with the smaller share on its side, itself included, then rank.
+    """
+
+    lazy = False
+
+    def __init__(self, tree: Tree, book: Book, root: Node) -> None:
+        self._shares = Shares(tree, book)
+        self._parents: Mapping[Node, Node | None] = tree.parents()
+        self._paths = {name: list(tree.path(("queue", name))) for name in tree.members(root)}
+        depths = {node: len(path) - i for path in self._paths.values() for i, node in enumerate(path)}
+        self._upwards = sorted(depths, key=lambda node: (-depths[node], node))
+        self._entries: dict[str, Entry] = {}
+        self._with: dict[str, dict[Node, Share]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, queue: str) -> bool:
+        return queue in self._entries
+
+    def push(self, entry: Entry) -> None:
+        """Let one compete."""
+        self._entries[entry.workload.queue] = entry
+        self._with.pop(entry.workload.queue, None)
+
+    def pop(self) -> Entry:
+        """Take out the next head."""
+        winners = {("queue", name): entry for name, entry in self._entries.items()}
+        best: dict[Node, tuple[bool, Share, Rank]] = {}
+        for node in self._upwards:
+            entry, above = winners.get(node), self._parents.get(node)
+            if entry is None or above is None:
+                continue
+            shares = self._with.get(entry.workload.queue) or self._shares_with(entry)
+            key = (entry.borrowing, shares[node], entry.workload.rank)
+            if above not in best or key < best[above]:
+                winners[above], best[above] = entry, key
+        entry = winners[self._upwards[-1]]
+        del self._entries[entry.workload.queue]
+        return entry
+
+    def changed(self, queue: str) -> None:
+        """Forget the shares of queues below the same child of the root."""
+        top = self._paths[queue][-2:-1]
+        for name in list(self._with):
+            if self._paths[name][-2:-1] == top:
+                del self._with[name]
+
+    def _shares_with(self, entry: Entry) -> dict[Node, Share]:
+        """The shares of a queue and of what is above it with one from there in."""
+        queue = entry.workload.queue
+        assert entry.verdict is not None, "shares are compared of what is judged"
+        usage = tuple(entry.verdict.proposal.usage.items())
+        found = self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
+        return found

@@ -1,0 +1,226 @@
+"""Workloads that are alike, and when those of them that do not fit are to be tried again.
+
+Workloads of equal shape (all that the decision reads, except time and identity) form a class: if
+its first one does not fit, none of the class does, and the class is parked until something changes
+that its refusal depended on. So a cycle costs as much as there are classes, not workloads.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from admitter.engine.flavors.assigner import Proposal
+from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.fair_shares import NO_SHARE
+from admitter.engine.quota.namespace_shares import NO_SHARE as NOTHING_KEPT
+from admitter.engine.quota.tree import Node
+from admitter.engine.refusal import Refusal
+
+Rank = tuple[int, float, str]
+
+Shape = tuple[Hashable, ...]
+"""What makes workloads of a queue alike."""
+
+
+class Need(NamedTuple):
+    """How much must be free of one flavor and resource at least.
+
+    Attributes:
+        key: the flavor and resource.
+        amount: how much, in the resource's unit.
+        cell: of the queue: what there is of it.
+    """
+
+    key: FlavorResource
+    amount: int
+    cell: Cell
+
+
+class Owner(Protocol):
+    """Keeps the classes of a queue."""
+
+    def retried(self, members: "Class") -> None:
+        """A class is to be tried again, or for the first time."""
+
+
+class Class:
+    """Waiting workloads of one shape in one queue, first come first.
+
+    Attributes:
+        queue: the queue's name.
+        namespace: of all its workloads, where namespaces share the queue; else of the first.
+        shape: what makes them alike.
+        members: by UID.
+        parked: why none of it fits; None if that has to be found out.
+        needs: what must be free at least, any one of it; empty if other things may help too.
+        refusal: why none of it fitted when it was parked last.
+        share: with fair sharing, how large a share another queue must have to give anything.
+        giving: where namespaces share the queue, how large a share one must keep to give anything.
+        owned: what the last of it claimed: by which version of the tree, how far above its queue, and what.
+        least: how much it needs of each flavor and resource at least, and by which version of the tree.
+        proposal: what the last of it could get without evictions, if nothing in use made it that.
+        back_off: until when nothing is evicted for it; None: something may be.
+    """
+
+    def __init__(self, owner: Owner, queue: str, namespace: str, shape: Shape) -> None:
+        self._owner = owner
+        self.queue = queue
+        self.namespace = namespace
+        self.shape = shape
+        self.members: dict[str, Workload] = {}
+        self.parked: Refusal | None = None
+        self.needs: list[Need] = []
+        self.refusal: Refusal | None = None
+        self.share = NO_SHARE
+        self.giving = NOTHING_KEPT
+        self.proposal: Proposal | None = None
+        self.owned: tuple[int, int, Proposal] | None = None
+        self.least: tuple[int, Mapping[FlavorResource, int]] | None = None
+        self.back_off: BackOff | None = None
+        self._heap: list[tuple[Rank, str]] = []
+        self._head: Workload | None = None
+        # Workloads whose reason was not reported yet.
+        self._told: Refusal | None = None
+        self._untold: set[str] = set()
+        self.ticket = 0
+        self._places: list[_Place] = []
+
+    def add(self, workload: Workload) -> None:
+        """Take a workload in."""
+        self.members[workload.uid] = workload
+        self._untold.add(workload.uid)
+        self._head = None
+        heapq.heappush(self._heap, (workload.rank, workload.uid))
+
+    def remove(self, uid: str) -> None:
+        """Let a workload go."""
+        del self.members[uid]
+        self._untold.discard(uid)
+        self._head = None
+        if len(self._heap) > 2 * len(self.members) + 8:  # mostly entries of workloads that are gone
+            self._heap = [(workload.rank, workload.uid) for workload in self.members.values()]
+            heapq.heapify(self._heap)
+
+    def head(self) -> Workload | None:
+        """Its first workload."""
+        if self._head is None:
+            while self._heap:
+                rank, uid = self._heap[0]
+                workload = self.members.get(uid)
+                if workload is not None and workload.rank == rank:
+                    self._head = workload
+                    break
+                heapq.heappop(self._heap)
+        return self._head
+
+    def tell(self, refusal: Refusal) -> list[str]:
+        """UIDs of the workloads for which this refusal is new."""
+        known = refusal is self._told or refusal == self._told
+        if known and not self._untold:
+            return []
+        news = sorted(self._untold if known else self.members)
+        self._told = refusal
+        self._untold.clear()
+        return news
+
+    def tell_anew(self) -> None:
+        """Another reason may have been reported since."""
+        self._told = None
+
+    def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
+        """Be found in some places until it is woken, and be due when so much has been freed there."""
+        self.leave()
+        shortfalls = []
+        for place, shortfall in places:
+            self._places.append(place)
+            place.waiting.add(self)
+            shortfalls.append(shortfall)
+        self._be_due(shortfalls)
+
+    def _be_due(self, shortfalls: Iterable[int]) -> None:
+        """Be due when so much has been freed in each of the places where it is found."""
+        self.ticket += 1
+        for place, shortfall in zip(self._places, shortfalls, strict=True):
+            heapq.heappush(place.due, (place.freed + shortfall, id(self), self.ticket, self))
+
+    def wake(self) -> None:
+        """It has to be tried again, in every way."""
+        self.needs = []
+        self.share = NO_SHARE
+        self.giving = NOTHING_KEPT
+        self.proposal = None
+        self.leave()
+        self.retry()
+
+    def retry(self) -> None:
+        """It may fit now that others have freed something."""
+        self.parked = None
+        self.ticket += 1
+        self._owner.retried(self)
+
+    def park_again(self, shortfalls: Iterable[int]) -> None:
+        """It was retried in vain: it is parked as it was, and lacks so much of each of its needs."""
+        self.parked = self.refusal
+        self._be_due(shortfalls)
+
+    def leave(self) -> None:
+        """Be found nowhere."""
+        for place in self._places:
+            place.waiting.discard(self)
+        self._places.clear()
+
+
+class _Place:
+    """The classes that wait for one resource in one flavor of a tree, and how much was ever freed there."""
+
+    __slots__ = ("due", "freed", "waiting")
+
+    def __init__(self) -> None:
+        self.freed = 0
+        self.waiting: set[Class] = set()
+        self.due: list[tuple[int, int, int, Class]] = []
+
+
+class Waiters:
+    """Parked classes by what their refusals depend on: a flavor and resource in a tree.
+
+    What a class lacks is known when it is parked. Before so much has been freed in its tree it can't
+    fit, whatever else comes and goes: what others take in the meantime only adds to what it lacks.
+    """
+
+    def __init__(self) -> None:
+        self._places: defaultdict[tuple[Node, FlavorResource], _Place] = defaultdict(_Place)
+
+    def park(
+        self, members: Class, refusal: Refusal, root: Node, shortfalls: Iterable[tuple[FlavorResource, int]]
+    ) -> None:
+        """Park a class until enough of one of some keys is freed in its tree."""
+        members.parked = members.refusal = refusal
+        members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
+
+    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[Class]:
+        """The classes that may fit now that so much was freed in a tree."""
+        found: dict[Class, None] = {}
+        for key, amount in usage:
+            place = self._places.get((root, key))
+            if place is None:
+                continue
+            place.freed += amount
+            while place.due and place.due[0][0] <= place.freed:
+                _, _, ticket, members = heapq.heappop(place.due)
+                if ticket == members.ticket:
+                    found[members] = None
+        return list(found)
+
+    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
+        """All classes that are parked for one of some keys in a tree."""
+        found: dict[Class, None] = {}
+        for key in keys:
+            place = self._places.get((root, key))
+            if place is not None:
+                parked = [members for members in place.waiting if members.parked is not None]
+                found.update(dict.fromkeys(sorted(parked, key=lambda members: members.queue)))
+        return list(found)

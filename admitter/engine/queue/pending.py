@@ -1,0 +1,311 @@
+"""The order of what waits in one queue."""
+
+import heapq
+from collections.abc import Callable, Iterator
+
+from admitter.engine.model import Workload
+from admitter.engine.policy import Queue, Strategy
+from admitter.engine.preemption.back_off import BackOff, Returned
+from admitter.engine.queue.equivalence import Class, Need, Rank, Shape
+from admitter.engine.quota.fair_shares import Share
+from admitter.engine.refusal import Reason, Refusal
+
+
+class _Heads:
+    """Classes in the order of their heads; if wanted, only those that are not parked.
+
+    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes
+    up, so that nothing is searched for when one comes, goes or is parked.
+    """
+
+    def __init__(self, *, awake: bool = False) -> None:
+        self._heap: list[tuple[Rank, int, Class]] = []
+        self._ranks: dict[Class, Rank] = {}
+        self._serial = 0
+        self._most = 64
+        self._only_awake = awake
+
+    def put(self, members: Class) -> None:
+        """A class counts, or has got another head."""
+        head, known = members.head(), self._ranks.get(members)
+        if head is not None and (known is None or head.rank < known):
+            self._ranks[members] = head.rank
+            self._serial += 1
+            heapq.heappush(self._heap, (head.rank, self._serial, members))
+            if len(self._heap) > self._most:
+                self._clean()
+
+    def _clean(self) -> None:
+        """Drop what would be dropped when it comes up, which may be much later."""
+        self._ranks = {members: rank for members, rank in self._ranks.items() if members.members}
+        self._heap = [entry for entry in self._heap if self._ranks.get(entry[2]) == entry[0]]
+        heapq.heapify(self._heap)
+        self._most = 2 * len(self._heap) + 64
+
+    def first(self, counts: Callable[[Class], bool] | None = None) -> Workload | None:
+        """The first head of those that count; a class that does not must be put in again once it does."""
+        heap, ranks = self._heap, self._ranks
+        while heap:
+            rank, serial, members = heap[0]
+            if self._only_awake and members.parked is not None:
+                head = None
+            elif counts is None:
+                head = members.head()
+                if head is not None and head.rank is rank:
+                    return head  # most often nothing has changed
+            else:
+                head = members.head() if counts(members) else None
+            if head is None or ranks.get(members) != rank:
+                heapq.heappop(heap)
+                if ranks.get(members) == rank:
+                    del ranks[members]
+            elif head.rank == rank:
+                return head
+            else:
+                ranks[members] = head.rank
+                heapq.heapreplace(heap, (head.rank, serial, members))
+        return None
+
+
+class Pending:
+    """All that waits in one queue."""
+
+    def __init__(self, queue: str, is_displaced: Callable[[str], bool], returned: Returned) -> None:
+        """Prepare.
+
+        Args:
+            queue: the queue's name.
+            is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
+            returned: knows for which namespaces the queue evicts nothing now.
+        """
+        self._queue = queue
+        self._is_displaced = is_displaced
+        self._returned = returned
+        self._classes: dict[Shape, Class] = {}
+        self._class_of: dict[str, Class] = {}
+        self._heads = _Heads()
+        self._set_back = _Heads()  # those that evict nothing now: in a strict queue their turn is the last
+        self._awake = _Heads(awake=True)
+        self._claiming: _Heads | None = None  # those that may count as claimants, once that is asked
+        self._displaced: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._class_of)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._class_of
+
+    def get(self, uid: str) -> Workload:
+        """A workload that waits."""
+        return self._class_of[uid].members[uid]
+
+    def add(self, workload: Workload) -> Class:
+        """Let a workload wait; returns its class."""
+        shape = self._shape(workload)
+        members = self._classes.get(shape)
+        if members is None:
+            members = self._classes[shape] = Class(self, self._queue, workload.namespace, shape)
+            members.back_off = self.back_off(workload)
+        self._class_of[workload.uid] = members
+        members.add(workload)
+        if self._is_displaced(workload.uid):
+            self._displaced[workload.uid] = None
+        if members.head() is workload:
+            (self._heads if members.back_off is None else self._set_back).put(members)
+            if self._claiming is not None:
+                self._claiming.put(members)
+            if members.parked is None:
+                self.retried(members)
+        return members
+
+    def retried(self, members: Class) -> None:
+        """A class is to be tried again, or for the first time."""
+        self._awake.put(members)
+
+    def remove(self, uid: str) -> None:
+        """A workload waits no longer."""
+        members = self._class_of.pop(uid)
+        self._displaced.pop(uid, None)
+        members.remove(uid)
+        if not members.members:
+            members.wake()
+            del self._classes[members.shape]
+
+    @property
+    def displaced(self) -> list[str]:
+        """UIDs of those that wait displaced."""
+        return list(self._displaced)
+
+    def sort_in(self, uid: str) -> bool:
+        """A workload may be displaced now, or no longer; returns whether that is so."""
+        workload = self.get(uid)
+        changed = self._class_of[uid].shape != self._shape(workload)
+        if changed:
+            self.remove(uid)
+            self.add(workload)
+        return changed
+
+    def workloads(self) -> list[Workload]:
+        """All that wait."""
+        return [members.members[uid] for uid, members in self._class_of.items()]
+
+    def wake(self) -> None:
+        """Something that any of the parked ones may depend on has changed."""
+        for members in self._classes.values():
+            members.wake()
+
+    def wake_those(self, counts: Callable[[Workload], bool]) -> bool:
+        """Wake the classes with heads that count; returns whether there are any."""
+        found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
+        for members in found:
+            members.wake()
+        return bool(found)
+
+    def wake_above(self, priority: int) -> None:
+        """A place is kept for a workload of some priority: what is more important may take it over."""
+        first = self._first_head()
+        if first is None or first.priority <= priority:
+            return
+        self.wake_those(lambda head: head.priority > priority)
+
+    def tell_anew(self) -> None:
+        """Report all reasons again, also those that were reported."""
+        for members in self._classes.values():
+            members.tell_anew()
+
+    def disturb(self, may_evict: Callable[[Workload], bool]) -> bool:
+        """The queue uses more than before; returns whether any class was woken for that.
+
+        None is: what came later makes no room for what was refused before, since rank decides in the queue.
+        But what is free alone no longer tells whether a class fits that may evict some of that use.
+
+        Args:
+            may_evict: says of the first of a class whether it may.
+        """
+        for members in self._classes.values():
+            if members.needs and (head := members.head()) is not None and may_evict(head):
+                members.needs = []
+        return False
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is not known of all what they need."""
+        return not all(members.needs for members in self._classes.values())
+
+    def wake_if(self, entitled: Callable[[list[Need]], bool]) -> bool:
+        """Try the classes again that are entitled to what they need, or if that is unknown.
+
+        Returns:
+            Whether any class is to be tried, those included that were awake.
+        """
+        found = False
+        for members in self._classes.values():
+            if members.parked is None:
+                found = True
+            elif not members.needs or entitled(members.needs):
+                members.retry()
+                found = True
+        return found
+
+    def stir(self, share: Share) -> bool:
+        """Wake classes that a queue of some share might have to give to; returns whether there are any."""
+        found = [m for m in self._classes.values() if m.share <= share]
+        for members in found:
+            members.wake()
+        return bool(found)
+
+    def class_of(self, workload: Workload) -> Class:
+        """The class of a waiting workload."""
+        return self._class_of[workload.uid]
+
+    def in_order(self) -> list[Workload]:
+        """All that wait, in the order in which they would go if all fitted."""
+        return sorted(self.workloads(), key=lambda workload: workload.rank)
+
+    def _shape(self, workload: Workload) -> Shape:
+        back_off = self.back_off(workload)
+        apart = (workload.namespace, back_off) if back_off is not None else None
+        return (workload.priority, workload.pod_sets, self._is_displaced(workload.uid), apart)
+
+    def back_off(self, workload: Workload) -> BackOff | None:
+        """Until when nothing is evicted for a workload of the queue; None: something may be."""
+        return self._returned.of(self._queue, workload.namespace)
+
+    def sort_out(self, namespace: str) -> None:
+        """A back-off of a namespace has begun or is over: what waits of it is of other classes now."""
+        for workload in self.workloads():
+            if workload.namespace == namespace:
+                self.sort_in(workload.uid)
+
+    def _first_head(self) -> Workload | None:
+        """The first of all that wait; what evicts nothing now comes after all others."""
+        return self._heads.first() or self._set_back.first()
+
+    def reconsider(self) -> None:
+        """What did not count as a claimant may count by now."""
+        self._claiming = None
+
+    def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
+        """The first class that counts, of those that may have their turn, parked or not; None if none does.
+
+        Args:
+            strategy: that of the queue: of a strict one only the first class may have its turn.
+            counts: says whether a class counts; those that did not are not looked at before `reconsider`.
+        """
+        if strategy is Strategy.STRICT_FIFO:
+            first = self._first_head()
+            return self.class_of(first) if first is not None and counts(self.class_of(first)) else None
+        if self._claiming is None:
+            self._claiming = _Heads()
+            for members in self._classes.values():
+                self._claiming.put(members)
+        first = self._claiming.first(counts)
+        return self.class_of(first) if first is not None else None
+
+    def candidate(self, strategy: Strategy) -> Workload | None:
+        """The workload to be tried next; None if there is none."""
+        if strategy is Strategy.STRICT_FIFO:
+            first = self._first_head()
+            return None if first is None or self._class_of[first.uid].parked is not None else first
+        return self._awake.first()
+
+    def ahead_of(self, workload: Workload) -> Workload | None:
+        """The first that still waits of those that came before a workload, or are more important."""
+        first = self._first_head()
+        return first if first is not None and first.rank < workload.rank else None
+
+    def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
+        """What stops a workload; None if that has to be found out.
+
+        Under `StrictFIFO` only the first class is refused for what it asks; the rest waits behind it.
+
+        Args:
+            workload: which one.
+            queue: where it waits.
+            awaited: whether a place is kept for another workload of the queue.
+        """
+        members = self._class_of[workload.uid]
+        return self._refusal(members, queue, self._first(queue), awaited=awaited)
+
+    def news(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
+        """UIDs with reasons that were not reported before; `awaited` is as for `refusal`."""
+        first = self._first(queue)
+        for members in self._classes.values():
+            refusal = self._refusal(members, queue, first, awaited=awaited)
+            if refusal is not None:
+                for uid in members.tell(refusal):
+                    yield uid, refusal
+
+    def _first(self, queue: Queue) -> Workload | None:
+        """The head that all others wait for; None if they do not."""
+        if queue.strategy is not Strategy.STRICT_FIFO:
+            return None
+        return self._first_head()
+
+    @staticmethod
+    def _refusal(members: Class, queue: Queue, first: Workload | None, *, awaited: bool) -> Refusal | None:
+        blocked = first is not None and (awaited or members.head() is not first)
+        if not blocked:
+            return members.parked
+        reason = Reason.BEHIND_HEAD if members.back_off is None else Reason.BACKED_OFF
+        return Refusal(reason, queue.name, back_off=members.back_off)

@@ -1,0 +1,492 @@
+"""What each workload holds, in two books: what is real, and what is planned.
+
+*Real* is every reservation until it is released: what may be running. *Planned* is what it will be
+when all evictions that were decided are over and all that waits for them is in. Decisions are made
+on the plan; what was decided is admitted as soon as it fits what is real too. So the plan never
+exceeds a limit, what is real never does, and the hole that an eviction makes is taken by its
+preemptor.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.engine.model import Admission, FlavorResource, Usage, Workload
+from admitter.engine.preemption.displaced import Promises
+from admitter.engine.preemption.lines import Lines, Place
+from admitter.engine.quota.book import Book
+from admitter.engine.quota.namespace_shares import Sharing
+from admitter.engine.quota.tree import Node, Tree
+
+Pod = tuple[float, str]
+"""When a pod was created, in seconds since the epoch, and its name."""
+
+
+class _Place:
+    """Quota of a queue that a workload has, or is going to have."""
+
+    __slots__ = ()
+    admission: Admission
+
+    @property
+    def usage(self) -> Usage:
+        """How much it is, as sums."""
+        return self.admission.usage
+
+    @property
+    def queue(self) -> str:
+        """The queue of the quota."""
+        return self.admission.queue
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation(_Place):
+    """Quota that is set aside.
+
+    Attributes:
+        holder: the UID of a workload, or of a pod that outlived its workload's admission.
+        admission: what it holds.
+        workload: the holder; None for one that can't be evicted.
+        since: when it was admitted, in seconds since the epoch.
+        namespace: that counts it in its share of the queue; of a workload its own.
+    """
+
+    holder: str
+    admission: Admission
+    workload: Workload | None = None
+    since: float = 0.0
+    namespace: str = ""
+
+    def __post_init__(self) -> None:
+        if self.workload is not None:
+            object.__setattr__(self, "namespace", self.workload.namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """The pods of a holder.
+
+    Attributes:
+        alive: those that are there.
+        left_over: how many of its places no pod will take any more: those that had them have ended.
+    """
+
+    alive: tuple[Pod, ...] = ()
+    left_over: int = 0
+
+
+NO_PODS: Final = Pods()
+
+
+@dataclass(frozen=True, slots=True)
+class Hold(_Place):
+    """The place of a workload that is to be admitted when what it waits for has gone.
+
+    Attributes:
+        workload: that will have the place.
+        admission: what it will get.
+    """
+
+    workload: Workload
+    admission: Admission
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that counts it in its share of the queue."""
+        return self.workload.namespace
+
+
+def place_of(reservation: Reservation, workload: Workload) -> Place:
+    """The place of a workload's reservation among those of its queue: the smallest is evicted first.
+
+    Lowest priority, newest admission (design §3); of those that were admitted in the same second the one that
+    was created last comes first, then the UID.
+    """
+    return (workload.priority, -reservation.since, -workload.created, reservation.holder)
+
+
+class Ledger:
+    """Reservations and holds.
+
+    Attributes:
+        real: what is in use.
+        planned: what will be, once all victims have gone and all preemptors are in.
+        holds: places that are kept, by the UID of the preemptor.
+        promises: for which workload another one was evicted, also once that one is gone.
+        revisions: a number for each queue that changes with what is reserved in it.
+        moved: queues of which more or less is planned than before; what looks at that takes them out.
+        sharing: the queues that namespaces share, by name.
+        weights: of namespaces; 1 if nothing is said.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self.real = Book(tree)
+        self.planned = Book(tree)
+        self.holds: dict[str, Hold] = {}
+        self.promises = Promises()
+        self._reservations: dict[str, Reservation] = {}
+        self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
+        self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
+        self._evicting: dict[str, str] = {}
+        self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
+        self._lines: Lines[Reservation] | None = None
+        self._pods: dict[str, Pods] = {}
+        self._told: set[str] = set()
+        self._rooms: dict[str, Usage] | None = None
+        self.revisions: Counter[str] = Counter()
+        self.moved: set[str] = set()
+        self.sharing: dict[str, Sharing] = {}
+        self.weights: dict[str, int] = {}
+
+    def share_out(self, queue: str, *, shared: bool) -> None:
+        """Count what each namespace uses of a queue, or do so no longer."""
+        self.sharing.pop(queue, None)
+        for place in [place for place in self._in_namespace if place[0] == queue]:
+            del self._in_namespace[place]
+        if shared:
+            sharing = self.sharing[queue] = Sharing(queue, self._tree, self.planned, self.weights)
+            for reservation in self.reservations(queue):
+                self._keep(reservation)
+                if reservation.holder not in self._evicting:
+                    sharing.add(reservation.namespace, reservation.usage, 1)
+            for hold in self.holds_in(queue):
+                sharing.add(hold.namespace, hold.usage, 1)
+
+    def _plan(self, place: Reservation | Hold, sign: int = 1) -> list[FlavorResource]:
+        """Plan with a place, or with sign -1 without it; returns what `Book.add` does."""
+        sharing = self.sharing.get(place.queue)
+        if sharing is not None:
+            sharing.add(place.namespace, place.usage, sign)
+        self.moved.add(place.queue)
+        return self.planned.add(place.queue, place.usage, sign)
+
+    def pods(self, holder: str) -> Pods:
+        """The pods of a holder, as far as they are known."""
+        return self._pods.get(holder, NO_PODS)
+
+    def set_pods(self, holder: str, pods: Pods) -> None:
+        """Set which pods of a holder there are."""
+        if pods != self.pods(holder):
+            self._pods[holder] = pods
+            if pods == NO_PODS:
+                del self._pods[holder]
+            reservation = self._reservations.get(holder)
+            if reservation is not None:
+                self.revisions[reservation.queue] += 1
+
+    def held(self, holder: str) -> Reservation | None:
+        """What a holder has reserved."""
+        return self._reservations.get(holder)
+
+    def used(self, queue: str) -> Mapping[FlavorResource, int]:
+        """What of a queue is really in use."""
+        return self.real.used(queue)
+
+    def evicting(self, holder: str) -> bool:
+        """Whether a holder has to go."""
+        return holder in self._evicting
+
+    def preemptor(self, holder: str) -> str | None:
+        """The UID of the workload that a holder has to go for."""
+        return self._evicting.get(holder)
+
+    def candidates(self, queue: str, namespace: str | None = None) -> Iterable[Reservation]:
+        """What could be evicted from a queue; if namespaces share it, only what one of them has in it."""
+        among = self._in_queue.get(queue) if namespace is None else self._in_namespace.get((queue, namespace))
+        for reservation in (among or {}).values():
+            if reservation.workload is not None and reservation.holder not in self._evicting:
+                yield reservation
+
+    @property
+    def lines(self) -> Lines[Reservation]:
+        """What could be evicted, in order; kept up once it has been asked for."""
+        if self._lines is None:
+            self._lines = Lines()
+            for queue in self._in_queue:
+                self._lines.fill(
+                    queue,
+                    (
+                        (place_of(each, each.workload), each.usage, each.workload, each)
+                        for each in self.candidates(queue)
+                        if each.workload is not None
+                    ),
+                )
+        return self._lines
+
+    def _line_up(self, reservation: Reservation, sign: int = 1) -> None:
+        """A reservation could be evicted from now on, or with sign -1 no longer."""
+        workload = reservation.workload
+        if self._lines is None or workload is None:
+            return
+        place = place_of(reservation, workload)
+        if sign > 0:
+            self._lines.add(reservation.queue, reservation.usage, place, workload, reservation)
+        else:
+            self._lines.remove(reservation.queue, reservation.usage, place)
+
+    def reservations(self, queue: str) -> list[Reservation]:
+        """All that is reserved in a queue."""
+        return list(self._in_queue.get(queue, {}).values())
+
+    @property
+    def holding(self) -> Mapping[str, object]:
+        """The queues in which places are kept."""
+        return self._holds_in
+
+    def holds_in(self, queue: str) -> list[Hold]:
+        """The holds of a queue's workloads."""
+        return list(self._holds_in[queue].values()) if queue in self._holds_in else []
+
+    def reserve(self, reservation: Reservation) -> list[FlavorResource]:
+        """Set what a holder has reserved, in place of what it had.
+
+        Returns:
+            In what a subtree borrows now that did not before, by the plan.
+        """
+        self.release(reservation.holder)
+        if self.promises:
+            self._end_promise(reservation.holder)
+        self.revisions[reservation.queue] += 1
+        self._reservations[reservation.holder] = reservation
+        self._keep(reservation)
+        self._line_up(reservation)
+        self.real.add(reservation.queue, reservation.usage)
+        return self._plan(reservation)
+
+    def _end_promise(self, victim: str) -> None:
+        """A victim is in again, perhaps elsewhere: for its preemptor its room is not kept any more."""
+        waits = self.holds.get(self.promises.preemptor(victim) or "")
+        self.promises.end(victim)
+        if waits is not None:
+            self._free_room(waits)
+            self._keep_room(waits)
+
+    def amend(self, reservation: Reservation) -> None:
+        """Set what is known of a holder with unchanged use."""
+        before, sharing = self._reservations[reservation.holder], self.sharing.get(reservation.queue)
+        self._in_namespace.get((before.queue, before.namespace), {}).pop(reservation.holder, None)
+        if sharing is not None and reservation.holder not in self._evicting:
+            sharing.add(before.namespace, before.usage, -1)
+            sharing.add(reservation.namespace, reservation.usage, 1)
+        self.revisions[reservation.queue] += 1
+        if reservation.holder not in self._evicting:
+            self._line_up(before, -1)
+            self._line_up(reservation)
+        self._reservations[reservation.holder] = reservation
+        self._keep(reservation)
+
+    def _keep(self, reservation: Reservation) -> None:
+        """Let a reservation be found by its queue, and where namespaces share that, by its namespace."""
+        self._in_queue[reservation.queue][reservation.holder] = reservation
+        if reservation.queue in self.sharing:
+            self._in_namespace[reservation.queue, reservation.namespace][reservation.holder] = reservation
+
+    def release(self, holder: str) -> Reservation | None:
+        """Free what a holder has reserved; returns it."""
+        reservation = self._reservations.pop(holder, None)
+        if reservation is not None:
+            self.revisions[reservation.queue] += 1
+            self._in_namespace.get((reservation.queue, reservation.namespace), {}).pop(holder, None)
+            in_queue = self._in_queue[reservation.queue]
+            del in_queue[holder]
+            if not in_queue:
+                del self._in_queue[reservation.queue]
+            self.real.add(reservation.queue, reservation.usage, -1)
+            if self._evicting.pop(holder, None) is None:
+                self._line_up(reservation, -1)
+                self._plan(reservation, -1)
+            else:
+                self.settle(holder)
+        return reservation
+
+    def evict(self, holder: str, preemptor: str) -> None:
+        """Plan without a holder; its reservation is real until it is released."""
+        if holder not in self._evicting:
+            reservation = self._reservations[holder]
+            self._line_up(reservation, -1)
+            self._plan(reservation, -1)
+            self.revisions[reservation.queue] += 1
+        self._evicting[holder] = preemptor
+        self.promises.make(holder, preemptor)
+
+    def tell(self, holder: str) -> None:
+        """A holder has to go, but goes on for a while; it stays if its preemptor's place is given up."""
+        self._told.add(holder)
+
+    def is_told(self, holder: str) -> bool:
+        """Whether a holder has to go, but goes on for a while."""
+        return holder in self._told
+
+    def settle(self, holder: str) -> None:
+        """A holder goes now, whatever becomes of its preemptor."""
+        self._told.discard(holder)
+
+    def told_for(self, preemptor: str) -> list[Reservation]:
+        """What was told that it has to go for a workload, the least important first."""
+        told = [self._reservations[h] for h in self.promises.victims(preemptor) if h in self._told]
+        return sorted(told, key=lambda r: (r.workload.priority if r.workload else 0, -r.since, r.holder))
+
+    def told_in(self, root: Node) -> frozenset[str]:
+        """The holders in a tree that have to go, and go on for a while."""
+        queues = ((holder, self._reservations[holder].queue) for holder in self._told)
+        return frozenset(holder for holder, queue in queues if self._tree.root(queue) == root)
+
+    def rooms_of_told(self, root: Node) -> list[tuple[str, Usage]]:
+        """What counts as in use in a tree, beside the plan, where nothing is to be evicted in vain.
+
+        A holder that was told makes room for its own preemptor alone: it stays if that gets in without, or is
+        gone. So of a preemptor's place and of what was told for it the larger counts, the latter where it is.
+
+        Returns:
+            By queue how much more or, where it is negative, how much less than by the plan.
+        """
+        rooms: list[tuple[str, Usage]] = []
+        for preemptor in sorted({self._evicting[holder] for holder in self.told_in(root)}):
+            hold = self.holds.get(preemptor)
+            left = dict(hold.usage) if hold is not None else {}
+            for told in self.told_for(preemptor):
+                rooms.append((told.queue, told.usage))
+                shared = tuple((key, -min(amount, left.get(key, 0))) for key, amount in told.usage)
+                for key, amount in shared:
+                    left[key] = left.get(key, 0) + amount
+                if hold is not None:
+                    rooms.append((hold.queue, shared))
+        return rooms
+
+    def spare_told(self, preemptor: str) -> set[str]:
+        """Plan again with what was told that it has to go for a workload; returns the queues of that."""
+        told = self.told_for(preemptor)
+        for reservation in told:
+            self.spare(reservation.holder)
+        return {reservation.queue for reservation in told}
+
+    def reassign(self, victim: str, preemptor: str) -> None:
+        """What was evicted for another workload, gone or not, is evicted for this one."""
+        if victim in self._evicting:
+            self._evicting[victim] = preemptor
+        self.promises.make(victim, preemptor)
+
+    def is_displaced(self, uid: str) -> bool:
+        """Whether a workload was evicted, and its place is kept or held by what it was evicted for.
+
+        Or by what that was evicted for in turn, and so on.
+        """
+        preemptor = self.promises.preemptor(uid) if self.promises else None
+        if preemptor is None:
+            return False
+        seen = {uid}
+        while preemptor is not None and preemptor not in seen:
+            stays = preemptor in self._reservations and preemptor not in self._evicting
+            if stays or preemptor in self.holds:
+                return True
+            seen.add(preemptor)
+            preemptor = self.promises.preemptor(preemptor)
+        return False
+
+    def evict_all(self, victims: Sequence[Reservation], preemptor: str) -> dict[str, Usage]:
+        """Plan without some holders that are not evicted yet; returns what that frees, by queue."""
+        sums: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
+        for victim in reversed(victims):  # the last first: so the front of a line moves once
+            self._line_up(victim, -1)
+        for victim in victims:
+            self.revisions[victim.queue] += 1
+            freed = sums[victim.queue]
+            if victim.queue in self.sharing:
+                self.sharing[victim.queue].add(victim.namespace, victim.usage, -1)
+            for key, amount in victim.usage:
+                freed[key] += amount
+            self._evicting[victim.holder] = preemptor
+            self.promises.make(victim.holder, preemptor)
+        found = {queue: tuple(freed.items()) for queue, freed in sums.items()}
+        for queue, usage in found.items():
+            self.moved.add(queue)
+            self.planned.add(queue, usage, -1)
+        return found
+
+    def spare(self, holder: str) -> None:
+        """Plan with a holder again."""
+        self._told.discard(holder)
+        if self._evicting.pop(holder, None) is not None:
+            self.promises.end(holder)
+            reservation = self._reservations[holder]
+            self._line_up(reservation)
+            self._plan(reservation)
+            self.revisions[reservation.queue] += 1
+
+    def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
+        """Keep a place for a workload; returns what `reserve` does."""
+        made = Hold(workload, admission)
+        self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
+        self._keep_room(made)
+        return self._plan(made)
+
+    def drop(self, uid: str) -> Hold | None:
+        """Give up the place of a workload; returns it."""
+        dropped = self.holds.pop(uid, None)
+        if dropped is not None:
+            queue = dropped.admission.queue
+            del self._holds_in[queue][uid]
+            if not self._holds_in[queue]:
+                del self._holds_in[queue]
+            self._free_room(dropped)
+            self._plan(dropped, -1)
+        return dropped
+
+    def turn(self, hold: Hold) -> tuple[bool, bool, tuple[int, float, str]]:
+        """When it is the turn of a place that is kept, of all that are: the smallest comes first.
+
+        First what all that was evicted for it has made room for, then what needs no borrowing, then by rank.
+        """
+        victims = self.promises.victims(hold.workload.uid)
+        waits = not victims or any(victim in self._evicting for victim in victims)
+        borrows = any(self.planned.cell(hold.queue, key).borrows() for key, amount in hold.usage if amount)
+        return (waits, borrows, hold.workload.rank)
+
+    def keep_rooms(self, holds: Iterable[Hold]) -> None:
+        """Count as in use what is left for places already, also for those made until `free_rooms`."""
+        self._rooms = {}
+        for hold in holds:
+            self._keep_room(hold)
+
+    def free_rooms(self) -> None:
+        """Count only what is in use again."""
+        for uid in list(self._rooms or ()):
+            self._free_room(self.holds[uid])
+        self._rooms = None
+
+    def _keep_room(self, hold: Hold) -> None:
+        if self._rooms is not None:
+            room = self._rooms[hold.workload.uid] = self._room_of(hold)
+            self.real.add(hold.queue, room)
+
+    def _free_room(self, hold: Hold) -> None:
+        if self._rooms is not None:
+            self.real.add(hold.queue, self._rooms.pop(hold.workload.uid, ()), -1)
+
+    def _room_of(self, hold: Hold) -> Usage:
+        """What is there already for a place: all of it but what those have that still have to go for it.
+
+        A place for which nothing was evicted has no room of its own: it waits for what others leave.
+        """
+        victims = self.promises.victims(hold.workload.uid)
+        if not victims:
+            return ()
+        coming: dict[FlavorResource, int] = {}
+        for victim in victims:
+            if victim in self._evicting:
+                for key, amount in self._reservations[victim].usage:
+                    coming[key] = coming.get(key, 0) + amount
+        return tuple((key, max(0, amount - coming.get(key, 0))) for key, amount in hold.usage)
+
+    def redeems(self, hold: Hold) -> bool:
+        """Whether a place can be taken now: it fits in fact, beside the room that is left for others."""
+        self._free_room(hold)
+        found = self.fits_really(hold.queue, hold.usage)
+        self._keep_room(hold)
+        return found
+
+    def fits_really(self, queue: str, usage: Usage) -> bool:
+        """Whether so much is free now, whatever is planned."""
+        return self.real.fits(queue, usage)

@@ -1,0 +1,91 @@
+"""Why a workload waits, as data; sentences are made at the edge.
+
+A refusal holds only what stays true while the workload waits (what it asks and what the limits
+are, never what is free right now), so that it changes, and is written, rarely.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from admitter.engine.preemption.back_off import BackOff
+
+
+class Reason(StrEnum):
+    """The rule that stopped a workload; the words are those of the condition's reason."""
+
+    RESOURCE_NOT_COVERED = "ResourceNotCovered"
+    NOTHING_REQUESTED = "NothingRequested"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    NEVER_FITS = "NeverFits"
+    INSUFFICIENT_QUOTA = "InsufficientQuota"
+    BEHIND_HEAD = "BehindHead"
+    PREEMPTING = "Preempting"
+    BACKED_OFF = "PreemptionBackedOff"
+
+
+class Rule(StrEnum):
+    """Why one flavor was not taken."""
+
+    TAINT = "taint"
+    LABELS = "labels"
+    LIMIT = "limit"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorRefusal:
+    """One flavor that a pod set could not have.
+
+    Attributes:
+        flavor: its name.
+        rule: which rule refused it.
+        resource: the resource that is short; empty for taints and labels.
+        quota: the most of it that the queue could ever use: its own, what others could lend, its max.
+        own: how much of that is the queue's own.
+        detail: the taint, or the labels.
+        needed: how much of the resource all pods would need in this flavor, if it is not what they ask for
+            in the first one; else 0.
+    """
+
+    flavor: str
+    rule: Rule
+    resource: str = ""
+    quota: int = 0
+    own: int = 0
+    detail: str = ""
+    needed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a workload was not admitted.
+
+    Attributes:
+        reason: the rule.
+        queue: the ClusterQueue that refused.
+        resources: those that the queue does not cover, or those it covers if none of them is asked for.
+        asked: what the pod set that found no flavor asks for, all of its pods together.
+        pod_set: the name of that pod set, if the workload has several.
+        flavors: every flavor tried, in order.
+        preempts: whether its queue preempts, and no victims were found that would make room.
+        shared: whether what is borrowed is shared by weight there.
+        back_off: for how long its queue evicts nothing for its namespace, if it would be let in by evictions.
+    """
+
+    reason: Reason
+    queue: str
+    resources: tuple[str, ...] = ()
+    asked: tuple[tuple[str, int], ...] = ()
+    pod_set: str = ""
+    flavors: tuple[FlavorRefusal, ...] = ()
+    preempts: bool = False
+    shared: bool = False
+    back_off: BackOff | None = None
+
+
+def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:
+    """The reason that follows from all flavors of one group being refused."""
+    rules = {refusal.rule for refusal in flavors}
+    if Rule.BUSY in rules:
+        return Reason.INSUFFICIENT_QUOTA
+    return Reason.NEVER_FITS if Rule.LIMIT in rules else Reason.NO_MATCHING_FLAVOR

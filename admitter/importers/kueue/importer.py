@@ -1,0 +1,232 @@
+"""From Kueue: queues, flavors, cohorts, and the Jobs that wait in them (003)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from admitter.importers.dispatch import dispatch, metadata
+from admitter.importers.jobs import JobImporter
+from admitter.importers.kueue import configuration as kueue_configuration
+from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter
+from admitter.importers.naming import Names
+from admitter.importers.reading import Collection, Document
+from admitter.importers.translation import Json, Source, Translation, below, own
+
+VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
+QUEUE: Final = f"{GROUP}/queue-name"
+PRIORITY: Final = f"{GROUP}/priority-class"
+DEADLINE: Final = f"{GROUP}/max-exec-time-seconds"
+_DEFAULTING: Final = (f"{GROUP}/v1beta2", f"{GROUP}/v1")
+"""Versions with which a LocalQueue called default is where Jobs wait that name none."""
+HIGHEST_PRIORITY: Final = 1_000_000_000
+"""Of a PriorityClass that is not Kubernetes' own."""
+
+
+def _served(plural: str) -> Collection:
+    return Collection(tuple(f"/apis/{GROUP}/{version}/{plural}" for version in VERSIONS))
+
+
+COLLECTIONS: Final = (
+    Collection(("/api/v1/namespaces/kueue-system/configmaps/kueue-manager-config",)),
+    _served("resourceflavors"),
+    _served("cohorts"),
+    _served("clusterqueues"),
+    _served("localqueues"),
+    _served("workloadpriorityclasses"),
+    Collection(("/apis/batch/v1/jobs",), labels=QUEUE),
+)
+
+_REFUSED: Final = {
+    "AdmissionCheck": "a Job starts as soon as there is quota for it: nothing else is asked",
+    "ProvisioningRequestConfig": "no nodes are asked for: quota is what there is",
+    "MultiKueueConfig": "one cluster is looked after, not several",
+    "MultiKueueCluster": "one cluster is looked after, not several",
+    "Topology": "quota is counted without the places of nodes: the scheduler finds those",
+}
+_JOB_MARKS: Final = {
+    f"{GROUP}/job-min-parallelism": "a Job is admitted with all of its pods",
+    f"{GROUP}/job-completions-equal-parallelism": "a Job is admitted with all of its pods",
+    f"{GROUP}/pod-group-name": "each Pod becomes a Job of its own: make one of the group's",
+    f"{GROUP}/pod-group-total-count": "each Pod becomes a Job of its own",
+    f"{GROUP}/prebuilt-workload-name": "a Workload is made of its Job, never the other way round",
+}
+
+_SCOPES: Final = {
+    "ResourceFlavor": "ResourceFlavor",
+    "ClusterQueue": "ClusterQueue",
+    "Cohort": "Cohort",
+    "LocalQueue": "LocalQueue/",
+    "Queue": "LocalQueue/",
+}
+"""Among which names those of a kind must differ."""
+
+
+def translate(documents: Sequence[Document], into: Translation) -> None:
+    """Make Admitter's manifests of those of Kueue."""
+    documents = kueue_configuration.unpacked(documents, into)
+    names = Names()
+    for document in documents:
+        if document.kind == "PriorityClass":  # these keep their names
+            _ = names.of("PriorityClass", document.name, document.name.removeprefix("PriorityClass "))
+    names.keep_all(documents, _SCOPES)
+    fair_sharing = kueue_configuration.enables_fair_sharing(documents)
+    quota = QuotaImporter(into, names, fair_sharing=fair_sharing)
+    queues = _QueueImporter(names)
+    jobs = JobImporter(names, FOREIGN, queues.queue, queues.change)
+    jobs.keep_names(documents)
+    handlers = {
+        **jobs.handlers(),
+        (GROUP, "ResourceFlavor"): queues.flavor,
+        (GROUP, "ClusterQueue"): quota.cluster_queue,
+        (GROUP, "Cohort"): quota.cohort,
+        (GROUP, "LocalQueue"): queues.local_queue,
+        (GROUP, "Queue"): queues.local_queue,
+        (GROUP, "WorkloadPriorityClass"): queues.priority_class,
+        (GROUP, "Workload"): _workload,
+        **{(GROUP, kind): _refused for kind in _REFUSED},
+        (kueue_configuration.GROUP, kueue_configuration.KIND): kueue_configuration.configuration,
+    }
+    dispatch(documents, into, handlers, quota.finish)
+
+
+class _QueueImporter:
+    """Translates what stands around ClusterQueues."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def flavor(self, source: Source) -> None:
+        """A ResourceFlavor stays one; before v1beta1 its labels and taints stand outside of a spec."""
+        name = self._names.take(source, "metadata.name", "ResourceFlavor")
+        if not name:
+            return
+        early = source.value("spec") is None
+        places = ("metadata.labels", "labels", "nodeSelector") if early else ("spec.nodeLabels",)
+        labels: Json = {}
+        for place in places:
+            for key, each in source.mapping(place).items():
+                labels[key] = each
+                source.translated(below(place, key), "a label of its nodes")
+        taints = list(self._taints(source, "taints" if early else "spec.nodeTaints"))
+        spec: Json = {"nodeLabels": labels} if labels else {}
+        spec |= {"nodeTaints": taints} if taints else {}
+        if source.sequence("spec.tolerations"):
+            spec["tolerations"] = source.sequence("spec.tolerations")
+            source.translated("spec.tolerations", "the same")
+        if source.value("spec.topologyName"):
+            source.refused("spec.topologyName", _REFUSED["Topology"])
+        if source.value("spec.resourceWeights"):
+            source.refused("spec.resourceWeights", "each resource counts the same in a share")
+        source.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec))
+
+    def local_queue(self, source: Source) -> None:
+        """A LocalQueue stays one; it used to be called Queue."""
+        namespace = source.text("metadata.namespace")
+        name = self._names.take(source, "metadata.name", f"LocalQueue/{namespace}")
+        queue = self._names.take(source, "spec.clusterQueue", "ClusterQueue")
+        if not name or not queue:
+            return
+        if namespace:
+            source.translated("metadata.namespace", namespace)
+        if name == "default" and source.text("apiVersion") in _DEFAULTING:
+            words = "Jobs without a label wait here in Kueue: a PlacementPolicy would see to that"
+            source.approximated("metadata.name", words)
+        spec: Json = {"clusterQueue": queue}
+        if source.value("spec.stopPolicy") is not None:
+            spec["stopPolicy"] = source.value("spec.stopPolicy")
+            source.translated("spec.stopPolicy", "the same")
+        for key, words in (
+            ("fairSharing", "LocalQueues of a ClusterQueue are served in one order, without weights"),
+            ("wallTimePolicy", "time is not budgeted"),
+        ):
+            if source.value(f"spec.{key}"):
+                source.refused(f"spec.{key}", words)
+        manifest = own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
+        source.add(manifest)
+
+    def priority_class(self, source: Source) -> None:
+        """A WorkloadPriorityClass becomes a PriorityClass for which the scheduler evicts no pods."""
+        old = source.text("metadata.name")
+        value = source.number("value", 0)
+        if not old or value > HIGHEST_PRIORITY:
+            words = (
+                f"is more than {HIGHEST_PRIORITY}, the most that a PriorityClass has" if old else "is missing"
+            )
+            source.refused("value" if old else "metadata.name", words)
+            return
+        name = self._class_name(old)
+        same = "" if name == old else f", renamed from {old}"
+        words = f"PriorityClass {name}{same}: the scheduler orders by it too, but evicts no pods for it"
+        source.approximated("metadata.name", words)
+        source.translated("value", str(value))
+        manifest: Json = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": metadata(source, name, FOREIGN),
+            "value": value,
+            "preemptionPolicy": "Never",
+        }
+        if source.text("description"):
+            manifest["description"] = source.text("description")
+            source.translated("description", "the same")
+        source.add(manifest)
+
+    def queue(self, source: Source, template: str) -> str | None:
+        """The LocalQueue that a label names, or before v1alpha2 an annotation; on a template for its pods."""
+        places = [f"metadata.{part}" for part in ("labels", "annotations")]
+        if template:
+            places.append(f"{template}.metadata.labels")
+        found = ""
+        for place in places:
+            path = below(place, QUEUE)
+            if not source.text(path):
+                continue
+            scope = f"LocalQueue/{source.text('metadata.namespace')}"
+            found = found or self._names.take(source, path, scope)
+            source.ignored(path)
+        for place in places:
+            for mark, words in _JOB_MARKS.items():
+                if source.value(below(place, mark)) is not None:
+                    source.refused(below(place, mark), words)
+        return found or None
+
+    def change(self, source: Source, spec: Json) -> None:
+        """Let a Job have the priority, and the time to run, that its labels say."""
+        path = below("metadata.labels", PRIORITY)
+        if source.text(path):
+            name = self._class_name(source.text(path))
+            spec["template"]["spec"]["priorityClassName"] = name
+            spec["template"]["spec"].pop("priority", None)
+            source.approximated(path, f"priorityClassName: {name} of its pods")
+        path = below("metadata.labels", DEADLINE)
+        seconds = source.text(path)
+        if seconds.isdigit():
+            spec.setdefault("activeDeadlineSeconds", int(seconds))
+            source.approximated(path, "activeDeadlineSeconds, which begins anew when it is evicted")
+
+    def _class_name(self, old: str) -> str:
+        wish = f"kueue-{old}" if old.startswith("system-") else old
+        return self._names.of("PriorityClass", f"WorkloadPriorityClass {old}", wish)
+
+    @staticmethod
+    def _taints(source: Source, path: str) -> Iterable[Json]:
+        for at in source.items(path):
+            taint = source.mapping(at)
+            kept = {key: each for key, each in taint.items() if key in {"key", "value", "effect"}}
+            for key in kept:
+                source.translated(f"{at}.{key}", "a taint of its nodes")
+            if "timeAdded" in taint:
+                source.translated(f"{at}.timeAdded", "not needed: it was written by a server")
+            yield kept
+
+
+def _workload(source: Source) -> None:
+    owners = source.value("metadata.ownerReferences")
+    kinds = [str(o.get("kind")) for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
+    if kinds == ["Job"]:
+        source.translated("", "is made again of its Job")
+    else:
+        source.refused("", f"belongs to {kinds[0] if kinds else 'no Job'}: Workloads are made of Jobs only")
+
+
+def _refused(source: Source) -> None:
+    source.refused("", _REFUSED[source.text("kind")])

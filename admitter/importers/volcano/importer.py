@@ -1,0 +1,252 @@
+"""Volcano: its queues, weights of namespaces, scheduler configuration, and Jobs (004).
+
+Rules: 004, *Function Specification*; for the fields the API `scheduling.volcano.sh/v1beta1`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from admitter.importers.dispatch import Handler, copied, dispatch, metadata
+from admitter.importers.jobs import JobImporter
+from admitter.importers.naming import Names
+from admitter.importers.quantities import cut, quantities
+from admitter.importers.queue_tree import FOR_EVER, Node, manifests
+from admitter.importers.reading import Collection, Document
+from admitter.importers.translation import Json, Source, Translation, below
+from admitter.importers.unnamed import with_name
+from admitter.importers.volcano.configuration import CONFIG_MAP, Configuration, read_config_map
+from admitter.importers.volcano.jobs import DOMAINS, QueueFinder, VolcanoJobImporter
+from admitter.names import NAMESPACE_WEIGHT_RESOURCES
+from admitter.quantities.amounts import parse_quantity
+
+GROUP: Final = "scheduling.volcano.sh"
+COHORT: Final = "volcano"
+"""The Cohort above all queues."""
+
+COLLECTIONS: Final = (
+    Collection((f"/api/v1/namespaces/volcano-system/configmaps/{CONFIG_MAP}",)),
+    Collection((f"/apis/{GROUP}/v1beta1/queues",)),
+    Collection((f"/apis/{GROUP}/v1beta1/podgroups",)),
+    Collection(("/apis/batch.volcano.sh/v1alpha1/jobs",)),
+    Collection(("/apis/scheduling.k8s.io/v1/priorityclasses",)),
+    Collection(("/api/v1/resourcequotas",)),
+)
+"""What is read from a cluster."""
+
+_ORDER: Final = ("ConfigMap", "Queue", "PodGroup")
+_ROOT: Final = "root"
+_STRATEGIES: Final = {"fifo": "StrictFIFO", "traverse": "BestEffortFIFO"}
+_REFUSED: Final = {
+    "priority": "queues have no priority of their own: use PriorityClasses, or weights",
+    "type": "queues are of one type",
+    "extendClusters": "there is one cluster",
+    "affinity": "nodes of a kind are a ResourceFlavor with nodeLabels, which the queue's resources name",
+    "dra": "devices are counted as resources of nodes, not by class",
+}
+"""Fields of a queue that nothing here means, and why."""
+
+
+def translate(documents: Sequence[Document], into: Translation) -> None:
+    """Make Admitter's manifests of Volcano's.
+
+    Args:
+        documents: the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods.
+        into: what is being made.
+    """
+    importer = _Importer(documents, into)
+    for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
+        dispatch(ranked, into, importer.handlers())
+    importer.finish()
+
+
+def _rank(document: Document) -> int:
+    """The order of reading: the configuration before queues, and queues before what waits in them."""
+    return _ORDER.index(document.kind) if document.kind in _ORDER else len(_ORDER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """A queue that was read: what it becomes, what it was read from, and the name of the one above it."""
+
+    node: Node
+    source: Source
+    above: str
+
+
+class _Importer:
+    """One run."""
+
+    def __init__(self, documents: Sequence[Document], into: Translation) -> None:
+        self._into = into
+        self._names = Names()
+        self._names.keep_all(documents, {"Queue": "ClusterQueue"})
+        self._names.of("Cohort", f"/{COHORT}", COHORT)
+        self._configuration = Configuration()
+        self._queues: dict[str, _Queue] = {}
+        self._finder = QueueFinder(self._names, into)
+        self._jobs = JobImporter(self._names, DOMAINS, self._finder.queue)
+        self._jobs.keep_names(documents)
+
+    def handlers(self) -> Mapping[tuple[str, str], Handler]:
+        """The handler of each kind."""
+        own = VolcanoJobImporter(self._names, self._finder)
+        return {
+            **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
+            ("", "ConfigMap"): self._config_map,
+            ("", "ResourceQuota"): with_name(_weight),
+            (GROUP, "Queue"): self._queue,
+            (GROUP, "PodGroup"): self._finder.group,
+            ("batch.volcano.sh", "Job"): with_name(own.job),
+        }
+
+    def finish(self) -> None:
+        """Make what needs all that was read."""
+        for name in self._finder.missing(set(self._queues)):
+            source = Source({}, f"Queue {name}", self._into)
+            source.approximated("", "is not among the manifests: a queue of weight 1 without limits")
+            self._queues[name] = _Queue(Node(name, spec=self._common()), source, _ROOT)
+        if not self._queues:
+            return
+        top = Node(COHORT, inner=True)
+        if self._configuration.by_weight:
+            top.spec["fairSharing"] = {"enabled": True}
+        parents = {queue.above for queue in self._queues.values()}
+        for name, queue in self._queues.items():
+            queue.node.inner = name in parents
+            if name != _ROOT:
+                self._above(name, queue, top).below.append(queue.node)
+        for node in top.all():
+            if node is not top:
+                self._complete(node)
+        origin = next(iter(self._queues.values())).source.title
+        for manifest in manifests(top, self._finder.requested):
+            self._into.add(manifest, origin)
+
+    def _above(self, name: str, queue: _Queue, top: Node) -> Node:
+        """The queue above another; the top if there is none, or none that leads to the top."""
+        seen, at = {name}, queue.above
+        while at != _ROOT and at in self._queues and at not in seen:
+            seen.add(at)
+            at = self._queues[at].above
+        if at != _ROOT:
+            why = "is its own ancestor" if at in seen else "is not among the manifests"
+            queue.source.refused("spec.parent", f"{at} {why}: the queue is at the top")
+        return top if at != _ROOT or queue.above == _ROOT else self._queues[queue.above].node
+
+    def _complete(self, node: Node) -> None:
+        """What depends on whether queues are below it."""
+        if node.inner:
+            for key in ("namespaceOrdering", "preemption", "queueingStrategy", "stopPolicy"):
+                node.spec.pop(key, None)
+            node.reserved = {}
+            node.name = self._names.of("Cohort", node.name)
+
+    def _common(self) -> Json:
+        """What the scheduler's configuration says of every queue."""
+        return self._configuration.queue_spec()
+
+    def _config_map(self, source: Source) -> None:
+        if source.text("metadata.name") == CONFIG_MAP:
+            self._configuration = read_config_map(source)
+        else:
+            source.refused("", "is no configuration of Volcano's scheduler")
+
+    def _queue(self, source: Source) -> None:
+        old = source.text("metadata.name")
+        name = self._names.take(source, "metadata.name", "ClusterQueue")
+        if not name:
+            return
+        node = Node(name, spec=self._common(), metadata=metadata(source, name, DOMAINS))
+        above = source.text("spec.parent") or _ROOT
+        if source.value("spec.parent"):
+            source.translated("spec.parent", f"below Cohort {COHORT if above == _ROOT else above}")
+        self._queues[old] = _Queue(node, source, above)
+        self._finder.know(old, name)
+        if old == _ROOT:
+            source.approximated("spec", f"Cohort {COHORT}, which has what the nodes have")
+            return
+        self._quota(source, node)
+        self._weight_of(source, node)
+        self._reclaiming(source, node)
+        self._state(source, node)
+        for key, why in _REFUSED.items():
+            if source.value(f"spec.{key}"):
+                source.refused(f"spec.{key}", why)
+            elif source.value(f"spec.{key}") is not None:
+                source.translated(f"spec.{key}", "as without it")
+
+    def _quota(self, source: Source, node: Node) -> None:
+        node.most = quantities(source, "spec.capability")
+        reserved = quantities(source, "spec.guarantee.resource")
+        deserved = quantities(source, "spec.deserved")
+        cut(source, "spec.guarantee.resource", reserved, node.most)
+        cut(source, "spec.deserved", deserved, node.most)
+        node.reserved = reserved
+        node.guaranteed = {
+            name: max((each[name] for each in (reserved, deserved) if name in each), key=parse_quantity)
+            for name in (*reserved, *(name for name in deserved if name not in reserved))
+        }
+        if node.most:
+            source.translated("spec.capability", "max")
+        if reserved:
+            source.translated("spec.guarantee", "min, of which lendingLimit leaves nothing to others")
+        if deserved:
+            words = (
+                "taken back by reclaimWithinCohort: Any"
+                if self._configuration.reclaims
+                else "no Job is evicted for it"
+            )
+            source.approximated("spec.deserved", f"min; {words}")
+
+    def _weight_of(self, source: Source, node: Node) -> None:
+        if source.value("spec.weight") is None:
+            return
+        node.spec["fairSharing"] = {"weight": source.number("spec.weight", 1)}
+        if self._configuration.by_weight:
+            source.translated("spec.weight", "fairSharing.weight")
+        else:
+            source.translated(
+                "spec.weight", "fairSharing.weight, which counts as little as without proportion there"
+            )
+
+    def _reclaiming(self, source: Source, node: Node) -> None:
+        """Whether others may take from it, which is up to them here."""
+        reclaimable = source.value("spec.reclaimable")
+        if reclaimable is False:
+            node.spec.setdefault("preemption", {})["minRuntime"] = FOR_EVER
+            source.approximated(
+                "spec.reclaimable",
+                "minRuntime without end: what runs in it is never evicted, also not for its own Jobs",
+            )
+        elif reclaimable is True:
+            words = "reclaimWithinCohort: Any of the other queues"
+            if not self._configuration.reclaims:
+                words = "no Job is evicted, since there is no action reclaim"
+            source.approximated("spec.reclaimable", words)
+
+    def _state(self, source: Source, node: Node) -> None:
+        strategy = source.text("spec.dequeueStrategy")
+        if strategy in _STRATEGIES:
+            node.spec["queueingStrategy"] = _STRATEGIES[strategy]
+            source.translated("spec.dequeueStrategy", f"queueingStrategy: {_STRATEGIES[strategy]}")
+        if source.value("status.state") in ("Closed", "Closing"):
+            node.spec["stopPolicy"] = "Hold"
+            source.approximated("status.state", "stopPolicy: Hold: new Jobs wait, where Volcano refuses them")
+
+
+def _weight(source: Source) -> None:
+    """A ResourceQuota stays as it is; the weight in it gets our name."""
+    hard, (ours, theirs) = source.mapping("spec.hard"), NAMESPACE_WEIGHT_RESOURCES
+    weighs = theirs in hard
+    if weighs:
+        weight, place = str(hard[theirs]).strip(), below("spec.hard", theirs)
+        if weight.isdecimal() and int(weight):
+            source.translated(place, ours)
+        else:
+            source.approximated(place, f"{ours}: 1, as {weight!r} is no positive whole number")
+            weight = "1"
+        del hard[theirs]
+        hard[ours] = weight
+    copied(source, but="the weight" if weighs else "")

@@ -1,0 +1,319 @@
+"""YuniKorn's hierarchy of queues, as Cohorts and ClusterQueues.
+
+Rules: 002, *Quota configuration and rules* and *Static queue definition*; for the fields YuniKorn's user
+guide, *Partition and Queue Configuration*.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from admitter.importers.naming import Names
+from admitter.importers.quantities import cut, quantities
+from admitter.importers.queue_tree import FOR_EVER, Node
+from admitter.importers.translation import Source, below
+from admitter.importers.yunikorn.access import Access, read
+from admitter.names import ROOT_COHORT
+from admitter.quantities.amounts import parse_quantity
+from admitter.quantities.durations import InvalidDurationError, parse_duration
+
+RESOURCES: Final = {"vcore": "cpu"}
+"""Our names of resources that YuniKorn calls otherwise."""
+
+NO_FIELDS: Final = {
+    "maxapplications": "quota counts resources, not how many Jobs run",
+    "limits": "quota is a queue's: give each user or group that needs a limit a queue of its own",
+    "childtemplate": "a queue that a placement makes has no quota of its own but its namespace's annotation; "
+    "what is above it limits it too",
+}
+"""Fields of a queue that nothing here means, and why."""
+
+
+@dataclass(slots=True)
+class Place:
+    """A queue of YuniKorn's.
+
+    Attributes:
+        node: what it becomes.
+        access: the users that its own lists and those above it, without the root's, let submit.
+    """
+
+    node: Node
+    access: Access
+
+
+@dataclass(slots=True)
+class Tree:
+    """All queues of a partition.
+
+    Attributes:
+        root: the top.
+        places: each queue by its path without `root.`, in the order of the file.
+        everywhere: the users that the root lets submit.
+    """
+
+    root: Node = field(default_factory=lambda: Node(ROOT_COHORT, inner=True))
+    places: dict[str, Place] = field(default_factory=dict)
+    everywhere: Access = field(default_factory=Access)
+
+    def leaves(self) -> Iterator[tuple[str, Place]]:
+        """The queues that Jobs can be in."""
+        return ((path, place) for path, place in self.places.items() if not place.node.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Inherited:
+    """What a queue has from those above it.
+
+    Attributes:
+        path: the path of the queue above, without `root.`.
+        preempts: whether it may take back what it is guaranteed.
+        spared: whether no other queue may take anything from it.
+        guaranteed: whether anything above it is guaranteed something.
+        delay: how long it waits before it takes back; None if nothing says so.
+        access: the users that may submit.
+    """
+
+    path: str = ""
+    preempts: bool = True
+    spared: bool = False
+    guaranteed: bool = False
+    delay: str | None = None
+    access: Access = field(default_factory=Access)
+
+
+class QueueReader:
+    """Reads the queues of a partition, and accounts for their fields."""
+
+    def __init__(self, source: Source, names: Names, *, preempts: bool) -> None:
+        """Prepare.
+
+        Args:
+            source: the configuration.
+            names: of all that is made.
+            preempts: whether the partition takes guaranteed resources back from queues that borrow them.
+        """
+        self._source = source
+        self._names = names
+        self._preempts = preempts
+        self.tree = Tree()
+        self._delays: list[tuple[Node, str | None]] = []
+        self._delay_fields: list[str] = []
+        names.of("Cohort", ROOT_COHORT)
+
+    def read(self, path: str) -> Tree:
+        """All queues in the list at a path. A root is put above them if they have none."""
+        places = self._source.items(path)
+        inherited = Inherited(preempts=self._preempts)
+        self._keep_names(places, "")
+        if len(places) == 1 and self._name(places[0]) == ROOT_COHORT:
+            self._root(places[0], inherited)
+        else:
+            for place in places:
+                self._queue(place, self.tree.root, inherited)
+        self._account_for_delays()
+        return self.tree
+
+    def _keep_names(self, places: list[str], above: str) -> None:
+        """Keep the names of all queues, before any is renamed."""
+        for place in places:
+            name = self._name(place)
+            path = "" if not above and name == ROOT_COHORT else f"{above}.{name}".lstrip(".")
+            for kind in ("Cohort", "ClusterQueue"):
+                self._names.keep(kind, path)
+            self._keep_names(self._source.items(f"{place}.queues"), path)
+
+    def _name(self, place: str) -> str:
+        """A queue's name; YuniKorn does not tell capital letters from small ones."""
+        return self._source.text(f"{place}.name").lower()
+
+    def _root(self, place: str, inherited: Inherited) -> None:
+        source, tree = self._source, self.tree
+        source.translated(f"{place}.name", f"Cohort {ROOT_COHORT}, which has what the nodes have")
+        if source.value(f"{place}.parent") is not None:
+            source.translated(f"{place}.parent", "the root always has queues below it")
+        if source.value(f"{place}.resources") is not None:
+            source.refused(f"{place}.resources", "the root has what the nodes have")
+        tree.everywhere = read(source, place)
+        self._missing_fields(place)
+        inherited = self._properties(place, tree.root, inherited, top=True)
+        for child in source.items(f"{place}.queues"):
+            self._queue(child, tree.root, inherited)
+
+    def _queue(self, place: str, above: Node, inherited: Inherited) -> None:
+        source, name = self._source, self._name(place)
+        path = f"{inherited.path}.{name}" if inherited.path else name
+        if not name or "." in name or path in self.tree.places:
+            why = "is there twice" if path in self.tree.places else "must be a text without dots"
+            source.refused(place, f"left out with all below it: its name {why}")
+            return
+        children = source.items(f"{place}.queues")
+        node = Node("", inner=bool(children) or source.value(f"{place}.parent") is True)
+        kind = "Cohort" if node.inner else "ClusterQueue"
+        node.name = self._names.of(kind, f"{ROOT_COHORT}.{path}", path)
+        above.below.append(node)
+        self._account_for_name(place, path, f"{kind} {node.name}")
+        self._quota(place, node)
+        access = inherited.access | read(source, place)
+        self.tree.places[path] = Place(node, access)
+        self._missing_fields(place)
+        inherited = replace(
+            inherited, path=path, access=access, guaranteed=inherited.guaranteed or bool(node.guaranteed)
+        )
+        inherited = self._properties(place, node, inherited, top=False)
+        for child in children:
+            self._queue(child, node, inherited)
+
+    def _account_for_name(self, place: str, path: str, what: str) -> None:
+        source, written = self._source, self._source.text(f"{place}.name")
+        old = f"{path.rpartition('.')[0]}.{written}".lstrip(".")
+        if what.rpartition(" ")[2] == old:
+            source.translated(f"{place}.name", what)
+        else:
+            words = f"renamed: {what}; by rules that ask a label it is no longer found as {old}"
+            source.approximated(f"{place}.name", words)
+        if source.value(f"{place}.parent") is not None:
+            if isinstance(source.value(f"{place}.parent"), bool):
+                source.translated(f"{place}.parent", what)
+            else:
+                source.refused(f"{place}.parent", "must be true or false")
+
+    def _missing_fields(self, place: str) -> None:
+        for name, why in NO_FIELDS.items():
+            if self._source.value(f"{place}.{name}") is not None:
+                self._source.refused(f"{place}.{name}", why)
+
+    def _quota(self, place: str, node: Node) -> None:
+        source, path = self._source, f"{place}.resources"
+        most = quantities(source, f"{path}.max", RESOURCES)
+        if source.mapping(f"{path}.max"):
+            if any(parse_quantity(quantity) for quantity in most.values()):
+                node.most = most
+                source.translated(f"{path}.max", "max, here and for all below together")
+            elif most:
+                source.translated(
+                    f"{path}.max", "no max: YuniKorn passes over one that is 0 in all resources"
+                )
+        node.guaranteed = quantities(source, f"{path}.guaranteed", RESOURCES)
+        cut(source, f"{path}.guaranteed", node.guaranteed, node.most, RESOURCES)
+        if source.mapping(f"{path}.guaranteed"):
+            self._account_for_guaranteed(f"{path}.guaranteed")
+
+    def _account_for_guaranteed(self, path: str) -> None:
+        if self._preempts:
+            self._source.approximated(
+                path,
+                "min, and reclaimWithinCohort: Any: taken back at once, whatever the borrower's priority; "
+                "YuniKorn waits for preemption.delay and spares higher priority",
+            )
+        else:
+            self._source.translated(path, "min")
+
+    def _properties(self, place: str, node: Node, inherited: Inherited, *, top: bool) -> Inherited:
+        """Account for a queue's properties.
+
+        Returns:
+            What the queues below have from it.
+        """
+        source, path = self._source, f"{place}.properties"
+        spared, fenced, delay = inherited.spared, False, inherited.delay
+        for key in source.mapping(path):
+            where = below(path, key)
+            value = str(source.value(where)).strip().lower()
+            if key == "application.sort.policy":
+                self._sorting(where, value)
+            elif key == "preemption.policy":
+                spared |= value == "disabled"
+                fenced = value == "fence" and not top
+                self._preemption_policy(where, value, top=top)
+            elif key == "preemption.delay":
+                delay = self._delay(where, value) or delay
+            elif key in _ONLY_DEFAULT:
+                default, why = _ONLY_DEFAULT[key]
+                if value == default:
+                    source.translated(where, "as it is here anyway")
+                else:
+                    source.refused(where, why)
+        preempts = inherited.preempts and not fenced
+        below_it = replace(inherited, spared=spared, preempts=preempts, delay=delay)
+        if not node.inner:
+            self._preemption(node, below_it)
+        return below_it
+
+    def _preemption(self, node: Node, inherited: Inherited) -> None:
+        self._delays.append((node, inherited.delay))
+        preemption: dict[str, object] = {}
+        if inherited.preempts and inherited.guaranteed:
+            preemption["reclaimWithinCohort"] = "Any"
+        if inherited.spared:
+            preemption["minRuntime"] = FOR_EVER
+        if preemption:
+            node.spec["preemption"] = preemption
+
+    def _sorting(self, where: str, value: str) -> None:
+        source, ours = self._source, "queueingStrategy: BestEffortFIFO"
+        if value == "fifo":
+            source.translated(where, ours)
+        elif value == "fair":
+            source.approximated(
+                where,
+                f"{ours}: by priority and age, not by what each application uses; "
+                "namespaceOrdering: WeightedShare does that by namespace",
+            )
+        elif value == "stateaware":
+            source.approximated(
+                where, f"{ours}: any number of Jobs may start at a time, as in YuniKorn since 1.6"
+            )
+        else:
+            source.refused(where, "is none of fifo, fair and stateaware")
+
+    def _preemption_policy(self, where: str, value: str, *, top: bool) -> None:
+        source = self._source
+        if value == "default" or (value == "fence" and top):
+            source.translated(where, "as it is here anyway")
+        elif value == "fence":
+            source.approximated(
+                where,
+                "reclaimWithinCohort: Never here and below, so that they take nothing from each other either",
+            )
+        elif value == "disabled":
+            source.approximated(
+                where, "minRuntime without end here and below: what runs in it is never evicted for others"
+            )
+        else:
+            source.refused(where, "is none of default, fence and disabled")
+
+    def _delay(self, where: str, value: str) -> str | None:
+        """How long a queue waits before it takes back; None if what is written is no time."""
+        try:
+            parse_duration(value)
+        except InvalidDurationError as error:
+            self._source.refused(where, str(error))
+            return None
+        self._delay_fields.append(where)
+        return value
+
+    def _account_for_delays(self) -> None:
+        """A time that all wait can as well be granted to all: the eviction comes when it would."""
+        common = {delay for _, delay in self._delays}
+        for where in self._delay_fields:
+            if len(common) == 1:
+                self._source.approximated(
+                    where, "gracePeriod of all queues: not waited before the choice, but granted after it"
+                )
+            else:
+                self._source.refused(
+                    where,
+                    "taking back does not wait, and not all queues have the same to grant as gracePeriod",
+                )
+        for node, delay in self._delays:
+            if len(common) == 1 and delay is not None:
+                node.spec.setdefault("preemption", {})["gracePeriod"] = delay
+
+
+_ONLY_DEFAULT: Final = {
+    "application.sort.priority": ("enabled", "priority always counts within a queue"),
+    "priority.policy": ("default", "priorities count among all queues of the tree"),
+    "priority.offset": ("0", "queues have no priority of their own: use other PriorityClasses"),
+}
+"""Properties of which only one value means something here, and why the others do not."""

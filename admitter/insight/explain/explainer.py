@@ -1,0 +1,270 @@
+"""Why a Job waits, what would let it in, and what runs: all that `admitter explain` says, as data.
+
+The engine explains (`engine.explain.explanation`), in the state that the controller has; here it gets names.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Final
+
+from admitter.cache.views import JobView, WorkloadView
+from admitter.engine.explain.explanation import Amounts, Explanation
+from admitter.engine.model import Workload
+from admitter.engine.refusal import Reason, Refusal
+from admitter.insight.explain.not_evicted import spared_by
+from admitter.insight.forecast.durations import Durations, Runtimes
+from admitter.insight.forecast.runtime_words import complaint
+from admitter.insight.listing import lines
+from admitter.names import QUEUE_LABEL
+from admitter.policy.gate import Waiting
+from admitter.policy.snapshot import Picture
+
+Key = tuple[str, str]
+
+HOPELESS: Final = (
+    *(Reason.NEVER_FITS, Reason.NO_MATCHING_FLAVOR),
+    *(Reason.RESOURCE_NOT_COVERED, Reason.NOTHING_REQUESTED),
+)
+"""Reasons that no end of anything takes away."""
+
+
+class UnknownError(Exception):
+    """There is no such Job or Workload."""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another Workload that plays a part.
+
+    Attributes:
+        key: namespace, and name of its Job or its own.
+        priority: its own.
+        ends: when it is expected to end, in seconds since the epoch; None: nobody knows.
+        spared: why it is not evicted for this one; empty if it could be.
+        unproven: whether nothing but its own word tells when it ends.
+    """
+
+    key: Key
+    priority: int
+    ends: float | None = None
+    spared: str = ""
+    unproven: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that there is to say of one Job or Workload.
+
+    Attributes:
+        key: namespace, and name of its Job or its own.
+        workload: the Workload; None for a Job that Admitter has nothing to do with.
+        queue: the engine's name of its ClusterQueue or elastic quota; None if its LocalQueue leads nowhere.
+        waiting: why it waits, in one word and a sentence; None if it does not.
+        explanation: what the engine says of it; None if it does not compete.
+        position: its place in line, from 1, as lists show it; None if it does not wait in a queue.
+        ahead: who waits before it, as they are to go.
+        enders: a minimal set of those whose end would let it in.
+        sought: whether those were looked for to the end; if not, there are none here.
+        hints: what may be a mistake, and what to do about it.
+        ends: when it is expected to end, if it runs; in seconds since the epoch.
+        owners: of those that wait for what they own, and for which that is kept, by UID: how users know them.
+    """
+
+    key: Key
+    workload: WorkloadView | None
+    queue: str | None = None
+    waiting: Waiting | None = None
+    explanation: Explanation | None = None
+    position: int | None = None
+    ahead: tuple[Other, ...] = ()
+    enders: tuple[Other, ...] = ()
+    sought: bool = True
+    hints: tuple[str, ...] = ()
+    ends: float | None = None
+    owners: Mapping[str, Key] = field(default_factory=dict)
+
+
+class Explainer:
+    """Explains in one picture."""
+
+    def __init__(self, picture: Picture) -> None:
+        """Prepare; what can be decided in the picture is decided, as the controller is about to.
+
+        Positions are those from before, as in lists.
+        """
+        self._lines = lines(picture)
+        plan = picture.engine.cycle(picture.now)
+        self._admitted = {workload.uid for workload, _ in plan.admissions}
+        self._picture = picture
+        self._world = picture.world
+        self._durations = Durations(picture)
+        self._by_uid = {workload.uid: workload for workload in self._world.workloads}
+
+    def explain(self, namespace: str, name: str, enough: Callable[[], bool] = lambda: False) -> Answer:
+        """Explain a Job or a Workload.
+
+        Args:
+            namespace: its own.
+            name: its own.
+            enough: asked between attempts whether the search for those whose end would let it in is to end:
+                it may be dear, and all else is known without it.
+
+        Raises:
+            UnknownError: there is none; with the nearest names.
+        """
+        workload = self._picture.find(namespace, name)
+        job = self._world.jobs.get((namespace, name))
+        if workload is None and job is None:
+            raise UnknownError(self._unknown(namespace, name))
+        if workload is None:
+            return Answer((namespace, name), None, hints=tuple(self._unmanaged(job)))
+        key = self._shown(workload)
+        if workload.finished:
+            return Answer(key, workload, self._picture.queue_of(workload))
+        if workload.admission is not None:
+            ends = self._end(workload, self._durations.of(workload))
+            found = Answer(key, workload, workload.admission.queue, ends=ends)
+        else:
+            found = self._waits(key, workload, enough)
+        words = complaint(self._world.job_of(workload.key))
+        return replace(found, hints=(*found.hints, words)) if words else found
+
+    def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
+        queue, held_back = self._picture.queue_of(workload), self._picture.waiting.get(workload.uid)
+        if held_back is not None:
+            return Answer(key, workload, queue, held_back, hints=tuple(self._mistakes(workload)))
+        line = self._lines.get(queue or "", [])
+        position = line.index(workload.uid) + 1 if workload.uid in line else None
+        if workload.uid in self._admitted:
+            return Answer(key, workload, queue, position=position)
+        explained = self._picture.engine.explain(workload.uid, enough)
+        if explained is None:
+            words = "its queue admits nothing now"
+            return Answer(key, workload, queue, Waiting("ClusterQueueInactive", words), position=position)
+        competing = explained.workload
+        return Answer(
+            key,
+            workload,
+            competing.queue,
+            self._picture.gate.waits(explained.refusal) if explained.refusal is not None else None,
+            explained,
+            position,
+            tuple(self._other(uid) for uid in line[: (position or 1) - 1]),
+            tuple(self._others(explained, competing)),
+            explained.sought,
+            owners=self._owners(explained),
+        )
+
+    def _owners(self, explained: Explanation) -> dict[str, Key]:
+        """What quota is kept for that it can't have, as users know it."""
+        claims = (
+            claim for amounts in explained.amounts.values() for each in amounts for claim in each.claims
+        )
+        views = ((uid, self._by_uid.get(uid)) for uid, _, _ in claims)
+        return {uid: self._shown(view) for uid, view in views if view is not None}
+
+    def _unknown(self, namespace: str, name: str) -> str:
+        here = {job.name for job in self._world.jobs if job.namespace == namespace}
+        here |= {workload.name for workload in self._world.workloads if workload.namespace == namespace}
+        words = f"there is no Job and no Workload {name} in namespace {namespace}"
+        elsewhere = sorted(job.namespace for job in self._world.jobs if job.name == name)
+        if elsewhere:
+            return f"{words}; there is one in {', '.join(elsewhere[:3])}"
+        return words + _nearest(name, here)
+
+    def _unmanaged(self, job: JobView | None) -> Iterator[str]:
+        """Why a Job has no Workload."""
+        if job is None:
+            return
+        if job.queue is None:
+            yield f"Admitter has nothing to do with it: it has no label {QUEUE_LABEL}"
+        elif job.finished:
+            yield "it has finished, and its Workload is gone"
+        else:
+            yield "its requests can't be counted: its events say why"
+
+    def _mistakes(self, workload: WorkloadView) -> Iterator[str]:
+        """What somebody has probably mistyped."""
+        namespace, name = workload.namespace, workload.queue
+        local = self._world.local_queues.get((namespace, name))
+        if local is None:
+            here = {queue.name for queue in self._world.local_queues if queue.namespace == namespace}
+            yield f"namespace {namespace} has " + (_listed(here) if here else "no LocalQueue")
+            yield from filter(None, [_nearest(name, here).removeprefix("; ")])
+            return
+        target = str(local.spec["clusterQueue"])
+        if self._world.cluster_queues.get(("", target)) is None:
+            known = {queue.name for queue in self._world.cluster_queues}
+            yield from filter(None, [_nearest(target, known).removeprefix("; ")])
+
+    def _others(self, explained: Explanation, competing: Workload) -> Iterator[Other]:
+        """Those whose end would let it in, those first that are expected to end first."""
+        found = []
+        for uid in explained.enders:
+            spared = "" if uid in explained.evictable else spared_by(uid, competing, self._picture.engine)
+            found.append(self._other(uid, spared))
+        yield from sorted(found, key=lambda each: (each.ends is None, each.ends or 0.0, each.key))
+
+    def _other(self, uid: str, spared: str = "") -> Other:
+        view = self._by_uid.get(uid)
+        if view is None:  # a pod that outlived its Workload
+            pod = next((pod for pod in self._world.pods if pod.uid == uid), None)
+            key = (pod.namespace, f"pod {pod.name}") if pod is not None else ("", uid)
+            return Other(key, 0, None, "it is what is left of a deleted Workload")
+        runtimes = self._durations.of(view)
+        ends, unproven = self._end(view, runtimes), runtimes is not None and runtimes.unproven
+        return Other(self._shown(view), int(view.spec.get("priority", 0)), ends, spared, unproven)
+
+    def _end(self, workload: WorkloadView, runtimes: Runtimes | None) -> float | None:
+        """When a Workload that runs is expected to end, by what is known of its runtime."""
+        if workload.admission is None or runtimes is None:
+            return None
+        return workload.since + runtimes.middle(max(0.0, self._picture.now - workload.since))
+
+    def _shown(self, workload: WorkloadView) -> Key:
+        """As its user knows it: by its Job's name."""
+        return workload.namespace, (workload.job[0] if workload.job is not None else "") or workload.name
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, sorted(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _listed(names: Iterable[str], most: int = 5) -> str:
+    given = sorted(names)
+    more = f" and {len(given) - most} more" if len(given) > most else ""
+    return ("LocalQueue " if len(given) == 1 else "LocalQueues ") + ", ".join(given[:most]) + more
+
+
+def binding(explanation: Explanation) -> tuple[str, Amounts] | None:
+    """The pod set, flavor and resource that stand in the way.
+
+    Of each pod set's flavors the one that is nearest to enough counts, and in it the resource of which most
+    is missing; of several pod sets the one that misses most.
+    """
+    worst: list[tuple[float, str, Amounts]] = []
+    for pod_set, amounts in explanation.amounts.items():
+        by_flavor: dict[str, Amounts] = {}
+        for each in amounts:
+            known = by_flavor.get(each.flavor)
+            if known is None or _missing(each) > _missing(known):
+                by_flavor[each.flavor] = each
+        if by_flavor:
+            nearest = min(by_flavor.values(), key=_missing)
+            worst.append((_missing(nearest), pod_set, nearest))
+    if not worst:
+        return None
+    lacking, pod_set, found = max(worst, key=lambda each: each[0])
+    return (pod_set, found) if lacking > 0 else None
+
+
+def _missing(amounts: Amounts) -> float:
+    """Which part of what is asked for is missing."""
+    return amounts.lacking / amounts.asked if amounts.asked else 0.0
+
+
+def is_hopeless(refusal: Refusal | None) -> bool:
+    """Whether nothing that ends would let it in: the limits or the hardware must change."""
+    return refusal is not None and refusal.reason in HOPELESS

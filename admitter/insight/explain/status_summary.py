@@ -1,0 +1,63 @@
+"""What a Workload's own status says: for those who may read no more, and until more is worked out."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from admitter.cache.views import WorkloadView, parse_workload
+from admitter.cache.world import OWN
+from admitter.insight.pages import listed
+from admitter.policy.snapshot import Facts
+
+if TYPE_CHECKING:
+    from admitter.client.transport import Transport
+
+Json = dict[str, Any]
+
+_CONDITIONS: Final = {"Finished": "Finished", "Evicted": "Evicted", "Admitted": "QuotaReserved"}
+"""By state, the condition whose message says more."""
+
+
+async def find(transport: "Transport", namespace: str, name: str) -> WorkloadView | None:
+    """The Workload of a name, or that of the Job of that name; None if there is none.
+
+    Raises:
+        ClusterError: the API server does not answer, or its user may not list Workloads in that namespace.
+    """
+    found: WorkloadView | None = None
+    async for raw in listed(transport, f"{OWN}/namespaces/{namespace}/workloads"):
+        view = parse_workload(raw)
+        if view.name == name:
+            return view
+        if view.job is not None and view.job[0] == name and (found is None or found.finished):
+            found = view
+    return found
+
+
+def told(view: WorkloadView) -> Json:
+    """What its status says, under the names that a whole answer has."""
+    state = str(view.status.get("state") or "Pending")
+    waits = view.admission is None and not view.finished
+    condition = view.condition(_CONDITIONS.get(state, ""))
+    return {
+        "namespace": view.namespace,
+        "name": (view.job[0] if view.job is not None else "") or view.name,
+        "workload": view.name,
+        "state": state,
+        "reason": view.status.get("reason") if waits else condition.get("reason"),
+        "message": view.status.get("message") if waits else condition.get("message"),
+    }
+
+
+def told_lines(answer: Json) -> Iterator[str]:
+    """The same for people, a line at a time."""
+    yield f"{answer['namespace']}/{answer['name']}: {answer['state']}"
+    yield f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}"
+
+
+def told_of(known: Facts, namespace: str, name: str) -> Json | None:
+    """What the status says of a Workload, by its own name or that of its Job; None if there is neither."""
+    workloads, job = known.views.get("workloads", {}), known.views.get("jobs", {}).get((namespace, name))
+    view = workloads.get((namespace, name)) or (workloads.get((namespace, job.workload)) if job else None)
+    if view is not None:
+        return told(view)
+    return {"namespace": namespace, "name": name, "state": "Pending", "message": None} if job else None

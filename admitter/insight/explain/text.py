@@ -1,0 +1,246 @@
+"""Answers in words, for people: the binding rule first, then everything else."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from admitter.api.conditions import WorkloadState
+from admitter.engine.explain.explanation import Amounts, Explanation
+from admitter.engine.policy import Queue
+from admitter.engine.refusal import Reason
+from admitter.insight.explain.explainer import Answer, Other, binding, is_hopeless
+from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
+from admitter.names import ANY_NODE
+from admitter.policy.messages import flavor_sentence, node_title, queue_title
+from admitter.policy.snapshot import Picture
+from admitter.quantities.amounts import to_quantity
+
+SHOWN: Final = 5
+"""So many of a list are named; of the others how many there are."""
+_STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def opening(answer: Answer, picture: Picture) -> Iterator[str]:
+    """What is known at once, a line at a time: why it waits, what was tried, and what is ahead of it."""
+    title = "/".join(answer.key)
+    state = _state(answer)
+    yield f"{title}: {state}" if state else title
+    yield from _headline(answer, picture)
+    yield from (f"  hint: {hint}" for hint in answer.hints)
+    if answer.explanation is not None:
+        yield ""
+        yield from _tried(answer.explanation)
+        yield from _ahead(answer)
+
+
+def has_start(answer: Answer) -> bool:
+    """Whether there is a start to be estimated."""
+    return answer.explanation is not None and not is_hopeless(answer.explanation.refusal)
+
+
+def _state(answer: Answer) -> str:
+    if answer.workload is None:
+        return ""
+    state = WorkloadState(answer.workload.status.get("state") or WorkloadState.PENDING)
+    place = f" in {queue_title(answer.queue)}" if answer.queue is not None else ""
+    if answer.position is not None:
+        place += f", number {answer.position} in line"
+    return f"{state}{place}"
+
+
+def _headline(answer: Answer, picture: Picture) -> Iterator[str]:
+    workload = answer.workload
+    if workload is None:
+        return
+    if workload.finished:
+        yield f"  {workload.condition('Finished').get('message', 'it has finished')}"
+    elif workload.admission is not None:
+        for pod_set in workload.admission.pod_sets:
+            used = _joined(f"{to_quantity(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
+            since = spell(picture.now - workload.since)
+            yield f"  holds {used or 'nothing that is limited'} for {pod_set.count} pods, since {since}"
+        if workload.evicting:
+            yield f"  {workload.condition('Evicted').get('message', '')}"
+        elif answer.ends is not None:
+            yield f"  expected to end {within(answer.ends - picture.now)}"
+    else:
+        yield f"  {sentence(answer, picture)}"
+
+
+def sentence(answer: Answer, picture: Picture) -> str:
+    """Why it waits, in one sentence: the one rule that is in the way."""
+    explanation, waiting = answer.explanation, answer.waiting
+    if waiting is None:
+        return "nothing stands in its way: it is admitted at once"
+    if explanation is None or explanation.refusal is None:
+        return waiting.message
+    if is_hopeless(explanation.refusal):
+        return f"can never run here: {waiting.message}"
+    found = binding(explanation)
+    if found is None or explanation.refusal.reason is not Reason.INSUFFICIENT_QUOTA:
+        return waiting.message
+    pod_set, amounts = found
+    queue = picture.engine.tree.queues[explanation.workload.queue]
+    several = len(explanation.amounts) > 1
+    return (f"pod set {pod_set} " if several else "") + _shortage(amounts, queue, answer)
+
+
+def _shortage(amounts: Amounts, queue: Queue, answer: Answer) -> str:
+    """What is missing of one resource in one flavor, and where it is."""
+    resource = amounts.resource
+    place = "" if amounts.flavor == ANY_NODE else f" in flavor {amounts.flavor}"
+    words = [f"{_amount(resource, amounts.free)} free in {queue_title(queue.name)}"]
+    if queue.cohort and not queue.pool:
+        words.append(f"{_amount(resource, amounts.borrowable)} more can be borrowed from {queue.cohort}")
+    elif amounts.borrowable:
+        words.append(f"{_amount(resource, amounts.borrowable)} more can be borrowed")
+    words.append(f"{_amount(resource, amounts.lacking)} short")
+    made = f"waits for {_amount(resource, amounts.asked)} × {resource}{place}: {', '.join(words)}"
+    if amounts.cut_by_max:
+        made += f"; max keeps {_amount(resource, amounts.cut_by_max)} from it"
+    for (kind, name), amount in amounts.keepers[:SHOWN]:
+        made += f"; {node_title(kind, name)}'s lendingLimit keeps {_amount(resource, amount)} home"
+    for uid, node, amount in amounts.claims[:SHOWN]:
+        owner = "/".join(answer.owners.get(uid, ("", "another Workload"))).removeprefix("/")
+        kept = _amount(resource, min(amount, amounts.claimed))
+        made += f"; {kept} {resource} are kept for {owner}, as {node_title(*node)} owns them"
+    return made
+
+
+def _amount(resource: str, amount: int) -> str:
+    return to_quantity(resource, amount) if amount else "0"
+
+
+def _tried(explanation: Explanation) -> Iterator[str]:
+    """Every flavor, and why it is not taken."""
+    yield "Flavors:"
+    several = len(explanation.amounts) > 1
+    for pod_set, amounts in explanation.amounts.items():
+        of = f" for pod set {pod_set}" if several else ""
+        for each in amounts:
+            flavor = "any node" if each.flavor == ANY_NODE else each.flavor
+            asked, free = _amount(each.resource, each.asked), _amount(each.resource, each.free)
+            had = f"{free} free, {_amount(each.resource, each.borrowable)} to borrow"
+            short = f": {_amount(each.resource, each.lacking)} short" if each.lacking > 0 else ": enough"
+            yield f"  {flavor}{of}: {asked} {each.resource} asked for, {had}{short}"
+        for refused in explanation.mismatches[pod_set]:
+            yield f"  {refused.flavor}{of}: {flavor_sentence(refused)}"
+
+
+def _ahead(answer: Answer) -> Iterator[str]:
+    if not answer.ahead:
+        return
+    yield f"Ahead of it ({len(answer.ahead)}):"
+    yield from (f"  {'/'.join(other.key)}, priority {other.priority}" for other in answer.ahead[:SHOWN])
+    if len(answer.ahead) > SHOWN:
+        yield f"  and {len(answer.ahead) - SHOWN} more"
+
+
+def would_let_in(answer: Answer, now: float) -> Iterator[str]:
+    """Whose end would let it in, a line at a time.
+
+    Args:
+        answer: with those, if there was time to look for them.
+        now: when it is, in seconds since the epoch.
+    """
+    explanation = answer.explanation
+    if explanation is None:
+        return
+    if not answer.sought:
+        yield "Whose end would let it in: not found in time"
+        return
+    if not answer.enders:
+        if is_hopeless(explanation.refusal):
+            yield "Nothing that ends would let it in: what it asks, the quota or the flavors must change."
+        return
+    preempting = explanation.refusal is not None and explanation.refusal.reason is Reason.PREEMPTING
+    yield "It starts when these have ended:" if preempting else "It could start if these ended:"
+    yield from (f"  {_other(other, now, preempting=preempting)}" for other in answer.enders[:SHOWN])
+    if len(answer.enders) > SHOWN:
+        yield f"  and {len(answer.enders) - SHOWN} more"
+
+
+def _other(other: Other, now: float, *, preempting: bool) -> str:
+    ends = f", expected to end {within(other.ends - now)}" if other.ends is not None else ""
+    spared = f"; not evicted: {other.spared}" if other.spared and not preempting else ""
+    word = " by its own word" if ends and other.unproven else ""
+    return f"{'/'.join(other.key)}, priority {other.priority}{ends}{word}{spared}"
+
+
+def start_line(words: str) -> str:
+    """The last line: when it starts, in some words."""
+    return f"Start: {words}"
+
+
+def start(estimate: Estimate) -> str:
+    """When it starts, as a range."""
+    if estimate.late:
+        return "no estimate in time" + _at_least(estimate)
+    if estimate.median is None or estimate.earliest is None:
+        who = f"{estimate.unknown} Workloads" if estimate.unknown > 1 else "a Workload"
+        return f"can't be told: nothing is known of the runtime of {who} in its cohort"
+    alone, crowded = ("", "")
+    if estimate.coming:
+        alone, crowded = (" if no more Jobs come", " if they keep coming as they did")
+    median = f"{within(estimate.median)}{alone}"
+    fewer = f", from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    words = f"; {resting_on(estimate.unproven, ' of other namespaces')}" if estimate.unproven else ""
+    if estimate.latest is None:
+        return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}{words}"
+    sure = "" if fewer else f" with {CONFIDENCE:.0%} confidence"
+    bounds = f"; between {within(estimate.earliest)} and {within(estimate.latest)}{sure}{crowded}"
+    if estimate.told == 1 < estimate.runs and not estimate.coming:
+        bounds = ""  # one future has no range
+    by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
+    return f"{median}{bounds}{fewer}{by}{words}"
+
+
+def resting_on(words: int, whose: str = "") -> str:
+    """That an answer is no better than so many Workloads' own words of their runtimes."""
+    if words == 1:
+        return f"rests on what 1 Workload{whose} says of itself"
+    return f"rests on what {words} Workloads{whose} say of themselves"
+
+
+def _at_least(estimate: Estimate) -> str:
+    """What futures that were not played to its start tell of it all the same."""
+    known = [each for each in (estimate.earliest, estimate.reached) if each is not None]
+    return f"; probably not within {spell(min(known))}" if known and min(known) >= 1 else ""
+
+
+def _futures(estimate: Estimate) -> str:
+    """So many of the futures an estimate is made of."""
+    return f"{estimate.told} of {estimate.runs} futures"
+
+
+def short(estimate: Estimate) -> str:
+    """When it starts, for a table."""
+    if estimate.late:
+        return "no estimate in time"
+    if estimate.median is None:
+        return "unknown"
+    fewer = f"from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    if estimate.earliest is None or estimate.latest is None:
+        return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
+    bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
+    words = "by unproven words" if estimate.unproven else ""
+    return f"{within(estimate.median)} ({', '.join(filter(None, (bounds, fewer, words)))})"
+
+
+def within(seconds: float) -> str:
+    """A time from now, in words."""
+    return "at once" if seconds < 1 else f"in {spell(seconds)}"
+
+
+def spell(seconds: float) -> str:
+    """A length of time, in its two largest units."""
+    left = round(seconds)
+    for (size, unit), below in zip(_STEPS, (*(each[1] for each in _STEPS[1:]), "s"), strict=True):
+        if left >= size:
+            smaller = {"h": 3_600, "min": 60, "s": 1}[below]
+            rest = left % size // smaller
+            return f"{left // size} {unit}" + (f" {rest} {below}" if rest else "")
+    return f"{left} s"
+
+
+def _joined(words: Iterable[str]) -> str:
+    return ", ".join(words)

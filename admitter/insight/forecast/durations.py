@@ -1,0 +1,226 @@
+"""For how long Workloads run: what their Jobs say, else what finished ones of the same kind took.
+
+In this order:
+
+1. the annotation `admitter.dev/expected-runtime` of the Job, up to its deadline: as many times as long as
+   earlier words of its namespace and LocalQueue came to, if three or more of about its length have finished;
+2. finished Workloads of the same namespace, LocalQueue and requests, else of the same requests wherever they
+   were, if there are three or more, none longer than the Job's `activeDeadlineSeconds`;
+3. `activeDeadlineSeconds`, after which Kubernetes ends the Job;
+4. finished Workloads of the same maker, if that is known, of the same namespace, of the same ClusterQueue,
+   or of any: the first of these of which there are three or more.
+
+What a Job asks for tells more than where it comes from: in a namespace where few large Jobs have ended among
+many small ones, the small ones say nothing of the next large one. Those that still run count as what takes
+longer than so far: the first to end are the short ones.
+
+A word that nothing bears out is unproven: nothing else is known of the Job itself, and it may be false. So it
+comes with what is known of others, and a range can have both in it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import Final
+
+import orjson
+
+from admitter.cache.views import JobView, WorkloadView, seconds
+from admitter.client.store import Key
+from admitter.insight.forecast.runtime_words import (
+    LONGEST,
+    bears_out,
+    deadline_of,
+    magnitude,
+    most,
+    truth,
+    word_of,
+)
+from admitter.policy.snapshot import Facts, Picture
+
+ENOUGH: Final = 3
+"""So many finished Workloads tell something of the next."""
+POINTS: Final = 40
+"""So many runtimes, each as likely, stand for what is known where some still run."""
+LONGER: Final = 1.1
+"""Who outlasts all that have finished takes so many times as long as the longest has so far."""
+
+
+class Source(StrEnum):
+    """Where a duration comes from."""
+
+    SAID = "its annotation"
+    SHAPE = "finished Jobs like it"
+    REQUESTS = "finished Jobs that ask for the same"
+    DEADLINE = "its activeDeadlineSeconds"
+    MAKER = "finished Jobs of the same maker"
+    NAMESPACE = "finished Jobs of its namespace"
+    QUEUE = "finished Jobs of its queue"
+    ANY = "finished Jobs of the cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes:
+    """What is known of a Workload's runtime.
+
+    Attributes:
+        source: how.
+        seconds: what it may be, from short to long, each as likely as any other.
+        unproven: whether that is its own word, and no earlier one of its owner tells what that is worth.
+        otherwise: the same as `seconds` if an unproven word is not believed; empty: nothing else is known.
+    """
+
+    source: Source
+    seconds: tuple[float, ...]
+    unproven: bool = False
+    otherwise: tuple[float, ...] = ()
+
+    def draw(self, random: Random, ran: float, *, believed: bool = True) -> float:
+        """One of them.
+
+        Args:
+            random: draws it.
+            ran: for how many seconds it has run already; if for longer than all of them, it ends soon.
+            believed: whether an unproven word is.
+        """
+        known = self.seconds if believed else self.otherwise or self.seconds
+        left = known[bisect_right(known, ran) :]
+        return left[random.randrange(len(left))] if left else ran * (1 + 0.1 * random.random()) + 1
+
+    def middle(self, ran: float) -> float:
+        """The median of what is left of them, as `draw`."""
+        left = self.seconds[bisect_right(self.seconds, ran) :]
+        return left[len(left) // 2] if left else ran * 1.05 + 1
+
+
+Alike = tuple[Source, Hashable]
+
+
+class Durations:
+    """Remembers what finished Workloads took, and for how long others have run."""
+
+    def __init__(self, picture: Picture, whole: Facts | None = None) -> None:
+        """Look at all that has finished, and all that runs.
+
+        Args:
+            picture: of the moment.
+            whole: where that is told, if the picture shows only a part of it.
+        """
+        self._picture = picture
+        self._jobs = None if whole is None else _by_workload(whole)
+        there = picture.world.workloads if whole is None else whole.views.get("workloads", {}).values()
+        taken: defaultdict[Alike, list[float]] = defaultdict(list)
+        running: defaultdict[Alike, list[float]] = defaultdict(list)
+        for workload in there:
+            took = _took(workload)
+            if took is not None:
+                self._count(workload, took, taken)
+            elif workload.admission is not None and not workload.finished:
+                self._count(workload, picture.now - workload.since, running)
+        self._known = {
+            kind: likely(sorted(found), running.get(kind, ()))
+            for kind, found in taken.items()
+            if len(found) >= ENOUGH
+        }
+        self._within: dict[tuple[Alike, float], tuple[float, ...]] = {}
+
+    def of(self, workload: WorkloadView) -> Runtimes | None:
+        """What is known of a Workload's runtime; None: nothing."""
+        job = self._job_of(workload)
+        word = word_of(job)
+        if word is None:
+            return self._from_others(workload, deadline_of(job))
+        borne_out = self._known.get((Source.SAID, (*_owner(workload), magnitude(word))))
+        if borne_out is not None:
+            longest = most(job)
+            return Runtimes(Source.SAID, tuple(min(word * ratio, longest) for ratio in borne_out))
+        others = self._from_others(workload, deadline_of(job))
+        return Runtimes(Source.SAID, (word,), True, others.seconds if others is not None else ())
+
+    def _count(self, workload: WorkloadView, ran: float, by_kind: defaultdict[Alike, list[float]]) -> None:
+        """Count for how long one took, or has run so far: in seconds, and by its word."""
+        ran = min(max(0.0, ran), LONGEST)
+        for kind in self._kinds(workload):
+            by_kind[kind].append(ran)
+        word = word_of(self._job_of(workload))
+        if word is not None:
+            for order in bears_out(word):
+                by_kind[Source.SAID, (*_owner(workload), order)].append(truth(word, ran))
+
+    def _from_others(self, workload: WorkloadView, deadline: float | None) -> Runtimes | None:
+        """What is known of a Workload's runtime beside its own word."""
+        for source, key in self._kinds(workload):
+            known = self._known_of((source, key), deadline)
+            if len(known) >= ENOUGH:
+                return Runtimes(source, known)
+            if source is Source.REQUESTS and deadline is not None:
+                return Runtimes(Source.DEADLINE, (deadline,))
+        return None
+
+    def _job_of(self, workload: WorkloadView) -> JobView | None:
+        return (
+            self._picture.world.job_of(workload.key) if self._jobs is None else self._jobs.get(workload.key)
+        )
+
+    def _known_of(self, kind: Alike, deadline: float | None) -> tuple[float, ...]:
+        known = self._known.get(kind, ())
+        if deadline is None or not known or known[-1] <= deadline:
+            return known
+        if (kind, deadline) not in self._within:
+            self._within[kind, deadline] = tuple(each for each in known if each <= deadline)
+        return self._within[kind, deadline]
+
+    def _kinds(self, workload: WorkloadView) -> Iterator[Alike]:
+        """What a Workload has in common with others, the most telling first."""
+        asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
+        yield Source.SHAPE, (workload.namespace, workload.queue, asked)
+        yield Source.REQUESTS, asked
+        job = self._job_of(workload)
+        maker = job.submission.maker if job is not None and job.submission is not None else None
+        if maker is not None:
+            yield Source.MAKER, maker
+        yield Source.NAMESPACE, workload.namespace
+        yield Source.QUEUE, self._picture.queue_of(workload)
+        yield Source.ANY, None
+
+
+def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...]:
+    """Runtimes, each as likely, from short to long: the product-limit estimate (Kaplan and Meier, 1958).
+
+    Args:
+        taken: what those took that have finished, from short to long; at least one.
+        running: for how long others have run so far. Who has run for less than all that have finished tells
+            nothing.
+    """
+    telling = sorted(each for each in running if each > taken[0])
+    if not telling:
+        return tuple(taken)
+    outlast = 1.0  # the part that takes longer
+    ended: list[float] = []  # the part that has ended, after each of those taken
+    for place, each in enumerate(taken):
+        at_risk = len(taken) - place + len(telling) - bisect_left(telling, each)
+        outlast -= outlast / at_risk
+        ended.append(1 - outlast)
+    longest = LONGER * max(taken[-1], telling[-1])
+    places = (bisect_left(ended, (point + 0.5) / POINTS) for point in range(POINTS))
+    return tuple(taken[place] if place < len(taken) else longest for place in places)
+
+
+def _by_workload(whole: Facts) -> dict[Key, JobView]:
+    return {(job.namespace, job.workload): job for job in whole.views.get("jobs", {}).values()}
+
+
+def _took(workload: WorkloadView) -> float | None:
+    """For how long a finished Workload held its quota; None if it has not finished, or never began."""
+    ended = workload.condition("Finished").get("lastTransitionTime") if workload.finished else None
+    if not ended or not workload.status.get("admission"):
+        return None
+    return seconds(ended) - workload.since
+
+
+def _owner(workload: WorkloadView) -> tuple[str, str]:
+    """Whose word it is: those who share a LocalQueue answer for each other's."""
+    return workload.namespace, workload.queue

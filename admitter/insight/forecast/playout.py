@@ -1,0 +1,208 @@
+"""One way that things go: what happens at one moment, and when those start who wait after that."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from admitter.api.conditions import WaitingReason
+from admitter.cache.views import WorkloadView
+from admitter.engine.cycle import Engine
+from admitter.engine.quota.tree import Node
+from admitter.engine.refusal import Reason
+from admitter.insight.explain.explainer import HOPELESS
+from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed
+from admitter.insight.forecast.durations import Durations
+from admitter.policy.snapshot import Facts, Picture
+from admitter.simulate.items import Event, Item
+from admitter.simulate.manifests import Change, Timeline
+from admitter.simulate.simulator import Simulator
+
+Key = tuple[str, str]
+
+BLOCKED = frozenset(map(str, WaitingReason)) - frozenset(map(str, Reason))
+"""Reasons for which a Workload does not even compete."""
+
+
+class Effect(StrEnum):
+    """What becomes of a Workload at once."""
+
+    ADMITTED = "admitted"
+    EVICTED = "evicted"
+    WAITS = "waits"
+    BLOCKED = "may not compete"
+    NEVER = "can never run"
+
+
+class Excess(NamedTuple):
+    """A place of the quota tree that uses more than it may.
+
+    Attributes:
+        node: a queue or a cohort.
+        flavor: by its name.
+        resource: by its name.
+        used: how much, in the resource's unit.
+        allowed: how much it may.
+    """
+
+    node: Node
+    flavor: str
+    resource: str
+    used: int
+    allowed: int
+
+    @property
+    def place(self) -> tuple[Node, str, str]:
+        """What is over, however much."""
+        return self.node, self.flavor, self.resource
+
+    @property
+    def beyond(self) -> int:
+        """By how much it is over."""
+        return self.used - self.allowed
+
+
+class Words(NamedTuple):
+    """What there is to say of a Workload.
+
+    Attributes:
+        key: namespace, and name of its Job or its own.
+        queue: the engine's name of its queue.
+        waiting: why it waits; empty if it does not.
+        gone: why it went, if anything but the end of its work happened to it.
+    """
+
+    key: Key
+    queue: str
+    waiting: str
+    gone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How things go.
+
+    Attributes:
+        effects: what has become of each Workload at once, by UID.
+        words: what there is to say of each then, by UID; empty if nobody asked for it.
+        starts: of those who wait then, when they start, in seconds from now, by UID; None: nobody knows, or
+            never, or later than was played.
+        reached: how far it was played, in seconds from now, if the time was over before all had started;
+            None: to its end.
+        excesses: what is over then.
+        unproven: of how many no more is known than their own unproven word of their runtime.
+        errors: objects that can't be used, and why.
+    """
+
+    effects: Mapping[str, Effect]
+    words: Mapping[str, Words]
+    starts: Mapping[str, float | None]
+    reached: float | None
+    excesses: tuple[Excess, ...]
+    unproven: int
+    errors: tuple[str, ...]
+
+
+def course(
+    known: Facts, whole: Facts, changes: Sequence[Change], begin: Callable[[], Deadline], *, words: bool
+) -> Course:
+    """Play what is known from its moment on, until all have started who wait, or nothing changes any more.
+
+    What happens at once is played in any case; how far it goes on is a question of time.
+
+    Args:
+        known: what is played.
+        whole: where is looked for how long Workloads run.
+        changes: what changes at that moment.
+        begin: begins the time that there is for all that comes later.
+        words: whether anybody asks for them.
+    """
+    now, picture = known.taken, Picture(known)
+    durations = Durations(picture, whole)
+    unproven: set[str] = set()
+
+    def lasts(view: WorkloadView, ran: float) -> float | None:
+        found = durations.of(view) if not view.finished else None
+        if found is not None and found.unproven:
+            unproven.add(view.uid)
+        return found.middle(ran) if found is not None else None
+
+    simulator = Simulator(Timeline(now, list(changes), []), picture, lasts)
+    events = {event.key: event for event in simulator.run(until=now)}
+    items = simulator.items
+    effects = {uid: _effect(item) for uid, item in items.items()}
+    said = {uid: _words(item, events, simulator) for uid, item in items.items()} if words else {}
+    errors = tuple(f"{error.object}: {error.message}" for error in simulator.errors)
+    excesses = tuple(over(simulator.engine))
+    starts, reached = _starts(simulator, now, begin().proceed)
+    return Course(effects, said, starts, reached, excesses, len(unproven), errors)
+
+
+def _starts(
+    simulator: Simulator, now: float, proceed: Proceed
+) -> tuple[dict[str, float | None], float | None]:
+    """Go on, and see when those start that wait; and how far that was, if not far enough."""
+    items = simulator.items.items()
+    waiting = {uid: item.view.key for uid, item in items if item.state in {"Pending", "Preempted"}}
+    left = set(waiting.values())
+    starts: dict[Key, float] = {}
+    reached: float | None = None
+    try:
+        for event in simulator.run(watch=lambda _: proceed()) if left else ():
+            if event.kind == "Admitted" and event.key in left:
+                starts[event.key] = event.time - now
+                left.discard(event.key)
+                if not left:
+                    break
+            proceed()
+    except OutOfTimeError:
+        reached = simulator.now - now
+    return {uid: starts.get(key) for uid, key in waiting.items()}, reached
+
+
+def shown(item: Item) -> Key:
+    """A Workload as its user knows it: by its Job's name."""
+    view = item.view
+    name = item.job.name if item.job is not None else (view.job[0] if view.job is not None else "")
+    return view.namespace, name or view.name
+
+
+def _effect(item: Item) -> Effect:
+    if item.state == "Admitted":
+        return Effect.ADMITTED
+    if item.waiting is None:
+        return Effect.WAITS
+    if item.waiting.reason in HOPELESS:
+        return Effect.NEVER
+    return Effect.BLOCKED if item.waiting.reason in BLOCKED else Effect.WAITS
+
+
+def _words(item: Item, events: Mapping[Key, Event], simulator: Simulator) -> Words:
+    event = events.get(item.view.key)
+    gone = ""
+    if event is not None:
+        gone = f"preempted for {'/'.join(_preemptor(event, simulator))}" if event.preemptor else event.reason
+    return Words(
+        shown(item), item.queue or "", item.waiting.message if item.waiting is not None else "", gone
+    )
+
+
+def _preemptor(event: Event, simulator: Simulator) -> Key:
+    items = simulator.items.values()
+    return next(
+        (shown(item) for item in items if item.view.key == event.preemptor), event.preemptor or ("", "")
+    )
+
+
+def over(engine: Engine) -> Iterator[Excess]:
+    """Every place that uses more than its `max`, and every tree that uses more than it has."""
+    book, tree = engine.ledger.real, engine.tree
+    roots = {tree.root(name) for name in tree.queues}
+    for root in sorted(roots):
+        for node in tree.nodes(root):
+            for (flavor, resource), cell in sorted(book.cells(node).items()):
+                beyond = cell.total - cell.limit if cell.limit is not None else 0
+                if cell.parent is None:
+                    beyond = max(beyond, cell.used - cell.own)
+                if beyond > 0:
+                    yield Excess(node, flavor, resource, cell.total, cell.total - beyond)

@@ -1,0 +1,122 @@
+"""Futures that are played side by side until a deadline, whatever becomes of a single one.
+
+A future looks itself, at each step, whether there is time for the next. One that does not come to its next
+step in time is ended from outside, together with its process.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from signal import SIG_IGN, SIGINT, signal
+from typing import Final, Generic, TypeVar
+
+from admitter.insight.forecast.deadline import Deadline
+from admitter.insight.forecast.playing import Playing, can_copy, in_turn, processes
+
+T = TypeVar("T")
+
+_BY_THEMSELVES: Final = 0.9
+_LONGEST_WAIT: Final = 3600.0
+"""So many seconds are waited for at once at most: the system's own limit is not far above that."""
+
+
+def until(deadline: Deadline) -> Playing:
+    """Plays on all processors that this process may use: for programs that do nothing else meanwhile.
+
+    Whichever process has come to the end of a future gets the next one, so one that takes very long holds up
+    one process. Where a process can't be copied safely futures are played in turn, and only their own looks
+    at the clock end them.
+
+    Args:
+        deadline: what has not come by then is not among the results. Futures are to end by themselves a
+            little sooner, so that they can tell how far they were played.
+    """
+
+    def player(futures: Sequence[Callable[[], T]], /) -> list[T]:
+        if deadline.is_over():
+            return []
+        if not can_copy():
+            return in_turn(futures)
+        return _raced(futures, min(processes(), len(futures)), deadline)
+
+    return Playing(player, deadline.sooner(_BY_THEMSELVES).proceed)
+
+
+def _raced(futures: Sequence[Callable[[], T]], processes: int, deadline: Deadline) -> list[T]:
+    """What came in time, in the order of the futures."""
+    following = iter(range(len(futures)))
+    found: dict[int, T] = {}
+    copies: list[_Copy[T]] = []
+    try:
+        copies += (_Copy(futures) for _ in range(processes))
+        playing = [copy for copy in copies if copy.begin(next(following, None))]
+        while playing and not deadline.is_over():
+            for copy in _ready(playing, deadline):
+                playing.remove(copy)
+                with suppress(EOFError):  # the system has ended it: its future does not come
+                    found[copy.number] = copy.result()
+                    playing += [copy] if copy.begin(next(following, None)) else []
+    finally:
+        for copy in copies:
+            copy.end()
+    return [found[number] for number in sorted(found)]
+
+
+def _ready(playing: "list[_Copy[T]]", deadline: Deadline) -> "list[_Copy[T]]":
+    """Those whose future has come to its end, once there are any, or the time is over."""
+    ready = wait([copy.results for copy in playing], min(max(0.0, deadline.left), _LONGEST_WAIT))
+    return [copy for copy in playing if copy.results in ready]
+
+
+class _Copy(Generic[T]):
+    """A copy of this process, which plays one future after the other.
+
+    Attributes:
+        number: the place of the future that it plays.
+        results: where what came of that is told.
+    """
+
+    def __init__(self, futures: Sequence[Callable[[], T]]) -> None:
+        fork = get_context("fork")
+        self.number = -1
+        self.results, there = fork.Pipe()
+        self._futures = futures
+        self._process = fork.Process(target=_play, args=(futures, there, self.results), daemon=True)
+        self._process.start()
+        there.close()
+
+    def begin(self, number: int | None) -> bool:
+        """Play a future, if there is one; says whether there is."""
+        if number is not None:
+            self.number = number
+            self.results.send(number)
+        return number is not None
+
+    def result(self) -> T:
+        """What came of the future. If it has failed it is played here, where what goes wrong is told.
+
+        Raises:
+            EOFError: the copy has been ended.
+        """
+        came: tuple[T] | None = self.results.recv()
+        return came[0] if came is not None else self._futures[self.number]()
+
+    def end(self) -> None:
+        """End it, wherever it is."""
+        self._process.kill()
+        self._process.join()
+        self.results.close()
+
+
+def _play(futures: Sequence[Callable[[], object]], asked: Connection, parents: Connection) -> None:
+    """Play what is asked for, until there is no process any more that could ask."""
+    signal(SIGINT, SIG_IGN)  # who interrupts the command interrupts the process that waits for this one
+    parents.close()
+    with suppress(EOFError):
+        while True:
+            number = asked.recv()
+            try:
+                asked.send((futures[number](),))
+            except Exception:  # noqa: BLE001  # it is played again where it is told
+                asked.send(None)

@@ -1,0 +1,208 @@
+"""The cluster at one moment, as a file: what decisions depend on, and nothing else.
+
+Of a pod template only what pods request and which nodes they accept is kept: no image, command, environment,
+volume or Secret's name. Snapshots can be sent to somebody else, and tried out without a cluster.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from admitter.cache.views import WorkloadView, at, parse_workload, seconds, timestamp
+from admitter.cache.world import World
+from admitter.client.source import Json
+from admitter.client.store import V
+from admitter.convert.gpus import GpuSettings
+from admitter.convert.settings import Settings
+from admitter.convert.templates import kept_template
+from admitter.convert.workloads import RequeueBy
+from admitter.documents import ManifestError
+from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES
+from admitter.policy.snapshot import Facts, plural_of
+from admitter.visible import visible
+
+log = logging.getLogger(__name__)
+
+KIND: Final = "Snapshot"
+LONGEST_LINE: Final = 500
+"""Characters of what is said of an object that can't be read."""
+_METADATA: Final = (
+    *("namespace", "name", "uid", "resourceVersion", "generation"),
+    *("creationTimestamp", "deletionTimestamp", "labels"),
+)
+_PREFIXES: Final = (f"{GROUP}/", "yunikorn.apache.org/", "kueue.x-k8s.io/")
+"""Whose annotations, and labels of Jobs and pods, are read."""
+_OWNED: Final = frozenset({"jobs", "pods", "workloads"})
+"""What users name and label as they like."""
+_ENDS: Final = ("activeDeadlineSeconds",)
+"""What bounds the runtime of a Job's pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The cluster at one moment.
+
+    Attributes:
+        taken: when, in seconds since the epoch.
+        settings: of the controller.
+        objects: by the plural of their kind, reduced to what is read.
+    """
+
+    taken: float
+    settings: Settings
+    objects: Mapping[str, list[Json]]
+
+
+def reduced(plural: str, raw: Json) -> Json:
+    """An object without what no decision reads."""
+    made: Json = {"metadata": _metadata(raw["metadata"], all_labels=plural not in _OWNED)}
+    made |= _BODIES.get(plural, _body)(raw)
+    return made
+
+
+def _metadata(raw: Json, *, all_labels: bool) -> Json:
+    made: Json = {field: raw[field] for field in _METADATA if field in raw}
+    if not all_labels:
+        made["labels"] = _ours(raw.get("labels"))
+    annotations = _ours(raw.get("annotations"))
+    if annotations:
+        made["annotations"] = annotations
+    owners = [
+        {field: owner.get(field) for field in ("kind", "name", "uid", "controller")}
+        for owner in raw.get("ownerReferences") or ()
+    ]
+    return made | ({"ownerReferences": owners} if owners else {})
+
+
+def _ours(texts: Mapping[str, str] | None) -> dict[str, str]:
+    return {name: text for name, text in (texts or {}).items() if name.startswith(_PREFIXES)}
+
+
+def _body(raw: Json) -> Json:
+    kept = ("spec", "status", "value", "globalDefault", "overhead")
+    return {field: raw[field] for field in kept if field in raw}
+
+
+def _job(raw: Json) -> Json:
+    spec, template = raw["spec"], raw["spec"]["template"]
+    fields = ("suspend", "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit")
+    kept = {field: spec[field] for field in fields if field in spec}
+    metadata = template.get("metadata") or {}
+    ends = {field: template["spec"][field] for field in _ENDS if field in template["spec"]}
+    kept["template"] = {
+        "metadata": {part: _ours(metadata.get(part)) for part in ("labels", "annotations")},
+        "spec": {**kept_template(template["spec"]), **ends},
+    }
+    return {"spec": kept, "status": raw.get("status") or {}}
+
+
+def _pod(raw: Json) -> Json:
+    return {"spec": kept_template(raw["spec"]), "status": {"phase": (raw.get("status") or {}).get("phase")}}
+
+
+def _node(raw: Json) -> Json:
+    spec, status = raw.get("spec") or {}, raw.get("status") or {}
+    ready = [c for c in status.get("conditions") or () if c["type"] == "Ready"]
+    amounts = {field: status[field] for field in ("allocatable", "capacity") if field in status}
+    kept = {field: spec[field] for field in ("taints", "unschedulable") if field in spec}
+    return {"spec": kept, "status": {**amounts, "conditions": ready}}
+
+
+def _resource_quota(raw: Json) -> Json:
+    hard = (raw.get("spec") or {}).get("hard") or {}
+    return {"spec": {"hard": {name: hard[name] for name in NAMESPACE_WEIGHT_RESOURCES if name in hard}}}
+
+
+_BODIES: Final[dict[str, Callable[[Json], Json]]] = {
+    "jobs": _job,
+    "pods": _pod,
+    "nodes": _node,
+    "namespaces": lambda _: {},
+    "resourcequotas": _resource_quota,
+}
+
+
+def dump(snapshot: Snapshot) -> bytes:
+    """A snapshot as JSON."""
+    gpus = snapshot.settings.gpus
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "taken": timestamp(at(snapshot.taken)),
+        "settings": {
+            "requeueBy": snapshot.settings.requeue_by,
+            "gpuMemoryGB": gpus.memory,
+            "gpuResources": dict(gpus.more),
+        },
+        "objects": snapshot.objects,
+    }
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def load(path: Path) -> Snapshot:
+    """The snapshot in a file.
+
+    Raises:
+        ManifestError: there is none, or it is not what `dump` makes.
+    """
+    try:
+        document = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise ManifestError(f"{path}: can't be read: {error.strerror}") from error
+    except orjson.JSONDecodeError as error:
+        raise ManifestError(f"{path}: is no JSON: {error}") from error
+    given = document if isinstance(document, dict) else {}
+    if (given.get("apiVersion"), given.get("kind")) != (API_VERSION, KIND):
+        raise ManifestError(f"{path}: is no {KIND} of {API_VERSION}: admitter snapshot makes them")
+    try:
+        settings = document["settings"]
+        gpus = GpuSettings(settings["gpuMemoryGB"], settings["gpuResources"])
+        made = Settings(RequeueBy(settings["requeueBy"]), gpus)
+        objects = document["objects"]
+        plurals = [plural_of(source.path) for source in World().sources]
+        known = {plural: objects.get(plural, []) for plural in plurals}
+        return Snapshot(seconds(document["taken"]), made, known)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ManifestError(f"{path}: is no whole {KIND}: {type(error).__name__}: {error}") from error
+
+
+def facts(snapshot: Snapshot) -> Facts:
+    """A snapshot, parsed; what can't be read is left out, as the controller does, and named in a line."""
+    views = {}
+    for source in World().sources:
+        plural = plural_of(source.path)
+        parse = _workload if plural == "workloads" else source.parse
+        found = (_readable(parse, raw, plural) for raw in snapshot.objects[plural])
+        views[plural] = {view.key: view for view in found if view is not None}
+    return Facts(snapshot.taken, snapshot.settings, views)
+
+
+def _readable(parse: Callable[[Json], V], raw: Json, plural: str) -> V | None:
+    """The view of an object; None if it can't be read: answers about all others are as good without it."""
+    try:
+        return parse(raw)
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with one object
+        metadata = raw.get("metadata") or {}
+        name = "/".join(filter(None, (plural, metadata.get("namespace"), metadata.get("name"))))
+        # Not on standard output, where an answer for programs may follow.
+        log.warning(
+            visible(f"left out: {name} can't be read: {type(error).__name__}: {error}"[:LONGEST_LINE])
+        )
+        return None
+
+
+def _workload(raw: Json) -> WorkloadView:
+    """A Workload whose status can be read: the API server sees to that, and a file may have been changed.
+
+    Raises:
+        ValueError, KeyError or TypeError: it can't.
+    """
+    view = parse_workload(raw)
+    for condition in view.status.get("conditions") or ():
+        seconds(condition["lastTransitionTime"])
+    _ = view.preemption, view.place
+    return view

@@ -1,0 +1,176 @@
+"""What a change of queues, quota, flavors, nodes or Jobs would do: one moment played twice, and compared.
+
+Once as it is, once with the change made at that moment. What either decides at once is compared, then both
+are run forward, with the runtimes that are known, to compare when Workloads start.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+
+from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
+from admitter.insight.forecast.estimates import SAME_SECONDS
+from admitter.insight.forecast.playing import Player, in_turn
+from admitter.insight.forecast.playout import Course, Effect, Excess, Key, Words, course
+from admitter.insight.what_if.scope import Part, concerned
+from admitter.policy.messages import queue_title
+from admitter.policy.snapshot import Facts
+from admitter.simulate.manifests import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the change does to one Workload at once.
+
+    Attributes:
+        key: namespace, and name of its Job or its own.
+        queue: the engine's name of its queue.
+        effect: what happens.
+        why: a sentence.
+    """
+
+    key: Key
+    queue: str
+    effect: Effect
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A Workload that starts at another time.
+
+    Attributes:
+        key: namespace, and name of its Job or its own.
+        before: how long it waits as things are, in seconds from now; None: nobody knows, or for ever.
+        after: the same with the change.
+        new: whether it comes with the change.
+    """
+
+    key: Key
+    before: float | None
+    after: float | None
+    new: bool = False
+
+    @property
+    def later(self) -> bool:
+        """Whether it waits longer."""
+        return self.after is None or (self.before is not None and self.after > self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a change does.
+
+    Attributes:
+        outcomes: at once, by name.
+        excesses: quota that is over, by more than without the change.
+        shifts: of when Workloads start, by name.
+        until: how far from now starts were compared, in seconds, if there was no time to play on; None: all.
+        unproven: how many of the Workloads that were played have no more than their own unproven word.
+        errors: objects that can't be used, and why.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    excesses: tuple[Excess, ...]
+    shifts: tuple[Shift, ...]
+    until: float | None
+    unproven: int
+    errors: tuple[str, ...]
+
+
+def compare(
+    known: Facts,
+    changes: Sequence[Change],
+    play: Player = in_turn,
+    processes: int = 1,
+    allowed: Allowance = NO_LIMIT,
+) -> Difference:
+    """What changes at this moment would do.
+
+    Args:
+        known: the cluster as it is.
+        changes: of its objects, all at once.
+        play: how the courses are played, two of each part of the cluster.
+        processes: in how many: with more, in more parts.
+        allowed: how long all of them together may look for starts, once they know what happens at once.
+    """
+    parts = concerned(known, changes, processes // 2)
+    begin = partial(allowed.begin, min(1.0, processes / (2 * len(parts))))
+    courses = play(
+        [
+            partial(course, part.known, known, part.changes if changed else (), begin, words=changed)
+            for part in parts
+            for changed in (True, False)
+        ]
+    )
+    found = [
+        _difference(before, after, part)
+        for part, after, before in zip(parts, courses[::2], courses[1::2], strict=True)
+    ]
+    outcomes = (outcome for each in found for outcome in each.outcomes)
+    shifts = (shift for each in found for shift in each.shifts)
+    return Difference(
+        tuple(sorted(outcomes, key=lambda each: (each.effect, each.key))),
+        tuple(sorted(excess for each in found for excess in each.excesses)),
+        tuple(sorted(shifts, key=lambda shift: shift.key)),
+        min((each.until for each in found if each.until is not None), default=None),
+        sum(each.unproven for each in found),
+        tuple(dict.fromkeys(error for each in found for error in each.errors)),
+    )
+
+
+def _difference(before: Course, after: Course, part: Part) -> Difference:
+    """What a change does to one part of the cluster."""
+    until = min((each.reached for each in (before, after) if each.reached is not None), default=None)
+    return Difference(
+        tuple(_outcomes(before, after)),
+        tuple(each for each in _excesses(before, after) if part.nodes is None or each.node in part.nodes),
+        tuple(_shifts(before, after, inf if until is None else until)),
+        until,
+        before.unproven,
+        after.errors,
+    )
+
+
+def _outcomes(before: Course, after: Course) -> Iterator[Outcome]:
+    """Those for whom the change makes a difference at once."""
+    for uid, effect in after.effects.items():
+        was, words = before.effects.get(uid), after.words[uid]
+        if was is Effect.ADMITTED and effect is not Effect.ADMITTED:
+            yield Outcome(words.key, words.queue, Effect.EVICTED, words.gone or words.waiting)
+        elif was is None or (effect is not was and effect is not Effect.WAITS):
+            yield Outcome(words.key, words.queue, effect, _why(effect, words))
+
+
+def _why(effect: Effect, words: Words) -> str:
+    return f"in {queue_title(words.queue)}" if effect is Effect.ADMITTED else words.waiting
+
+
+def _excesses(before: Course, after: Course) -> Iterator[Excess]:
+    """What is over with the change, by more than without it."""
+    known = {each.place: each.beyond for each in before.excesses}
+    yield from (each for each in after.excesses if each.beyond > known.get(each.place, 0))
+
+
+def _shifts(before: Course, after: Course, until: float) -> Iterator[Shift]:
+    """Those that wait in both courses, and start at another time; and those that come with the change.
+
+    What comes later than either course was played can't be compared.
+    """
+    for uid, start in after.starts.items():
+        key, was = after.words[uid].key, before.starts.get(uid)
+        if uid not in before.effects:
+            yield Shift(key, was, start, new=True)
+        elif uid in before.starts and _differ(was, start) and _first(was, start) <= until:
+            yield Shift(key, was, start)
+
+
+def _first(before: float | None, after: float | None) -> float:
+    return min(inf if each is None else each for each in (before, after))
+
+
+def _differ(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return abs(before - after) >= SAME_SECONDS

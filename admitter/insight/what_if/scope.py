@@ -1,0 +1,217 @@
+"""Which parts of a cluster a change concerns: trees of quota know nothing of each other.
+
+So what is in other trees than those that a change touches, before or after it, need not be played; and what
+is in different trees can be played apart.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Final
+
+from admitter.cache.pod_views import loose_usage
+from admitter.client.store import Key
+from admitter.names import QUEUE_LABEL
+from admitter.policy.snapshot import Facts
+from admitter.simulate.manifests import Change
+
+Node = tuple[str, str]
+"""`queue` or `cohort`, and its name."""
+Links = dict[Node, set[Node]]
+"""Who is in whose cohort, or otherwise felt by whom."""
+
+_LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job", "ResourceFlavor"}
+"""Kinds that concern the trees only that they name, or that name them; others may concern all."""
+_NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementpolicies")
+"""Plurals of kinds from which queues are made: where there are any, a flavor may concern all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some trees of a cluster.
+
+    Attributes:
+        known: all facts, but of Workloads and Jobs only those in these trees.
+        changes: those that touch them.
+        nodes: of these trees; None: all there are.
+    """
+
+    known: Facts
+    changes: tuple[Change, ...]
+    nodes: AbstractSet[Node] | None
+
+
+def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Part]:
+    """The trees that some changes touch, in parts that feel nothing of each other; at least one.
+
+    Args:
+        known: all of it.
+        changes: of its objects.
+        most: so many parts at most, about as large as each other.
+    """
+    if _may_concern_all(known, changes):
+        return [Part(known, tuple(changes), None)]
+    leads = _leads(known, changes)
+    queues = _queues(known, leads)
+    named = [list(_named(known, leads, change)) for change in changes]
+    trees = _trees(_links(known, changes, (*queues.values(), *leads.values())), chain(*named))
+    firsts = {key: ("queue", names[0]) for key, names in queues.items() if names}  # others are linked to it
+    places = {key: trees[node] for key, node in firsts.items() if node in trees}
+    loose = _loose(known)
+    most = 1 if loose else min(most, len(set(trees.values())))  # such a one may use something of any tree
+    part_of = _shared_out(Counter(places.values()), max(1, most))
+    touching = [{part_of.get(trees[node], 0) for node in each} or {0} for each in named]
+    return [
+        Part(
+            _only(known, {key for key, tree in places.items() if part_of[tree] == number} | loose),
+            tuple(change for change, parts in zip(changes, touching, strict=True) if number in parts),
+            {node for node, tree in trees.items() if part_of.get(tree, 0) == number},
+        )
+        for number in range(max(part_of.values(), default=0) + 1)
+    ]
+
+
+def _leads(known: Facts, changes: Iterable[Change]) -> dict[Key, set[str]]:
+    """The queues to which LocalQueues lead, as it is and as it would be."""
+    found = {
+        key: {str(view.spec["clusterQueue"])} for key, view in known.views.get("localqueues", {}).items()
+    }
+    for change in changes:
+        if change.object["kind"] == "LocalQueue" and not change.gone:
+            found.setdefault(_asked(change), set()).add(str(change.object["spec"]["clusterQueue"]))
+    return found
+
+
+def _queues(known: Facts, leads: Mapping[Key, AbstractSet[str]]) -> dict[Key, tuple[str, ...]]:
+    """By Workload, those in which it holds something or for which it asks, even if it is still to be made."""
+    found = {}
+    for job in known.views.get("jobs", {}).values():
+        found[job.namespace, job.workload] = tuple(leads.get((job.namespace, job.queue or ""), ()))
+    for key, view in known.views.get("workloads", {}).items():
+        asked, held = leads.get((view.namespace, view.queue), frozenset[str]()), view.admission
+        found[key] = tuple(asked if held is None or held.queue in asked else (*asked, held.queue))
+    return found
+
+
+def _loose(known: Facts) -> set[Key]:
+    """The Workloads of Jobs that may run though these hold nothing."""
+    workloads, found = known.views.get("workloads", {}), set()
+    for job in known.views.get("jobs", {}).values():
+        key = (job.namespace, job.workload)
+        if loose_usage(job, workloads.get(key)) is not None:
+            found.add(key)
+    return found
+
+
+def _only(known: Facts, kept: AbstractSet[Key]) -> Facts:
+    """The facts with some Workloads only, and their Jobs."""
+    views = {
+        **known.views,
+        "workloads": {key: view for key, view in known.views.get("workloads", {}).items() if key in kept},
+        "jobs": {
+            key: job
+            for key, job in known.views.get("jobs", {}).items()
+            if (job.namespace, job.workload) in kept
+        },
+    }
+    return replace(known, views=views)
+
+
+def _may_concern_all(known: Facts, changes: Iterable[Change]) -> bool:
+    kinds = {change.object["kind"] for change in changes}
+    if kinds - _LOCAL or ("ResourceFlavor" in kinds and any(map(known.views.get, _NAMING_FLAVORS))):
+        return True
+    return any(not _asked(change)[1] for change in changes if change.object["kind"] == "Job")  # one is found
+
+
+def _trees(links: Links, seeds: Iterable[Node]) -> dict[Node, int]:
+    """A number for each tree that is touched, by its nodes."""
+    found: dict[Node, int] = {}
+    for number, seed in enumerate(seeds):
+        if seed not in found:
+            found.update(dict.fromkeys(_reached(links, [seed]), number))
+    return found
+
+
+def _shared_out(sizes: Counter[int], most: int) -> dict[int, int]:
+    """A part for each tree, the largest trees first, each into the part that is smallest."""
+    parts = [0] * most
+    found = {}
+    for tree, size in sizes.most_common():
+        found[tree] = parts.index(min(parts))
+        parts[found[tree]] += size
+    return found
+
+
+def _links(known: Facts, changes: Iterable[Change], together: Iterable[Iterable[str]]) -> Links:
+    """Who is in whose cohort, as it is and as it would be.
+
+    Args:
+        known: as it is.
+        changes: as it would be.
+        together: queues that one Workload or LocalQueue is concerned with.
+    """
+    links: defaultdict[Node, set[Node]] = defaultdict(set)
+    specs: list[tuple[Node, Any]] = [
+        (("queue", name), view.spec) for (_, name), view in known.views.get("clusterqueues", {}).items()
+    ]
+    specs += [(("cohort", name), view.spec) for (_, name), view in known.views.get("cohorts", {}).items()]
+    kinds = {"ClusterQueue": "queue", "Cohort": "cohort"}
+    for change in changes:
+        kind = kinds.get(change.object["kind"])
+        if kind is not None:
+            specs.append(((kind, change.object["metadata"]["name"]), change.object.get("spec") or {}))
+    for node, spec in specs:
+        above = spec.get("cohort" if node[0] == "queue" else "parent")
+        if above:
+            links[node].add(("cohort", above))
+            links["cohort", above].add(node)
+    for names in {frozenset(each) for each in together}:
+        first, *others = sorted(names) or [""]
+        for name in others:
+            links["queue", first].add(("queue", name))
+            links["queue", name].add(("queue", first))
+    return links
+
+
+def _named(known: Facts, leads: Mapping[Key, AbstractSet[str]], change: Change) -> Iterator[Node]:
+    """What a change names."""
+    kind, name = change.object["kind"], change.object["metadata"]["name"]
+    if kind in {"ClusterQueue", "Cohort"}:
+        yield "queue" if kind == "ClusterQueue" else "cohort", name
+    elif kind == "ResourceFlavor":
+        yield from _naming(known, name)
+    else:
+        yield from (("queue", queue) for queue in leads.get(_asked(change), ()))
+
+
+def _naming(known: Facts, flavor: str) -> Iterator[Node]:
+    """The queues and cohorts that name a flavor."""
+    for kind, plural in (("queue", "clusterqueues"), ("cohort", "cohorts")):
+        for (_, name), view in known.views.get(plural, {}).items():
+            resources = view.spec.get("resources") or ()
+            named = (each.get("name") for resource in resources for each in resource.get("flavors") or ())
+            if flavor in named:
+                yield kind, name
+
+
+def _asked(change: Change) -> Key:
+    """The LocalQueue that a change is of, or that its Job asks for; the latter may have no name."""
+    metadata = change.object["metadata"]
+    job = change.object["kind"] == "Job"
+    return metadata["namespace"], (metadata.get("labels") or {}).get(QUEUE_LABEL, "") if job else metadata[
+        "name"
+    ]
+
+
+def _reached(links: Links, seeds: Iterable[Node]) -> set[Node]:
+    found: set[Node] = set()
+    left = list(seeds)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += links.get(node, ())
+    return found

@@ -1,0 +1,391 @@
+"""What administrators define, checked and handed to the engine: flavors and ClusterQueues.
+
+A queue that can't work (a rule broken that the API server did not check, a flavor that is missing)
+admits nothing and shows the reason as its condition `Active`; what it lends and uses still counts.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from admitter.api.base import checked
+from admitter.api.cluster_queue import ClusterQueue, StopPolicy
+from admitter.api.cohort import Cohort
+from admitter.api.conditions import ActiveReason
+from admitter.api.resource_flavor import ResourceFlavor
+from admitter.cache.world import World
+from admitter.convert import definitions
+from admitter.convert.gpus import GpuSettings
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Flavor, Requirement
+from admitter.engine.policy import Cohort as CohortRules
+from admitter.engine.policy import Queue
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
+from admitter.policy.defects import Defect, raw, sentence
+from admitter.policy.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.policy.generated import is_lenient
+from admitter.policy.placement_policies import PlacementPolicies
+from admitter.policy.roots import Roots
+from admitter.quotas import hierarchy
+from admitter.quotas.hierarchy import Branch, Hierarchy, Named
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """A ClusterQueue as the controllers use it.
+
+    Attributes:
+        problem: why it admits nothing; None if it works.
+        flaw: what is wrong with it though it works.
+        policy: whether it is stopped, and whether what runs must stop too.
+        namespaces: what a namespace's labels must satisfy; None selects none.
+        flavors: the names it uses.
+    """
+
+    problem: Defect | None
+    policy: StopPolicy = StopPolicy.NONE
+    namespaces: tuple[Requirement, ...] | None = None
+    flavors: frozenset[str] = frozenset()
+    flaw: Defect | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing new is admitted."""
+        return self.policy is not StopPolicy.NONE
+
+    @property
+    def drains(self) -> bool:
+        """Whether what runs is evicted."""
+        return self.policy is StopPolicy.HOLD_AND_DRAIN
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a namespace with these labels may use the queue."""
+        return self.namespaces is not None and all(r.matches(labels) for r in self.namespaces)
+
+
+_MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A ClusterQueue as it was read last.
+
+    Attributes:
+        uid: of the object: one of the same name that was deleted is another one.
+        entry: by itself.
+        written: its last valid definition, by itself; None if it never was valid.
+        named: flavors that it names.
+    """
+
+    uid: str
+    entry: QueueEntry
+    written: Queue | None
+    named: Named = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told of what.
+
+    Attributes:
+        queue: of the name of each ClusterQueue whose rules changed.
+        cohorts: of the names of Cohorts whose rules changed, or those of others around them.
+        quotas: of what changed of elastic quotas.
+    """
+
+    queue: Callable[[str], None] = lambda _: None
+    cohorts: Callable[[AbstractSet[str]], None] = lambda _: None
+    quotas: QuotasChanged = lambda *_: None
+
+
+class Catalog:
+    """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them.
+
+    Changes of queues and Cohorts are noted, and come into force with `refresh`, all in one step: with each
+    step the engine tries all again who wait in their trees.
+
+    Attributes:
+        gpus: what counts as a GPU.
+        elastic: the elastic quotas.
+        shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
+        placement: the rules for Jobs that name no queue.
+    """
+
+    def __init__(self, world: World, engine: Engine, gpus: GpuSettings, told: Told | None = None) -> None:
+        """Prepare; `flavor_changed`, `queue_changed` and `cohort_changed` are to be called for every object.
+
+        Args:
+            world: where definitions are read.
+            engine: where they go.
+            gpus: what counts as a GPU.
+            told: who is told of changes.
+        """
+        self.gpus = gpus
+        self._told = told or Told()
+        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self._told.quotas)
+        self.placement = PlacementPolicies(world)
+        self._world = world
+        self._engine = engine
+        self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
+        self._flavor_problems: dict[str, Defect] = {}
+        self._cohort_problems: dict[str, Defect] = {}
+        self.shrinking: dict[str, Branch] = {}
+        self._roots = Roots(world, gpus)
+        self._branches: dict[str, Branch] = {}
+        self._hierarchy = Hierarchy()
+        self._following: list[str] = []
+        self._read: dict[str, _Read] = {}
+        self._in_cohort: defaultdict[str, set[str]] = defaultdict(set)
+        self._queues: dict[str, QueueEntry] = {}
+        self._changed_queues: set[str] = set()
+        self._changed_cohorts: set[str] = set()
+        self._gone_flavors: set[str] = set()
+        self._unseen = False
+
+    @property
+    def stale(self) -> bool:
+        """Whether something has changed that the engine has not been told of."""
+        return self._unseen or bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
+
+    def queue(self, name: str) -> QueueEntry:
+        """A ClusterQueue's entry; one that does not exist has that problem."""
+        return self._queues.get(name, _MISSING)
+
+    def is_coming(self, name: str) -> bool:
+        """Whether a ClusterQueue has changed, and that is not in force yet."""
+        return name in self._changed_queues
+
+    def selects(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a ClusterQueue is for a namespace with these labels, as it is written now."""
+        read = self._read.get(name)
+        return read is not None and read.entry.selects(labels)
+
+    def lenient(self, name: str) -> bool:
+        """Whether a ClusterQueue limits only what it lists."""
+        read = self._read.get(name)
+        return read is not None and read.written is not None and read.written.lenient
+
+    def flavor(self, name: str) -> Flavor | None:
+        """A flavor, if it exists and is valid."""
+        return self._flavors.get(name)
+
+    def flavor_problem(self, name: str) -> Defect | None:
+        """Why a flavor can't be used."""
+        return self._flavor_problems.get(name)
+
+    def flavor_changed(self, name: str) -> None:
+        """A flavor was made, changed or removed."""
+        view = self._world.flavors.get(("", name))
+        flavor = None
+        problem = self._flavor_problems.pop(name, None)
+        if view is not None:
+            written, found = checked(ResourceFlavor, raw(view))
+            if written is None:
+                self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
+            else:
+                flavor = definitions.flavor(written, self.gpus)
+        before = self._flavors.pop(name, None)
+        if flavor is not None:
+            self._flavors[name] = flavor
+            self._gone_flavors.discard(name)
+            self._engine.set_flavor(flavor)
+        elif before is not None:
+            self._gone_flavors.add(name)
+        if (flavor, self._flavor_problems.get(name)) == (before, problem):
+            return
+        self._unseen = True  # nodes may count for it, or do so no more
+        self._changed_queues.update(queue for queue, entry in self._queues.items() if name in entry.flavors)
+        if self.elastic.uses(name):
+            self.elastic.refresh()
+
+    def queue_changed(self, name: str) -> None:
+        """A ClusterQueue was made, changed or removed."""
+        self._changed_queues.add(name)
+        view = self._world.cluster_queues.get(("", name))
+        before = self._read.pop(name, None)
+        known = before.written if before is not None else None
+        if known is not None:
+            self._in_cohort[known.cohort].discard(name)
+            if not self._in_cohort[known.cohort]:
+                del self._in_cohort[known.cohort]
+        self._roots.queue_written(name)
+        if view is None:
+            return
+        made, found = checked(ClusterQueue, raw(view))
+        if made is None:  # an invalid one admits nothing, but lends and counts as before
+            valid = known if before is not None and before.uid == view.uid else None
+            read = _Read(view.uid, QueueEntry((ActiveReason.INVALID_SPEC, sentence(found))), valid)
+        else:
+            spec = made.spec
+            read = _Read(
+                view.uid,
+                QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
+                definitions.queue(name, spec, lenient=is_lenient(view)),
+                hierarchy.named(spec.resources),
+            )
+        self._read[name] = read
+        if read.written is not None:
+            self._in_cohort[read.written.cohort].add(name)
+            self._roots.queue_written(name, read.written.cohort, (flavor for _, flavor in read.named))
+
+    def cohort_changed(self, name: str) -> None:
+        """A Cohort was made, changed or removed."""
+        self._changed_cohorts.add(name)
+        view = self._world.cohorts.get(("", name))
+        self._cohort_problems.pop(name, None)
+        if view is None:
+            self._branches.pop(name, None)
+            return
+        written, found = checked(Cohort, raw(view))
+        if written is None:  # an invalid one stays what it was, but where it says: all agree on the trees
+            self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
+            known = self._branches.get(name, Branch(CohortRules(name)))
+            if name != ELASTIC_QUOTA_QUEUE:
+                parent = str(view.spec.get("parent") or "")
+                self._branches[name] = replace(known, rules=replace(known.rules, parent=parent))
+        else:
+            made = hierarchy.branch(name, written.spec)
+            self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
+
+    def nodes_changed(self) -> None:
+        """Nodes came or went, or have more or less."""
+        self._unseen = True
+        self._roots.nodes_changed()
+
+    def refresh(self) -> None:
+        """Put all that has changed in force."""
+        if not self.stale:
+            return
+        self._unseen = False
+        queues, self._changed_queues = self._changed_queues, set()
+        cohorts, self._changed_cohorts = self._changed_cohorts, set()
+        gone_flavors, self._gone_flavors = self._gone_flavors, set()
+        before, changed = self._hierarchy, self._reshape(cohorts)
+        entries, made = self._derive((queues & self._read.keys()) | self._below(changed, before))
+        gone = {name for name in queues if name not in self._read or self._read[name].written is None}
+        news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
+        news |= {name for name, queue in made.items() if self._counts_else(queue)}
+        around = self._define(made, gone, cohorts, before)
+        for name in gone_flavors:
+            self._engine.remove_flavor(name)
+        for name in gone:
+            self._queues.pop(name, None)
+        self._queues.update(entries)
+        # Where a Cohort has changed, any other may be in a cycle with it, or have more than it allows.
+        self._told.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
+        for name in sorted(news):
+            self._told.queue(name)
+
+    def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
+        """Some queues as they are to be, and what the engine gets of them."""
+        entries: dict[str, QueueEntry] = {}
+        made: dict[str, Queue] = {}
+        for name in sorted(names):
+            entries[name], queue = self._derived(self._read[name])
+            if queue is not None:
+                made[name] = queue
+        return entries, made
+
+    def _define(
+        self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy
+    ) -> set[str]:
+        """Tell the engine of queues and Cohorts; returns the Cohorts for which that makes a difference.
+
+        Args:
+            made: queues as they are to be.
+            gone: queues that are there no longer.
+            cohorts: that were written.
+            before: who was above whom.
+        """
+        for name in {*made, *gone}:
+            self._roots.queue_defined(name, made.get(name))
+        branches = self._hierarchy.branches
+        rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
+        rules += self._roots.changed(self._hierarchy)
+        around = self._around({*made, *gone}, before) | {cohort.name for cohort in rules}
+        self._engine.define(made.values(), rules, gone, [name for name in cohorts if name not in branches])
+        return around | self._around(made, self._hierarchy)
+
+    def _reshape(self, cohorts: set[str]) -> set[str]:
+        """Take the Cohorts as they are now, with what nodes give them; returns those that have changed.
+
+        Args:
+            cohorts: that were written.
+        """
+        if cohorts:
+            self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
+            self._following = [name for name, branch in self._branches.items() if branch.from_nodes]
+        elif not self._following:
+            return set()
+        before, branches = self._hierarchy.branches, self._roots.branches(self._branches, self._flavors)
+        changed = cohorts | {name for name, branch in branches.items() if before.get(name) != branch}
+        if changed:
+            self._hierarchy = Hierarchy(branches)
+        return changed
+
+    def _around(self, queues: Iterable[str], above: Hierarchy) -> set[str]:
+        """The Cohorts above some queues, as the engine knows these now."""
+        known = self._engine.tree.queues
+        return {each for name in queues if name in known for each in above.above(known[name].cohort)}
+
+    def _counts_else(self, queue: Queue) -> bool:
+        """Whether a queue counts something else than the engine knows of it."""
+        known = self._engine.tree.queues.get(queue.name)
+        return known is None or known.keys() != queue.keys()
+
+    def cohort_problem(self, name: str) -> Defect | None:
+        """Why a Cohort does not share with what is above it, or is not what it says."""
+        cycle = self._engine.tree.cycle(name)
+        if cycle:
+            place = cycle.index(name)
+            way = " > ".join((*cycle[place:], *cycle[:place], name))
+            return ActiveReason.COHORT_CYCLE, f"spec.parent makes it its own ancestor: {way}"
+        if name in self._cohort_problems or name not in self._branches:
+            return self._cohort_problems.get(name)
+        rules = self._branches[name].rules
+        excess = self._hierarchy.excess(f"Cohort {name}", rules.quotas, rules.parent)
+        return (ActiveReason.EXCEEDS_PARENT, excess) if excess is not None else None
+
+    def _elastic_cohort(self, made: Branch) -> Branch:
+        plain = Branch(CohortRules(ELASTIC_QUOTA_QUEUE, patience=made.rules.patience))
+        if made != plain:
+            words = "this is the cohort of elastic quotas: of its spec only preemption counts"
+            self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)
+        return plain
+
+    def _below(self, cohorts: set[str], before: Hierarchy) -> set[str]:
+        """The queues below some cohorts, or that were before these changed."""
+        found: set[str] = set()
+        for cohort, names in self._in_cohort.items() if cohorts else ():
+            if not cohorts.isdisjoint((*before.above(cohort), *self._hierarchy.above(cohort))):
+                found |= names
+        return found
+
+    def _derived(self, read: _Read) -> tuple[QueueEntry, Queue | None]:
+        """A queue as it is to be, and what the engine gets."""
+        if read.written is None:
+            return read.entry, None
+        leaf = self._hierarchy.leaf(read.written)
+        entry = replace(read.entry, flavors=frozenset(f for g in leaf.queue.groups for f in g.flavors))
+        if entry.problem is None and leaf.problem:
+            entry = replace(entry, problem=(ActiveReason.INVALID_SPEC, leaf.problem))
+        missing = next(self._missing((*read.named, *leaf.named)), None)
+        if entry.problem is None and missing is not None:
+            entry = replace(entry, problem=missing)
+        title, quotas = f"ClusterQueue {leaf.queue.name}", leaf.queue.quotas
+        excess = self._hierarchy.excess(title, quotas, leaf.queue.cohort)
+        excess = excess or self._hierarchy.excessive_limit(title, leaf.queue)
+        if excess is not None:
+            entry = replace(entry, flaw=(ActiveReason.EXCEEDS_PARENT, excess))
+        return entry, replace(leaf.queue, admits=entry.problem is None)
+
+    def _missing(self, named: Named) -> Iterator[Defect]:
+        return (defect for field, flavor in named if (defect := self._flavor_defect(field, flavor)))
+
+    def _flavor_defect(self, field: str, flavor: str) -> Defect | None:
+        if flavor in self._flavors:
+            return None
+        if flavor in self._flavor_problems:
+            return ActiveReason.FLAVOR_INVALID, f"{field}: {self._flavor_problems[flavor][1]}"
+        return ActiveReason.FLAVOR_NOT_FOUND, f"{field}: there is no such ResourceFlavor"

@@ -1,0 +1,90 @@
+"""What a Job asks for, as the spec of its Workload."""
+
+from typing import Final
+
+import orjson
+
+from admitter.api import weights
+from admitter.cache.views import LONGEST_TEMPLATE, JobView, Json, WorkloadView
+from admitter.cache.world import World
+from admitter.client.sharing import remembered
+from admitter.convert import workloads
+from admitter.convert.pod_sets import job_count, pod_set
+from admitter.policy.catalog import Catalog
+from admitter.policy.injection import original_template
+from admitter.quantities.amounts import InvalidQuantityError
+
+POD_SET: Final = "main"
+"""The name of a Job's only pod set."""
+
+
+def workload_spec(job: JobView, world: World) -> Json:
+    """The Workload spec that a queued Job asks for now.
+
+    Raises:
+        InvalidQuantityError: a request can't be counted, or it says more than a Workload may.
+    """
+    assert job.queue is not None
+    spec: Json = {"queueName": job.queue, "podSets": [_pod_set(job, world)]}
+    spec["priority"], name = priority_of(job, world)
+    if name:
+        spec["priorityClassName"] = name
+    return spec
+
+
+def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog) -> bool:
+    """Whether what was admitted is enough for what the Job asks now.
+
+    The template of a Job that runs can't change, so then only its number of pods counts.
+    """
+    assert workload.admission is not None
+    if job_count(job.spec, job.status) > workload.admission.pod_sets[0].count:
+        return False
+    if not job.suspended or job.selects_itself:
+        return not job.suspended
+    admitted = workload.spec["podSets"][0]
+    try:
+        asked = _pod_set(job, world)
+        asking = workloads.pod_set(asked, catalog.gpus)
+    except InvalidQuantityError:
+        return False
+    if asked | {"count": admitted["count"]} != dict(admitted):
+        return False
+    # The spec may have been another one when it was admitted: what counts is what is reserved.
+    assignment = workload.admission.pod_sets[0]
+    if any(catalog.flavor(name) is None for _, name in assignment.flavors):
+        return True  # nothing to compare with: whoever starts it finds that out
+    lenient = catalog.lenient(workload.admission.queue)
+    return workloads.pays(workload.admission, assignment, asking, catalog.flavor, lenient=lenient)
+
+
+def _pod_set(job: JobView, world: World) -> Json:
+    """What a Job's pods ask for; nobody may change it."""
+    if job.oversized:
+        words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
+        raise InvalidQuantityError(words)
+    limit_ranges = [world.limit_ranges.get(key) for key in world.limit_ranges_by_namespace.get(job.namespace)]
+    limits = [limit_range.spec for limit_range in limit_ranges if limit_range is not None]
+    classes = {runtime_class.name: runtime_class.body for runtime_class in world.runtime_classes}
+    count = job_count(job.spec, job.status)
+    return _derived(orjson.dumps(original_template(job)), count, orjson.dumps(limits), orjson.dumps(classes))
+
+
+@remembered
+def _derived(template: bytes, count: int, limits: bytes, classes: bytes) -> Json:
+    """The same for the same: most Jobs differ in nothing that counts."""
+    made = pod_set(POD_SET, orjson.loads(template), count, orjson.loads(limits), orjson.loads(classes))
+    if weights.weight([made]) > weights.HEAVIEST:
+        raise InvalidQuantityError(weights.MESSAGE)
+    return made
+
+
+def priority_of(job: JobView, world: World) -> tuple[int, str]:
+    """Value and name of a Job's PriorityClass, or of the one that is the default of all."""
+    name = job.template.get("priorityClassName")
+    if name:
+        chosen = world.priority_classes.get(("", name))
+    else:
+        defaults = [c for c in world.priority_classes if c.body.get("globalDefault")]
+        chosen = min(defaults, key=lambda c: c.body["value"], default=None)
+    return (chosen.body["value"], chosen.name) if chosen is not None else (0, name or "")

@@ -1,0 +1,256 @@
+"""What must hold before a Workload may compete for quota at all.
+
+Previous step: a Workload appears or anything it depends on changes. Next step: the engine
+(`admitter.engine.cycle`), which decides among those that pass.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from admitter.api.conditions import ActiveReason, WaitingReason
+from admitter.cache.views import JobView, ObjectView, WorkloadView
+from admitter.cache.world import World
+from admitter.convert import workloads
+from admitter.convert.pod_sets import claims
+from admitter.convert.workloads import RequeueBy
+from admitter.engine.model import Admission, Workload
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.refusal import Refusal
+from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.policy.catalog import Catalog
+from admitter.policy.messages import queue_title, waiting_message
+from admitter.policy.namespace_plan import defect_of
+from admitter.quantities.amounts import InvalidQuantityError
+from admitter.quotas.elastic import Declared
+
+SYSTEM_CLASSES: Final = "system-"
+"""How names of PriorityClasses begin that Kubernetes reserves for its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a workload waits: one CamelCase word, and a sentence.
+
+    Attributes:
+        reason: the word.
+        message: the sentence.
+        back_off: for how long nothing is evicted for it, if it waits for the end of that.
+    """
+
+    reason: str
+    message: str
+    back_off: BackOff | None = None
+
+
+class Gate:
+    """Finds the ClusterQueue of a Workload, or the reason that it can't have one now."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        requeue_by: RequeueBy = RequeueBy.CREATION,
+        refused_start: Callable[[JobView], str | None] = lambda _: None,
+    ) -> None:
+        """Prepare; `refused_start` says why a Job can't be started as it is, if somebody has tried."""
+        self._refused_start = refused_start
+        self._world = world
+        self._catalog = catalog
+        self._requeue_by = requeue_by
+
+    @property
+    def stale(self) -> bool:
+        """Whether definitions have changed that are not in force yet."""
+        return self._catalog.stale
+
+    def refresh(self) -> None:
+        """Put changed definitions in force."""
+        self._catalog.refresh()
+
+    def competitor(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload:
+        """A Workload as the engine sees it; its Job's age counts, since it may have been made much later.
+
+        Raises:
+            InvalidQuantityError: its requests can't be counted.
+        """
+        age = self._requeue_by.age(job.created if job else workload.created, workload.preempted)
+        gpus = self._catalog.gpus
+        return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
+
+    def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
+        """As `competitor`; None if its requests can't be counted."""
+        try:
+            return self.competitor(workload, job, queue)
+        except InvalidQuantityError:
+            return None
+
+    def all_wait(self, refusals: Mapping[str, Refusal]) -> Iterator[tuple[str, Waiting]]:
+        """Why Workloads wait, by UID, that the engine has refused: many of them for one reason."""
+        spelled: dict[int, Waiting] = {}  # by identity: to compare them takes as long as to spell them
+        for uid, refusal in refusals.items():
+            waiting = spelled.get(id(refusal))
+            if waiting is None:
+                waiting = spelled[id(refusal)] = self.waits(refusal)
+            yield uid, waiting
+
+    def waits(self, refusal: Refusal) -> Waiting:
+        """Why a Workload waits that the engine has refused."""
+        title = self._catalog.elastic.title(refusal.queue) or queue_title(refusal.queue)
+        return Waiting(refusal.reason, waiting_message(refusal, title), refusal.back_off)
+
+    def suits(self, admission: Admission, competing: Workload) -> bool:
+        """Whether an admission that was promised is one that the Workload could be given as it is now."""
+        lenient = self._catalog.lenient(admission.queue)
+        return workloads.suits(admission, competing, self._catalog.flavor, lenient=lenient)
+
+    def check(self, workload: WorkloadView, job: JobView | None) -> str | Waiting:
+        """The ClusterQueue to compete in, or why not.
+
+        Args:
+            workload: one that holds no quota and is not finished.
+            job: its Job; None for a Workload made by hand.
+        """
+        if not workload.active:
+            return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
+        if workload.parked:
+            words = (
+                f"it asks in {workload.size} bytes, and as many such large Workloads of namespace "
+                f"{workload.namespace} as may be are held: it competes when some of them have gone"
+            )
+            return Waiting(WaitingReason.PARKED, words)
+        waiting = self._job(job) if job is not None else self._by_hand(workload)
+        if waiting is not None:
+            return waiting
+        return self._queue(workload)
+
+    def _job(self, job: JobView) -> Waiting | None:
+        if job.selects_itself:
+            words = (
+                "its Job has spec.manualSelector, so pods could be taken from it and would not be counted: "
+                "delete the Job, and make it again without"
+            )
+            return Waiting(WaitingReason.MANUAL_SELECTOR, words)
+        if claims(job.template):
+            return Waiting(
+                WaitingReason.RESOURCE_CLAIMS, "its pods use resource claims, which no quota counts"
+            )
+        name = job.template.get("priorityClassName")
+        if name and self._world.priority_classes.get(("", name)) is None:
+            return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
+        return self._startable(job)
+
+    def _startable(self, job: JobView) -> Waiting | None:
+        if job.deleting:
+            return Waiting(WaitingReason.INACTIVE, "its Job is being deleted")
+        refused = self._refused_start(job)
+        if refused is not None:
+            return Waiting(WaitingReason.NOT_STARTED, refused)
+        if not job.suspended or not job.idle:
+            return Waiting(WaitingReason.JOB_STILL_RUNNING, "pods of an earlier start of its Job still run")
+        return None
+
+    def _by_hand(self, workload: WorkloadView) -> Waiting | None:
+        """One without a Job has the priority of its class: else everybody could give himself any."""
+        if workload.job is not None:
+            return Waiting(WaitingReason.INACTIVE, "its Job is gone")
+        name = workload.spec.get("priorityClassName")
+        found = self._world.priority_classes.get(("", name)) if name else None
+        if name and found is None:
+            return Waiting(WaitingReason.PRIORITY_CLASS_NOT_FOUND, f"its PriorityClass {name} does not exist")
+        value = found.body["value"] if found is not None else 0
+        if workload.spec.get("priority", 0) != value:
+            source = f"its PriorityClass {name}" if name else "a Workload without priorityClassName"
+            words = (
+                f"its spec.priority is {workload.spec.get('priority', 0)}, but that of {source} is {value}"
+            )
+            return Waiting(WaitingReason.PRIORITY_MISMATCH, words)
+        return None
+
+    def _queue(self, workload: WorkloadView) -> str | Waiting:
+        name, namespace = workload.queue, workload.namespace
+        quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
+        if quota is not None:
+            return self._for_kubernetes(workload, str(quota), None) or self._elastic(namespace, quota)
+        local_queue = self._world.local_queues.get((namespace, name))
+        if local_queue is None:
+            return self._without_queue(namespace, name)
+        if local_queue.spec.get("stopPolicy", "None") != "None":
+            return Waiting(WaitingReason.QUEUE_STOPPED, f"LocalQueue {name} is stopped")
+        found = self._cluster_queue(namespace, local_queue)
+        return found if isinstance(found, Waiting) else self._of_its_classes(workload, local_queue, found)
+
+    def _of_its_classes(self, workload: WorkloadView, local_queue: ObjectView, queue: str) -> str | Waiting:
+        """The ClusterQueue, if it and the LocalQueue take the Workload's PriorityClass."""
+        chosen = workload.spec.get("priorityClassName")
+        cluster_queue = self._world.cluster_queues.get(("", queue))
+        for title, view in (
+            (f"LocalQueue {local_queue.name}", local_queue),
+            (queue_title(queue), cluster_queue),
+        ):
+            classes = view.spec.get("priorityClasses") if view is not None else None
+            if chosen and classes is not None and chosen not in classes:
+                taken = f"only {', '.join(sorted(classes))}" if classes else "none"
+                words = f"its PriorityClass is {chosen}, but {title} takes {taken}"
+                return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
+        listed = cluster_queue.spec.get("priorityClasses") if cluster_queue is not None else None
+        return self._for_kubernetes(workload, queue_title(queue), listed or ()) or queue
+
+    @staticmethod
+    def _for_kubernetes(workload: WorkloadView, title: str, listed: Collection[str] | None) -> Waiting | None:
+        """Refuse a class above all that users can make, unless it is listed: it would evict everything.
+
+        Args:
+            workload: what waits.
+            title: the queue or quota.
+            listed: the classes that it names; None: it can't name any.
+        """
+        chosen = str(workload.spec.get("priorityClassName") or "")
+        if not chosen.startswith(SYSTEM_CLASSES) or chosen in (listed or ()):
+            return None
+        why = "does not list it" if listed is not None else "takes none of these"
+        words = f"its PriorityClass {chosen} is for Kubernetes' own pods, and {title} {why}"
+        return Waiting(WaitingReason.PRIORITY_CLASS_NOT_ALLOWED, words)
+
+    def _without_queue(self, namespace: str, name: str) -> Waiting:
+        if name != ELASTIC_QUOTA_QUEUE:
+            words = f"there is no LocalQueue {name} in namespace {namespace}"
+            return Waiting(WaitingReason.QUEUE_NOT_FOUND, words)
+        problem = self._catalog.elastic.problem_in(namespace)
+        if problem is not None:
+            return Waiting(WaitingReason.QUOTA_INACTIVE, problem)
+        words = f"no ElasticQuota or CompositeElasticQuota is for namespace {namespace}"
+        return Waiting(WaitingReason.QUEUE_NOT_FOUND, words)
+
+    def _elastic(self, namespace: str, quota: Declared) -> str | Waiting:
+        problem = self._catalog.elastic.problem(quota.kind, (quota.namespace, quota.name))
+        if problem is not None and problem[0] is not ActiveReason.NAMESPACE_NOT_FOUND:
+            return Waiting(WaitingReason.QUOTA_INACTIVE, f"{quota}: {problem[1]}")
+        return self._going(namespace) or quota.queue
+
+    def _going(self, namespace: str) -> Waiting | None:
+        view = self._world.namespaces.get(("", namespace))
+        if view is None or view.terminating:
+            return Waiting(WaitingReason.NAMESPACE_TERMINATING, f"namespace {namespace} is being deleted")
+        return None
+
+    def _cluster_queue(self, namespace: str, local_queue: ObjectView) -> str | Waiting:
+        name = str(local_queue.spec["clusterQueue"])
+        cluster_queue = self._world.cluster_queues.get(("", name))
+        if cluster_queue is None:
+            words = f"LocalQueue {local_queue.name} names ClusterQueue {name}, which does not exist"
+            return Waiting(WaitingReason.CLUSTER_QUEUE_NOT_FOUND, words)
+        entry = self._catalog.queue(name)
+        if entry.problem is not None:
+            return Waiting(WaitingReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
+        if entry.stopped:
+            defect = defect_of(self._world, cluster_queue)
+            words = f"ClusterQueue {name} is stopped" + (f": {defect[1]}" if defect is not None else "")
+            return Waiting(WaitingReason.CLUSTER_QUEUE_STOPPED, words)
+        going = self._going(namespace)
+        if going is not None:
+            return going
+        if not entry.selects(self._world.labels_of(namespace)):
+            words = f"ClusterQueue {name} does not select namespace {namespace} by its labels"
+            return Waiting(WaitingReason.NAMESPACE_NOT_SELECTED, words)
+        return name

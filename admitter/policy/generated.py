@@ -1,0 +1,120 @@
+"""Objects that the controller makes itself: ClusterQueues, LocalQueues and Cohorts that nobody has written.
+
+A label says that one is generated, and what asked for it. What has no such label is somebody's own and is
+never touched; so is a generated object from the moment that somebody takes the label off.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cohort import Cohort
+from admitter.api.local_queue import LocalQueue
+from admitter.cache.views import ObjectView
+from admitter.cache.world import World
+from admitter.client.source import Json
+from admitter.client.store import Key, Store
+from admitter.names import API_VERSION, GENERATED_BY_LABEL, GENERATED_LABEL
+
+KINDS: Final = {kind.plural: kind.__name__ for kind in (ClusterQueue, LocalQueue, Cohort)}
+"""Plural to kind."""
+
+ANY_NAMESPACE: Final = ""
+"""For which an object is that is no namespace's own."""
+
+
+class Origin(StrEnum):
+    """What asked for a generated object."""
+
+    ANNOTATIONS = "annotations"
+    PLACEMENT = "placement"
+    PERSON = "person"
+    """A Job too, but by the name of a user or group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The cluster-scoped object with which a generated one goes."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+def owning_namespace(name: str, uid: str) -> Owner:
+    """A namespace as an owner."""
+    return Owner("v1", "Namespace", name, uid)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """An object as it is to be.
+
+    Attributes:
+        plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
+        key: its namespace and name.
+        spec: all of it, with the defaults that the API server would fill in.
+        namespace: the one that it is for; `ANY_NAMESPACE` if it is no namespace's own.
+        origin: what asked for it.
+        owner: what it goes with.
+    """
+
+    plural: str
+    key: Key
+    spec: Json
+    namespace: str
+    origin: Origin
+    owner: Owner
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By which it is known again."""
+        return {GENERATED_LABEL: self.namespace, GENERATED_BY_LABEL: str(self.origin)}
+
+    @property
+    def owners(self) -> list[Json]:
+        """Its ownerReferences."""
+        owner = {"apiVersion": self.owner.api_version, "kind": self.owner.kind}
+        return [{**owner, "name": self.owner.name, "uid": self.owner.uid}]
+
+    def manifest(self) -> Json:
+        """The object, to be created."""
+        metadata: Json = {"name": self.key[1], "labels": self.labels}
+        if self.key[0]:
+            metadata["namespace"] = self.key[0]
+        metadata["ownerReferences"] = self.owners
+        kind = KINDS[self.plural]
+        return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": self.spec}
+
+    def is_right(self, view: ObjectView) -> bool:
+        """Whether an object is as it should be; one that is on its way out is let go."""
+        return view.terminating or (view.spec == self.spec and self.labels.items() <= view.labels.items())
+
+
+def is_generated(view: ObjectView, namespace: str, origin: Origin | None = None) -> bool:
+    """Whether the controller made an object for a namespace.
+
+    Args:
+        view: the object.
+        namespace: the namespace.
+        origin: what has to have asked for it; None: anything.
+    """
+    made = view.labels.get(GENERATED_LABEL) == namespace
+    return made and (origin is None or view.labels.get(GENERATED_BY_LABEL) == origin)
+
+
+def is_lenient(view: ObjectView) -> bool:
+    """Whether a ClusterQueue limits only what it lists, as those do that nobody has written."""
+    return GENERATED_LABEL in view.labels and GENERATED_BY_LABEL in view.labels
+
+
+def store_of(world: World, plural: str) -> Store[ObjectView]:
+    """Where objects of a kind that can be generated are known."""
+    stores = {
+        "clusterqueues": world.cluster_queues,
+        "localqueues": world.local_queues,
+        "cohorts": world.cohorts,
+    }
+    return stores[plural]

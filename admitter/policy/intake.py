@@ -1,0 +1,119 @@
+"""What the cluster says of Workloads, Jobs and pods, as the engine's state: who holds quota, who competes.
+
+The same whether decisions are written afterwards (`controllers.workload.admission`) or only asked about
+(`admitter.policy.snapshot`).
+"""
+
+from typing import Final
+
+from admitter.api.conditions import WaitingReason
+from admitter.cache.views import JobView, Json, WorkloadView
+from admitter.cache.world import World
+from admitter.client.store import Key
+from admitter.convert.pod_sets import job_count
+from admitter.engine.cycle import Engine
+from admitter.engine.model import Admission, Workload
+from admitter.policy.gate import Gate, Waiting
+from admitter.policy.returns import gives_back, is_given_back
+from admitter.quantities.amounts import InvalidQuantityError
+
+NO_WORKLOAD: Final = ""
+"""A UID that no Workload has."""
+
+
+class Intake:
+    """Brings the engine up to date, one Workload at a time."""
+
+    def __init__(self, world: World, engine: Engine, gate: Gate) -> None:
+        self._world = world
+        self._engine = engine
+        self._gate = gate
+
+    def take(self, workload: WorkloadView, *, pauses: bool = False) -> str | Waiting | None:
+        """Take a Workload in as it is now.
+
+        Args:
+            workload: the newest that is known of it.
+            pauses: whether it does not compete for a while.
+
+        Returns:
+            The queue in which it competes, or would but for its pause; why it may not; None for one that
+            holds quota or has finished.
+        """
+        uid, job = workload.uid, self._world.job_of(workload.key)
+        if workload.admission is not None:
+            self._engine.withdraw(uid)
+            if is_given_back(workload):
+                self._engine.give_back(uid)
+            self._reserve(workload, job, workload.admission)
+            return None
+        self._engine.release(uid)
+        if workload.finished:
+            self._engine.withdraw(uid)
+            return None
+        outcome = self._gate.check(workload, job)
+        if isinstance(outcome, Waiting):
+            if gives_back(outcome):
+                self._engine.give_back(uid)
+            self._engine.withdraw(uid)
+        elif not pauses:
+            return self._compete(workload, job, outcome)
+        return outcome
+
+    def gone(self, workload: WorkloadView) -> None:
+        """A Workload was deleted; what it held is for others to settle.
+
+        One that was on its way out had lost its place before.
+        """
+        if not workload.evicting:
+            self._engine.give_back(workload.uid)
+        self._engine.withdraw(workload.uid)
+        self._engine.set_pods(workload.uid, ())
+
+    def _compete(self, workload: WorkloadView, job: JobView | None, queue: str) -> str | Waiting:
+        try:
+            self._engine.submit(self._gate.competitor(workload, job, queue))
+        except InvalidQuantityError as error:  # only made by hand: a Job's requests are checked before
+            self._engine.give_back(workload.uid)
+            self._engine.withdraw(workload.uid)
+            words = f"its requests can't be counted: {error}"
+            return Waiting(WaitingReason.INVALID_REQUESTS, words)
+        return queue
+
+    def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
+        # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
+        known = self._gate.countable(workload, job, admission.queue)
+        self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
+        if workload.evicting:
+            self._go(workload, admission)
+        self._set_pods(workload)
+
+    def _go(self, workload: WorkloadView, admission: Admission) -> None:
+        """A Workload goes; if that is to make room, it is out of the plan, whatever the room is used for."""
+        uid, queue = workload.uid, admission.queue
+        if workload.preemption is not None and not self._engine.ledger.evicting(uid):
+            passing = Workload(NO_WORKLOAD, queue, 0, 0.0, (), workload.namespace)
+            self._engine.evict(uid, passing, admission)
+            self._engine.withdraw(NO_WORKLOAD)  # so what the Workload leaves is free in the plan
+        self._engine.goes(uid)
+
+    def take_pods(self, key: Key) -> None:
+        """Take in which pods of a Workload there are now."""
+        workload = self._world.workloads.get(key)
+        if workload is not None:
+            self._set_pods(workload)
+
+    def _set_pods(self, workload: WorkloadView) -> None:
+        """By the age of its pods an elastic quota's Workload is over quota, or is not."""
+        if workload.admission is not None and workload.admission.pool:
+            pods = sorted((pod.created, pod.name) for pod in self._world.pods_of(workload) if pod.live)
+            job = self._world.job_of(workload.key)
+            places = sum(pod_set.count for pod_set in workload.admission.pod_sets)
+            wanted = job_count(job.spec, self._counted(workload, job)) if job is not None else places
+            left_over = max(0, places - max(wanted, len(pods)))
+            self._engine.set_pods(workload.uid, tuple(pods), left_over)
+
+    def _counted(self, workload: WorkloadView, job: JobView) -> Json:
+        """The status of a Workload's Job, with the pods that have succeeded since it was written."""
+        succeeded = sum(pod.succeeded for pod in self._world.pods_of(workload))
+        return {"succeeded": max(succeeded, int(job.status["succeeded"]))}

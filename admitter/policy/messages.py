@@ -1,0 +1,178 @@
+"""Sentences for users: why a workload waits. Made from the engine's data, and nowhere else."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.preemption.receipt import Grounds, Passed, Passing
+from admitter.engine.quota.fair_shares import Share
+from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
+from admitter.engine.tree_cycle import Eviction
+from admitter.names import ANY_NODE
+from admitter.quantities.amounts import to_quantity
+
+
+def queue_title(queue: str) -> str:
+    """A queue of the engine as its users know it."""
+    kinds = {"eq": "ElasticQuota", "ceq": "CompositeElasticQuota"}
+    short, _, rest = queue.partition("_")
+    return f"{kinds[short]} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
+
+
+def workload_title(namespace: str, name: str, reader: str) -> str:
+    """A Workload in a message that is read in a namespace: that of another tenant has no name there.
+
+    Every sentence that one Workload's status or events tell of another Workload goes by this. Users who may
+    see more read it in the log, and ask `explain`.
+
+    Args:
+        namespace: of the Workload.
+        name: of the same.
+        reader: the namespace of the object whose status or event says it.
+    """
+    return f"Workload {namespace}/{name}" if namespace == reader else "a Workload of another namespace"
+
+
+def waiting_message(refusal: Refusal, queue: str = "") -> str:
+    """One sentence on what stopped a workload, naming queue, resource and flavors.
+
+    Args:
+        refusal: why it waits.
+        queue: what the queue is called; by default what its name tells.
+    """
+    queue = queue or queue_title(refusal.queue)
+    resources = _listed(refusal.resources)
+    match refusal.reason:
+        case Reason.BEHIND_HEAD:
+            return f"waits behind an older or more important workload: {queue} is StrictFIFO"
+        case Reason.RESOURCE_NOT_COVERED:
+            return f"asks for {resources}, which {queue} does not cover"
+        case Reason.NOTHING_REQUESTED:
+            return f"requests none of what {queue} covers: {resources}"
+        case Reason.PREEMPTING:
+            return f"its place in {queue} is kept: it starts when what is being evicted has ended"
+        case Reason.BACKED_OFF if refusal.back_off is not None:
+            waits = (
+                _shortage(refusal, queue) if refusal.asked else f"its turn in {queue} comes after all others"
+            )
+            return f"{waits}; {_backed_off(refusal.back_off)}"
+        case _:
+            return _shortage(refusal, queue)
+
+
+_GROUNDS: Final = {
+    Grounds.LOWER_PRIORITY: "its priority {theirs} is lower than {mine} (withinClusterQueue)",
+    Grounds.NEWER: "it is the newer one of priority {theirs} (withinClusterQueue)",
+    Grounds.NAMESPACE_SHARE: "another namespace has a smaller share of {queue} (namespaceOrdering)",
+    Grounds.RECLAIM: "{queue} takes back what it lent (reclaimWithinCohort)",
+    Grounds.BORROW: "its priority {theirs} is below {mine}; {queue} borrows instead (borrowWithinCohort)",
+    Grounds.GUARANTEED_SHARE: "{queue} takes its guaranteed share of what is unused (GuaranteedShare)",
+    Grounds.FAIR_SHARE: "{larger} had {before} of what can be lent, {smaller} has {after} now (fairSharing)",
+}
+
+
+def receipt_message(eviction: Eviction) -> str:
+    """By which rule somebody is evicted, and what was compared."""
+    victim, preemptor, compared = eviction.victim.workload, eviction.preemptor, eviction.receipt.compared
+    assert victim is not None, "only Workloads are evicted"
+    words = {
+        "theirs": victim.priority,
+        "mine": preemptor.priority,
+        "queue": queue_title(eviction.admission.queue),
+    }
+    if compared is not None:
+        words |= {"larger": node_title(*compared.victim), "before": _share(compared.before)}
+        words |= {"smaller": node_title(*compared.preemptor), "after": _share(compared.after)}
+    return _GROUNDS[eviction.receipt.grounds].format(**words)
+
+
+_PASSING: Final = {
+    Passing.BEST_EFFORT: "which does not fit: {queue} is BestEffortFIFO",
+    Passing.NAMESPACE_SHARE: "whose namespace has a larger share of {queue} (namespaceOrdering)",
+    Passing.PROMISED: "for which the place was not kept: others were evicted before it came",
+}
+
+
+def passing_message(passed: Passed, title: str) -> str:
+    """Whom somebody passes who is admitted out of order, and by which rule.
+
+    Args:
+        passed: both of it.
+        title: of that Workload (`workload_title`).
+    """
+    words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
+    return f"ahead of {title}, {words}"
+
+
+def _share(share: Share) -> str:
+    """A weighted share, as people read it."""
+    endless, size = share
+    return "without a weight all" if endless else f"a weighted share of {float(size):.3g}"
+
+
+def node_title(kind: str, name: str) -> str:
+    """A place of the quota tree."""
+    return f"Cohort {name}" if kind == "cohort" else queue_title(name)
+
+
+def _backed_off(back_off: BackOff) -> str:
+    """Why nothing is evicted for a workload, and when that is over."""
+    after = datetime.fromtimestamp(back_off.until, UTC).strftime("%H:%M:%SZ")
+    if back_off.count == 1:
+        return f"a place gained by eviction was given back unused: evicts again after {after}"
+    return (
+        f"places gained by eviction were given back unused {back_off.count} times: evicts again after {after}"
+    )
+
+
+def _shortage(refusal: Refusal, queue: str) -> str:
+    asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
+    subject = f"pod set {refusal.pod_set} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
+    tried = "; ".join(flavor_sentence(flavor) for flavor in refusal.flavors)
+    match refusal.reason:
+        case Reason.NO_MATCHING_FLAVOR:
+            return f"{subject}, and no flavor of {queue} suits it: {tried}"
+        case Reason.NEVER_FITS:
+            return f"{subject}, which {queue} can never give: {tried}"
+    nobody = "; nobody whom it may preempt would make room" if refusal.preempts else ""
+    shares = ", by the shares of their queues" if refusal.preempts and refusal.shared else ""
+    return f"{subject} from {queue}: {tried}{nobody}{shares}"
+
+
+def flavor_sentence(refused: FlavorRefusal) -> str:
+    """Why one flavor was not taken."""
+    match refused.rule:
+        case Rule.TAINT:
+            return f"the taint {refused.detail} of {refused.flavor} is not tolerated"
+        case Rule.LABELS:
+            return f"{refused.flavor} does not match {refused.detail}"
+        case Rule.LIMIT if refused.flavor == ANY_NODE:
+            return f"there are only {_quota(refused)} in all"
+        case Rule.LIMIT:
+            return f"{refused.flavor} has only {_quota(refused)} in all{_needed(refused)}"
+    place = "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
+    return f"too much of the {_quota(refused)}{place} is in use{_needed(refused)}"
+
+
+def _needed(refused: FlavorRefusal) -> str:
+    """GPUs of another flavor have another amount of memory."""
+    if not refused.needed:
+        return ""
+    return f", where it would need {_amount(refused.resource, refused.needed)}"
+
+
+def _quota(refused: FlavorRefusal) -> str:
+    """The most that could be had; what of it is borrowed is told apart."""
+    most = _amount(refused.resource, refused.quota)
+    if refused.quota <= refused.own:
+        return most
+    own = to_quantity(refused.resource, refused.own) if refused.own else "none"
+    return f"{most} (of which {own} are its own)"
+
+
+def _amount(resource: str, amount: int) -> str:
+    return f"{to_quantity(resource, amount)} {resource}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "nothing"

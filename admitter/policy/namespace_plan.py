@@ -1,0 +1,95 @@
+"""What has to be done so that a namespace has the queues that its annotations ask for, and no others.
+
+The rules are in `admitter.quotas.namespaces`; the world is read here, and the controller and the simulator do
+what is said. An annotation that can't be followed changes nothing: the spec of what was made before is the
+memory.
+"""
+
+from dataclasses import dataclass
+
+from admitter.api.conditions import ActiveReason
+from admitter.cache.namespace_views import NamespaceView
+from admitter.cache.views import ObjectView
+from admitter.cache.world import World
+from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.policy.defects import Defect
+from admitter.policy.generated import (
+    ANY_NAMESPACE,
+    Generated,
+    Origin,
+    is_generated,
+    owning_namespace,
+    store_of,
+)
+from admitter.quotas import namespaces
+from admitter.quotas.namespaces import AnnotationError, Json
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What has to be done.
+
+    Attributes:
+        put: objects to make or set right, in this order.
+        delete: objects to delete, by the plural of their kind.
+        defect: why the annotations are not followed.
+    """
+
+    put: tuple[Generated, ...] = ()
+    delete: tuple[tuple[str, ObjectView], ...] = ()
+    defect: Defect | None = None
+
+
+def plan(world: World, namespace: str) -> Plan:
+    """What has to be done for a namespace; one that is going away is left alone until it is gone."""
+    view = world.namespaces.get(("", namespace))
+    if view is not None and view.terminating:
+        return Plan()
+    spec, defect = _asked(world, view)
+    places = {"clusterqueues": ("", namespace), "localqueues": (namespace, namespace)}
+    found = {plural: store_of(world, plural).get(key) for plural, key in places.items()}
+    if view is None or (spec is None and defect is None):
+        made = ((plural, known) for plural, known in found.items() if known is not None)
+        ours = ((p, known) for p, known in made if is_generated(known, namespace, Origin.ANNOTATIONS))
+        return Plan(delete=tuple((p, known) for p, known in ours if not known.terminating))
+    if namespace == ELASTIC_QUOTA_QUEUE:
+        return Plan(defect=(ActiveReason.QUEUE_NAME_TAKEN, namespaces.NO_QUEUE))
+    queue = found["clusterqueues"]
+    own = queue is not None and is_generated(queue, namespace)
+    if queue is not None and not own and not is_generated(queue, ANY_NAMESPACE):
+        words = f"ClusterQueue {namespace} was not made for this namespace, and stays as it is"
+        return Plan(defect=(ActiveReason.QUEUE_NAME_TAKEN, words))
+    if spec is None:
+        spec = queue.spec if queue is not None and own else namespaces.held(namespace)
+    specs = {"clusterqueues": spec, "localqueues": namespaces.local_queue(namespace)}
+    put = []
+    owner = owning_namespace(namespace, view.uid)
+    for plural, key in places.items():
+        wanted = Generated(plural, key, specs[plural], namespace, Origin.ANNOTATIONS, owner)
+        known = found[plural]
+        if plural == "localqueues" and known is not None and not is_generated(known, namespace):
+            words = f"LocalQueue {namespace} was not made for this namespace, and stays as it is"
+            defect = defect or (ActiveReason.QUEUE_NAME_TAKEN, words)
+        elif known is None or not wanted.is_right(known):
+            put.append(wanted)
+    return Plan(tuple(put), defect=defect)
+
+
+def defect_of(world: World, queue: ObjectView) -> Defect | None:
+    """What is wrong with the annotations that a ClusterQueue was made from; None of one made otherwise."""
+    if not is_generated(queue, queue.name, Origin.ANNOTATIONS):
+        return None
+    return _asked(world, world.namespaces.get(("", queue.name)))[1]
+
+
+def _asked(world: World, view: NamespaceView | None) -> tuple[Json | None, Defect | None]:
+    """The spec that a namespace asks for, or why it can't be told."""
+    if view is None:
+        return None, None
+    try:
+        spec = namespaces.cluster_queue(
+            view.name, view.annotations, lambda cohort: world.cohorts.get(("", cohort)) is not None
+        )
+    except AnnotationError as error:
+        return None, (error.reason, str(error))
+    return spec, None

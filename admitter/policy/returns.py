@@ -1,0 +1,67 @@
+"""Which places are given back unused, as the cluster tells it, and which back-offs its statuses tell of.
+
+A place that evictions have made is used once a pod of it has run (`engine.preemption.back_off` has what else
+counts). It is given back if its Workload is deleted or paused, or asks for something else or elsewhere, but
+not if others have stopped it.
+"""
+
+from typing import Final
+
+from admitter.api.conditions import ConditionType, EvictedReason, WaitingReason
+from admitter.cache.views import WorkloadView
+from admitter.cache.world import World
+from admitter.engine.cycle import Engine
+from admitter.policy.gate import Gate, Waiting
+
+_BY_OTHERS: Final = frozenset(
+    {
+        *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
+        *(WaitingReason.CLUSTER_QUEUE_NOT_FOUND, WaitingReason.CLUSTER_QUEUE_INACTIVE),
+        *(WaitingReason.QUOTA_INACTIVE, WaitingReason.NAMESPACE_NOT_SELECTED),
+        *(WaitingReason.NAMESPACE_TERMINATING, WaitingReason.PARKED),
+    }
+)
+"""What administrators and other Workloads do: whoever waits for that has given nothing back."""
+_BY_ITSELF: Final = frozenset(
+    {EvictedReason.DEACTIVATED, EvictedReason.JOB_CHANGED, EvictedReason.NOT_STARTED}
+)
+"""For what a Workload is evicted that has given its place back."""
+
+
+def is_given_back(workload: WorkloadView) -> bool:
+    """Whether a Workload that holds quota is about to give it back for its user's own doing."""
+    if workload.evicting:
+        return workload.condition(ConditionType.EVICTED).get("reason") in _BY_ITSELF
+    return not workload.active
+
+
+def gives_back(waiting: Waiting) -> bool:
+    """Whether a Workload that may not compete for some reason gives back the place that was kept for it."""
+    return waiting.reason not in _BY_OTHERS
+
+
+def take_up(world: World, engine: Engine, gate: Gate) -> None:
+    """Take in what is told of places and back-offs, once those places are kept that were promised before.
+
+    Args:
+        world: all objects.
+        engine: knows which Workloads hold quota or have a place.
+        gate: knows which Workloads may compete.
+    """
+    gained = engine.returned.gained
+    for workload in world.workloads:
+        if workload.uid in gained and _has_run(world, workload):
+            engine.use(workload.uid)
+        told = workload.back_off
+        if told is None or workload.admission is not None or workload.finished:
+            continue
+        queue = gate.check(workload, world.job_of(workload.key))
+        if isinstance(queue, str) and world.shards.epoch_of(queue) is not None:
+            engine.back_off(queue, workload.namespace, told)
+
+
+def _has_run(world: World, workload: WorkloadView) -> bool:
+    """Whether a pod of a Workload has run, as far as pods and Job tell."""
+    job = world.job_of(workload.key)
+    worked = job is not None and job.is_started_by(workload) and bool(job.status["succeeded"])
+    return worked or any(pod.has_run for pod in world.pods_of(workload))

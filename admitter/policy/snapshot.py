@@ -1,0 +1,162 @@
+"""What the controller sees at one moment: its stores, checks and engine, and nothing that writes.
+
+`Facts` are parsed objects. A `Picture` is made of them and belongs to whoever asked: its engine may be run
+on. Facts are shared, so that a second picture of the same moment costs no reading.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from admitter.cache.pod_views import loose_usage
+from admitter.cache.views import JobView, WorkloadView, at, parse_workload, timestamp
+from admitter.cache.world import World
+from admitter.client.store import Key
+from admitter.convert.settings import DEFAULTS, Settings
+from admitter.engine.cycle import Engine
+from admitter.names import ELASTIC_QUOTA_QUEUE
+from admitter.policy.catalog import Catalog
+from admitter.policy.derive import workload_spec
+from admitter.policy.gate import Gate, Waiting
+from admitter.policy.intake import Intake
+from admitter.policy.namespace_weights import NamespaceWeights
+from admitter.policy.pending_reservations import keep_places
+from admitter.quantities.amounts import InvalidQuantityError
+
+Views = Mapping[str, Mapping[Key, Any]]
+"""Parsed objects by the plural of their kind, and by namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a cluster at one moment.
+
+    Attributes:
+        taken: when, in seconds since the epoch.
+        settings: of the controller.
+        views: what there is.
+    """
+
+    taken: float
+    settings: Settings = DEFAULTS
+    views: Views = field(default_factory=dict)
+
+
+def plural_of(path: str) -> str:
+    """The plural of a collection's kind: all that are followed differ in it."""
+    return path.rsplit("/", 1)[-1]
+
+
+class Picture:
+    """World and engine at one moment.
+
+    Attributes:
+        now: that moment, in seconds since the epoch.
+        world: all objects.
+        catalog: what queues and flavors say, checked.
+        gate: who may compete.
+        engine: who holds quota and who waits for it; nothing has been decided in it.
+        waiting: why some may not compete, by UID.
+    """
+
+    def __init__(self, known: Facts) -> None:
+        self.now = known.taken
+        self.settings = known.settings
+        self.world = World()
+        self.engine = Engine()
+        self.catalog = Catalog(self.world, self.engine, known.settings.gpus)
+        self.gate = Gate(self.world, self.catalog, known.settings.requeue_by)
+        self.waiting: dict[str, Waiting] = {}
+        self._intake = Intake(self.world, self.engine, self.gate)
+        self.world.shards.epochs[0] = 0
+        self._fill(known.views)
+        self._define()
+        self._take_in()
+
+    def _fill(self, views: Views) -> None:
+        for source in self.world.sources:
+            for view in views.get(plural_of(source.path), {}).values():
+                source.store.apply(view)
+
+    def _define(self) -> None:
+        """Put definitions in force."""
+        world, catalog = self.world, self.catalog
+        for store, changed in (
+            (world.flavors, catalog.flavor_changed),
+            (world.cohorts, catalog.cohort_changed),
+            (world.cluster_queues, catalog.queue_changed),
+            (world.placement_policies, catalog.placement.changed),
+        ):
+            for view in store:
+                changed(view.name)
+        catalog.nodes_changed()
+        catalog.refresh()
+        catalog.elastic.refresh()
+        weights = NamespaceWeights(world, self.engine)
+        for quota in world.resource_quotas:
+            weights.quota_changed(None, quota)
+        world.resource_quotas.listen(weights.quota_changed)
+
+    def _take_in(self) -> None:
+        """Take in who holds quota, then who waits for it, as a controller does that begins."""
+        for job in self.world.jobs:
+            self._complete(job)
+        for workload in sorted(self.world.workloads, key=lambda workload: workload.admission is None):
+            outcome = self._intake.take(workload)
+            if isinstance(outcome, Waiting):
+                self.waiting[workload.uid] = outcome
+        loose = self._take_loose_jobs_in()
+        for pod in self.world.pods:
+            key = (pod.namespace, pod.workload)
+            holder = self.world.workloads.get(key)
+            if pod.live and key not in loose and (holder is None or holder.admission is None):
+                self.engine.reserve(pod.uid, pod.usage, since=pod.created, namespace=pod.namespace)
+        keep_places(self.world, self.engine, self.gate)
+
+    def _take_loose_jobs_in(self) -> set[Key]:
+        """Jobs that may run though no Workload holds anything for them are counted themselves."""
+        found = set()
+        for job in self.world.jobs:
+            key = (job.namespace, job.workload)
+            usage = loose_usage(job, self.world.workloads.get(key))
+            if usage is not None:
+                found.add(key)
+                self.engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
+        return found
+
+    def _complete(self, job: JobView) -> None:
+        """A queued Job that has no Workload yet gets the one that the controller is about to make."""
+        key = (job.namespace, job.workload)
+        if job.queue is None or job.finished or self.world.workloads.get(key) is not None:
+            return
+        try:
+            spec = workload_spec(job, self.world)
+        except InvalidQuantityError:
+            return  # the controller makes none either, and says so at the Job
+        owner = {"kind": "Job", "name": job.name, "uid": job.uid, "controller": True}
+        metadata = {
+            "namespace": job.namespace,
+            "name": job.workload,
+            "uid": job.uid,
+            "resourceVersion": str(job.version),
+            "creationTimestamp": timestamp(at(job.created)),
+            "ownerReferences": [owner],
+        }
+        self.world.workloads.apply(parse_workload({"metadata": metadata, "spec": spec}))
+
+    def find(self, namespace: str, name: str) -> WorkloadView | None:
+        """A Workload by its own name, or by that of its Job."""
+        found = self.world.workloads.get((namespace, name))
+        if found is not None:
+            return found
+        job = self.world.jobs.get((namespace, name))
+        return self.world.workloads.get((namespace, job.workload)) if job is not None else None
+
+    def queue_of(self, workload: WorkloadView) -> str | None:
+        """The engine's queue that a Workload asks for; None if its LocalQueue leads nowhere."""
+        if workload.queue == ELASTIC_QUOTA_QUEUE:
+            quota = self.catalog.elastic.governing(workload.namespace)
+            if quota is not None:
+                return quota.queue
+        local = self.world.local_queues.get((workload.namespace, workload.queue))
+        return str(local.spec["clusterQueue"]) if local is not None else None

@@ -1,0 +1,245 @@
+"""The status of Workloads: every patch that the controller writes to one.
+
+A Workload's conditions belong to the controller alone, so a patch carries them all; it names the
+resource version that was decided on, so that nothing newer is overwritten.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from admitter.api.conditions import (
+    ActiveReason,
+    ConditionType,
+    EvictedReason,
+    FinishedReason,
+    PendingReason,
+    WorkloadState,
+)
+from admitter.cache.preemption_status import Place, Preemption
+from admitter.cache.views import Json, WorkloadView, at, timestamp
+from admitter.convert.workloads import admission_json
+from admitter.engine.model import Admission
+from admitter.engine.preemption.back_off import BackOff
+from admitter.policy.messages import queue_title, workload_title
+from admitter.quantities.amounts import to_quantity
+
+Clock = Callable[[], datetime]
+"""The current time, in UTC."""
+
+
+def merged(conditions: list[Json], *changes: Json) -> list[Json]:
+    """Conditions with some replaced; the time of transition stays where the status does."""
+    result = {condition["type"]: condition for condition in conditions}
+    for change in changes:
+        before = result.get(change["type"])
+        if before is not None and before["status"] == change["status"]:
+            change["lastTransitionTime"] = before["lastTransitionTime"]
+        result[change["type"]] = change
+    return list(result.values())
+
+
+def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) -> Json:
+    """A condition."""
+    return {
+        "type": kind,
+        "status": "True" if holds else "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp(now),
+    }
+
+
+def admitted(
+    workload: WorkloadView,
+    admission: Admission,
+    term: tuple[int, int],
+    now: datetime,
+    passing: str = "",
+    generation: int = 0,
+) -> Json:
+    """The Workload may start: it holds its quota from here on.
+
+    Args:
+        workload: which one.
+        admission: what it holds.
+        term: a shard and an epoch of it; the API server refuses any but that of the process that leads.
+        now: when it is.
+        passing: whom it passes, if it is admitted out of order, and by which rule.
+        generation: of the place that was promised to it last, which is taken by this; 0: none ever was.
+    """
+    words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
+    words += f"; {passing}" if passing else ""
+    changes = [
+        condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
+        condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
+    ]
+    if workload.is_true(ConditionType.EVICTED):
+        changes.append(condition(ConditionType.EVICTED, False, ConditionType.ADMITTED, "admitted again", now))
+    if workload.is_true(ConditionType.PREEMPTED):
+        changes.append(
+            condition(ConditionType.PREEMPTED, False, ConditionType.ADMITTED, "admitted again", now)
+        )
+    changes += _spared(workload, "admitted again", now)
+    shard, epoch = term
+    decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
+    fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
+    fields |= {"place": _place(Place(generation))} if generation else {}
+    return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
+
+
+def waiting(
+    workload: WorkloadView, reason: str, message: str, now: datetime, back_off: BackOff | None = None
+) -> Json:
+    """The Workload waits, and why; and for how long nothing is evicted for it, if it waits for that."""
+    change = condition(ConditionType.QUOTA_RESERVED, False, reason, message, now)
+    body = _patch(workload, [change], state=WorkloadState.PENDING, reason=reason, message=message)
+    if back_off is not None:
+        body["status"]["backOff"] = {"count": back_off.count, "until": timestamp(at(back_off.until))}
+    return body
+
+
+def promised(workload: WorkloadView, place: Place, reason: str, message: str, now: datetime) -> Json:
+    """The Workload waits for a place that is being made for it, and why that takes time."""
+    body = waiting(workload, reason, message, now)
+    body["status"]["place"] = _place(place)
+    return body
+
+
+def placed(workload: WorkloadView, place: Place) -> Json:
+    """The Workload has this place, or none any more; why it waits is told elsewhere."""
+    return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"place": _place(place)}}
+
+
+def reassigned(workload: WorkloadView, by: Preemption) -> Json:
+    """The Workload is gone, goes, or has been told to, and makes room for another one than before."""
+    until = workload.evict_at
+    return {
+        "metadata": {"resourceVersion": str(workload.version)},
+        "status": {
+            "preemption": _preemption(by) | {"evictAt": timestamp(at(until)) if until is not None else None}
+        },
+    }
+
+
+def restored(workload: WorkloadView) -> Json:
+    """The Workload waits since it was evicted, and may evict again what it could before."""
+    return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"preemption": None}}
+
+
+def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: datetime) -> Json:
+    """The Workload must stop; it keeps its quota until its pods are gone."""
+    changes = [
+        condition(ConditionType.EVICTED, True, reason, message, now),
+        condition(ConditionType.ADMITTED, False, reason, message, now),
+        *_spared(workload, "evicted", now),
+    ]
+    body = _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
+    if workload.place.generation:  # what made room for the place that it loses was not for the next one
+        body["status"]["place"] = _place(Place(workload.place.generation + 1))
+    return body
+
+
+def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
+    """As `evicted`, for another Workload; its place is kept by what is written here."""
+    words = f"preempted for {_whom(by, workload)}"
+    body = evicted(workload, EvictedReason.PREEMPTED, words, now)
+    change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
+    body["status"]["conditions"] = merged(body["status"]["conditions"], change)
+    body["status"]["preemption"] = _preemption(by) | {"evictAt": None}
+    return body
+
+
+def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime) -> Json:
+    """The Workload will have to stop for another one; it goes on until then."""
+    words = f"will be evicted at {timestamp(until)} for {_whom(by, workload)}"
+    change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
+    fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
+    preemption = _preemption(by) | {"evictAt": timestamp(until)}
+    return _patch(workload, [change], state=WorkloadState.ADMITTED, preemption=preemption, **fields)
+
+
+def spared(workload: WorkloadView, now: datetime) -> Json:
+    """The Workload need not stop after all: nobody waits for its quota any more."""
+    changes = _spared(workload, "nobody waits for its quota any more", now)
+    return _patch(workload, changes, state=WorkloadState.ADMITTED, preemption=None)
+
+
+def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
+    """The end of a grace period, if one runs."""
+    kind = ConditionType.EVICTION_PENDING
+    return [condition(kind, False, PendingReason.OVER, words, now)] if workload.is_true(kind) else []
+
+
+def _whom(by: Preemption, victim: WorkloadView) -> str:
+    """For whom, as the victim's user may know it, and why that is allowed."""
+    words = f"{workload_title(*by.key, victim.namespace)} in {queue_title(by.admission.queue)}"
+    return f"{words}: {by.why}" if by.why else words
+
+
+def _preemption(by: Preemption) -> Json:
+    return {
+        "message": by.why or None,
+        "namespace": by.key[0],
+        "name": by.key[1],
+        "uid": by.uid,
+        "generation": by.generation or None,
+        "admission": _replacing(by.admission),
+    }
+
+
+def _place(place: Place) -> Json:
+    admission = _replacing(place.admission) if place.admission is not None else None
+    return {"generation": place.generation, "admission": admission}
+
+
+def _replacing(admission: Admission) -> Json:
+    """An admission in a merge patch: of the one before nothing is left."""
+    return {"pool": None, **admission_json(admission)}
+
+
+def released(workload: WorkloadView, now: datetime) -> Json:
+    """The evicted Workload's pods are gone: its quota is free, and it waits again."""
+    eviction = workload.condition(ConditionType.EVICTED)
+    reason, message = eviction["reason"], eviction["message"]
+    changes = [
+        condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
+        condition(ConditionType.ADMITTED, False, reason, message, now),
+    ]
+    return _patch(
+        workload, changes, state=WorkloadState.PENDING, reason=reason, message=message, admission=None
+    )
+
+
+def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
+    """The Workload's Job is over; what it held is free."""
+    change = condition(ConditionType.FINISHED, True, reason, message, now)
+    changes = [change, *_spared(workload, "finished", now)]
+    return _patch(workload, changes, state=WorkloadState.FINISHED, preemption=None)
+
+
+def active(
+    generation: int, conditions: list[Json], problem: tuple[ActiveReason, str] | None, now: datetime
+) -> list[Json]:
+    """The conditions of a queue or flavor: usable, or why not."""
+    reason, message = problem or (ActiveReason.READY, "it works")
+    works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND}
+    change = condition(ConditionType.ACTIVE, works, reason, message, now)
+    change["observedGeneration"] = generation
+    return merged(conditions, change)
+
+
+def _patch(workload: WorkloadView, changes: list[Json], **fields: object) -> Json:
+    status: Json = {"reason": None, "message": None, **fields}
+    if workload.back_off is not None:
+        status["backOff"] = None
+    status["conditions"] = merged(workload.status.get("conditions") or [], *changes)
+    return {"metadata": {"resourceVersion": str(workload.version)}, "status": status}
+
+
+def _flavors_in_words(admission: Admission) -> str:
+    words = [
+        f"{to_quantity(resource, amount)} {resource} of {dict(pod_set.flavors)[resource]}"
+        for pod_set in admission.pod_sets
+        for resource, amount in pod_set.usage
+    ]
+    return ", ".join(words) or "it asks for nothing that is limited"

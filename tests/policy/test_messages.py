@@ -1,0 +1,121 @@
+"""Why a workload waits, in the words that its user reads."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from admitter.api.conditions import WaitingReason
+from admitter.engine.model import PodSet
+from admitter.engine.policy import Preemption, Strategy, WithinQueue
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
+from admitter.policy.messages import waiting_message, workload_title
+from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload
+
+SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
+ON_DEMAND = flavor("on-demand", type="on-demand")
+QUOTAS = {"cpu": {"spot": "4", "on-demand": "2"}, "memory": {"spot": "8Gi", "on-demand": "4Gi"}}
+
+
+def message(*pod_sets: PodSet) -> str:
+    """What a workload is told that comes first to an empty queue."""
+    made = engine(SPOT, ON_DEMAND, queue("total", QUOTAS))
+    made.submit(workload("asked", *pod_sets, queue="total"))
+    return waiting_message(made.cycle().refusals["asked"])
+
+
+@pytest.mark.parametrize(
+    ("pod_sets", "expected"),
+    [
+        (
+            (pods(cpu="3"),),
+            (
+                "asks for 3 cpu, which ClusterQueue total can never give: the taint spot=true:NoSchedule of "
+                "spot is not tolerated; on-demand has only 2 cpu in all"
+            ),
+        ),
+        (
+            (pods(cpu="1", selector={"type": "spot"}),),
+            (
+                "asks for 1 cpu, and no flavor of ClusterQueue total suits it: the taint "
+                "spot=true:NoSchedule of spot is not tolerated; on-demand does not match type=spot"
+            ),
+        ),
+        (
+            (pods(cpu="1", gpu="2"),),
+            "asks for gpu, which ClusterQueue total does not cover",
+        ),
+        ((pods(),), "requests none of what ClusterQueue total covers: cpu and memory"),
+        (
+            (pods(2, cpu="1", memory="2Gi", name="a"), pods(cpu="500m", memory="1Gi", name="b")),
+            (
+                "pod set b asks for 500m cpu and 1Gi memory, which ClusterQueue total can never give: "
+                "the taint spot=true:NoSchedule of spot is not tolerated; on-demand has only 2 cpu in all"
+            ),
+        ),
+    ],
+    ids=["never fits", "no flavor matches", "not covered", "nothing requested", "second pod set"],
+)
+def test_the_sentence(pod_sets: tuple[PodSet, ...], expected: str) -> None:
+    assert message(*pod_sets) == expected
+
+
+def test_what_is_in_use_and_what_waits_behind_it() -> None:
+    made = engine(ON_DEMAND, queue("total", {"cpu": {"on-demand": "2"}}, Strategy.STRICT_FIFO))
+    for number, cpu in enumerate(("1", "2", "1")):
+        made.submit(workload(f"w{number}", pods(cpu=cpu), queue="total", created=number))
+    refusals = made.cycle().refusals
+    assert waiting_message(refusals["w1"]) == (
+        "asks for 2 cpu from ClusterQueue total: too much of the 2 cpu of on-demand is in use"
+    )
+    assert waiting_message(refusals["w2"]) == (
+        "waits behind an older or more important workload: ClusterQueue total is StrictFIFO"
+    )
+
+
+def test_the_engines_reasons_are_those_of_the_conditions() -> None:
+    assert {str(reason) for reason in Reason} <= {str(reason) for reason in WaitingReason}
+
+
+@pytest.mark.parametrize(
+    ("fair", "words"), [(False, "would make room"), (True, "would make room, by the shares of their queues")]
+)
+def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
+    policy = Preemption(WithinQueue.LOWER_PRIORITY)
+    made = engine(
+        flavor("f"),
+        cohort("all", limits={"cpu": {"f": "2"}}, fair=fair),
+        queue("total", {"cpu": {"f": "0"}}, cohort="all", preemption=policy),
+    )
+    made.submit(workload("runs", pods(cpu="2"), queue="total"))
+    made.submit(workload("asks", pods(cpu="1"), queue="total", created=1))
+    assert waiting_message(made.cycle().refusals["asks"]) == (
+        "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu (of which none are its own) of f is "
+        f"in use; nobody whom it may preempt {words}"
+    )
+
+
+def test_a_workload_has_a_name_in_its_own_namespace_alone() -> None:
+    assert workload_title("a", "urgent", "a") == "Workload a/urgent"
+    assert workload_title("a", "urgent", "b") == "a Workload of another namespace"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "a place gained by eviction was given back unused"),
+        (3, "places gained by eviction were given back unused 3 times"),
+    ],
+)
+def test_what_evicts_nothing_for_a_while_is_told_why_and_until_when(count: int, words: str) -> None:
+    short = FlavorRefusal("default", Rule.BUSY, "cpu", 4000, 4000)
+    refusal = Refusal(Reason.BACKED_OFF, "total", asked=(("cpu", 1000),), flavors=(short,))
+    until = BackOff(count, datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC).timestamp())
+    assert waiting_message(replace(refusal, back_off=until)) == (
+        "asks for 1 cpu from ClusterQueue total: too much of the 4 cpu of default is in use; "
+        f"{words}: evicts again after 12:00:10Z"
+    )
+    assert waiting_message(Refusal(Reason.BACKED_OFF, "total", back_off=until)) == (
+        f"its turn in ClusterQueue total comes after all others; {words}: evicts again after 12:00:10Z"
+    )
