@@ -119,6 +119,8 @@ class Admissions:
             else:
                 self._engine.release(old.uid)
         elif new is not None:
+            if new.admission is not None and (old is None or old.admission is None):
+                self._remainders.workload_admitted(new)
             self._promises.seen(new)
             self._evaluate(new)
         self.wake()
@@ -179,8 +181,7 @@ class Admissions:
     def _passed_on(self) -> Iterator[tuple[WorkloadView, Preemption]]:
         """What has been told that it will be evicted for one Workload, and goes for another one now."""
         for told in filter(self._may_be_told, self._grace.needed()):
-            by = self._promises.passed_on(told)
-            if by is not None:
+            if (by := self._promises.passed_on(told)) is not None:
                 yield told, by
 
     def _may_be_told(self, told: WorkloadView) -> bool:
@@ -309,9 +310,8 @@ class Admissions:
 
     def _wake_at(self, due: float | None) -> None:
         """Run a cycle when somebody may be preempted who may not yet."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self.close()
+        self._timer = None
         if due is not None:
             left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
             self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
@@ -355,12 +355,12 @@ class Admissions:
         if self._writing.get(uid) is asyncio.current_task():
             del self._writing[uid]
         current = self._world.workloads.get(key)
-        if current is None or current.uid != uid:
-            self._engine.release(uid)
-        else:
+        if current is not None and current.uid == uid:
             self._evaluate(current)
             if current.evict_at is not None and self._promises.passed_on(current) is not None:
                 self._wake.set()  # its place has passed on while it was told
+        elif not self._remainders.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
+            self._engine.release(uid)
         self.wake()
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:

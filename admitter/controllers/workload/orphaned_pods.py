@@ -75,11 +75,17 @@ class Remainders:
         """A labelled pod came, changed or went."""
         pod = new if new is not None else old
         if pod is not None and any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
-            return  # it is counted with all that its Workload held
+            self._engine.release(pod.uid)  # it is counted with all that its Workload held
+            return
         if new is not None and new.live and not self._covered(new):
             self._engine.reserve(new.uid, new.usage, since=new.created, namespace=new.namespace)
         elif old is not None:
             self._engine.release(old.uid)
+
+    def workload_admitted(self, workload: WorkloadView) -> None:
+        """A Workload holds quota now: pods of it that were heard of before are counted with it."""
+        for pod in self._world.pods_of(workload):
+            self._engine.release(pod.uid)
 
     def workload_gone(self, workload: WorkloadView) -> None:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted.
@@ -93,8 +99,12 @@ class Remainders:
             return
         since, namespace = workload.since, workload.namespace
         self._engine.reserve(workload.uid, workload.admission, since=since, namespace=namespace)
-        self._unsettled[gone.key][gone.holder] = gone
+        self._count_together(gone)
         self._look_at(gone)
+
+    def counts(self, key: Key, uid: str) -> bool:
+        """Whether what a Workload held that is gone counts until it is settled."""
+        return uid in self._unsettled.get(key, {})
 
     def _named(self, key: Key) -> list[Gone]:
         """What is gone under some name, and not settled."""
@@ -121,11 +131,15 @@ class Remainders:
         if any(gone.job == job.name for gone in self._named(key)):
             return  # what it may run is counted already
         gone = Gone(key, job.started_by_uid, job.uid, job.name)
-        for pod in filter(gone.counts, self._world.pods_named(key)):
-            self._engine.release(pod.uid)
         self._engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
-        self._unsettled[key][gone.holder] = gone
+        self._count_together(gone)
         self.queue.add(gone)
+
+    def _count_together(self, gone: Gone) -> None:
+        """Count pods with all that their Workload held, and not one by one, until that is settled."""
+        self._unsettled[gone.key][gone.holder] = gone
+        for pod in filter(gone.counts, self._world.pods_named(gone.key)):
+            self._engine.release(pod.uid)
 
     def _look_at(self, gone: Gone) -> None:
         if self._leads:
