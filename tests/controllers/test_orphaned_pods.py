@@ -14,13 +14,13 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from admitter.cluster.errors import NotFoundError
-from admitter.cluster.transport import Transport
+from admitter.cache.namespace_views import parse_namespace
+from admitter.cache.pod_views import parse_pod
+from admitter.cache.views import parse_job, parse_object, parse_workload
+from admitter.client.errors import NotFoundError
+from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager
-from admitter.controllers.namespace_views import parse_namespace
-from admitter.controllers.pod_views import parse_pod
-from admitter.controllers.remainders import LATER_SECONDS
-from admitter.controllers.views import parse_job, parse_object, parse_workload
+from admitter.controllers.workload.orphaned_pods import LATER_SECONDS
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
     FLAVORS_ANNOTATION,
