@@ -20,7 +20,7 @@ import psutil
 
 from admitter.cache.views import parse_job
 from admitter.sandbox.control_plane import ControlPlane
-from admitter.sandbox.state import State
+from admitter.sandbox.state import SandboxState
 
 BATCH: Final = 100
 TIMEOUT_SECONDS: Final = 30
@@ -68,7 +68,7 @@ class Storage:
     """The etcd of a control plane, without the API server."""
 
     def __init__(self, cluster: ControlPlane) -> None:
-        state = State.load(cluster.folder)
+        state = SandboxState.load(cluster.folder)
         assert state is not None
         command = psutil.Process(state.components["kube-apiserver"].pid).cmdline()
         address = next(each for each in command if each.startswith(ADDRESS_OPTION))

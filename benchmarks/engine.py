@@ -18,7 +18,16 @@ from typing import Any
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
-from admitter.engine.policy import Cohort, Group, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import (
+    Cohort,
+    Group,
+    PreemptionPolicy,
+    Queue,
+    Quota,
+    Reclaim,
+    Strategy,
+    WithinQueue,
+)
 from benchmarks.masses import cpu, curves
 
 RESULTS = Path(__file__).parent / "results" / "engine.json"
@@ -44,10 +53,10 @@ KINDS = (
 )
 
 
-def queue(name: str, quota: Quota, cohort: str = "", preemption: Preemption | None = None) -> Queue:
+def queue(name: str, quota: Quota, cohort: str = "", preemption: PreemptionPolicy | None = None) -> Queue:
     """A queue with one flavor of GPUs."""
     group = (Group(("gpu",), ("default",)),)
-    policy = preemption or Preemption()
+    policy = preemption or PreemptionPolicy()
     return Queue(name, Strategy.BEST_EFFORT_FIFO, group, {KEY: quota}, cohort, preemption=policy)
 
 
@@ -100,7 +109,7 @@ def simulate(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False
     """Run all workloads to their end, preemptions included."""
     engine, run = Engine(), Run()
     engine.set_flavor(Flavor("default"))
-    policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     for cohort in range(cohorts):
         engine.set_cohort(Cohort(f"c{cohort}", fair=fair))
         for number in range(queues):
@@ -228,7 +237,7 @@ def preempting(candidates: int, queues: int = 100) -> dict[str, float]:
     """One decision in which a queue takes its quota back from thousands that borrow it."""
     engine = Engine()
     engine.set_flavor(Flavor("default"))
-    engine.set_queue(queue("owner", Quota(candidates), "c", Preemption(reclaim=Reclaim.ANY)))
+    engine.set_queue(queue("owner", Quota(candidates), "c", PreemptionPolicy(reclaim=Reclaim.ANY)))
     for number in range(queues):
         engine.set_queue(queue(f"q{number:03}", Quota(0), "c"))
     for number in range(candidates):
@@ -242,7 +251,7 @@ def preempting(candidates: int, queues: int = 100) -> dict[str, float]:
     return {"candidates": candidates, "victims": len(evictions), "ms": round(seconds * 1000, 1)}
 
 
-def shared(namespaces: int, preemption: Preemption, ends: int = 50) -> dict[str, float]:
+def shared(namespaces: int, preemption: PreemptionPolicy, ends: int = 50) -> dict[str, float]:
     """One full queue that namespaces share, five Jobs each: to fill it, and what each end of a Job costs."""
     engine = Engine()
     engine.set_flavor(Flavor("default"))
@@ -340,9 +349,9 @@ def main() -> None:
             "candidates": [preempting(count) for count in (1250, 2500, 5000)],
             "depth": [deep(depth) for depth in (1, 2, 4, 8, 16)],
             "definitions": [defining(count // scale) for count in (1250, 2500, 5000)],
-            "namespaces": [shared(count, Preemption()) for count in (250, 500, 1000)],
+            "namespaces": [shared(count, PreemptionPolicy()) for count in (250, 500, 1000)],
             "namespaces_preempting": [
-                shared(count, Preemption(WithinQueue.LOWER_PRIORITY)) for count in (250, 500, 1000)
+                shared(count, PreemptionPolicy(WithinQueue.LOWER_PRIORITY)) for count in (250, 500, 1000)
             ],
             "one_cycle": curves(scale),
         },

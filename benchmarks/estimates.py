@@ -30,10 +30,10 @@ from admitter.convert.settings import DEFAULTS
 from admitter.insight.forecast.arrivals import arrival
 from admitter.insight.forecast.durations import Durations
 from admitter.insight.forecast.estimates import Estimator
-from admitter.insight.snapshot_file import Snapshot, facts
+from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.insight.taking import take
 from admitter.install.apply import install
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.simulate.manifests import Change
 from benchmarks.crowd import Task
@@ -62,7 +62,7 @@ def tasks() -> Iterator[Task]:
         yield replace(task, at=task.at * SLOWER, runs=runs)
 
 
-async def looked(transport: Transport, driver: Driver) -> list[tuple[float, Snapshot]]:
+async def looked(transport: Transport, driver: Driver) -> list[tuple[float, SnapshotFile]]:
     """The cluster at each moment, and when that was by the driver's clock."""
     found = []
     for part in MOMENTS:
@@ -90,7 +90,7 @@ class Sample:
     within: bool
 
 
-def compared(driver: Driver, moment: float, snapshot: Snapshot, *, told: bool) -> Iterator[Sample]:
+def compared(driver: Driver, moment: float, snapshot: SnapshotFile, *, told: bool) -> Iterator[Sample]:
     """Of each that waits at a moment: its estimate and its next start.
 
     Args:
@@ -100,7 +100,7 @@ def compared(driver: Driver, moment: float, snapshot: Snapshot, *, told: bool) -
         told: whether the estimate is told when more come.
     """
     known = facts(snapshot)
-    picture = Picture(known)
+    picture = Snapshot(known)
     waiting = [each for each in picture.world.workloads if each.admission is None and not each.finished]
     to_come = list(later(driver, moment, picture))
     estimates = Estimator(known, picture, expected=to_come if told else None).of(waiting)
@@ -117,7 +117,7 @@ def compared(driver: Driver, moment: float, snapshot: Snapshot, *, told: bool) -
             yield Sample(bool(to_come), error, left, start - course.created, within)
 
 
-def later(driver: Driver, moment: float, picture: Picture) -> Iterator[Change]:
+def later(driver: Driver, moment: float, picture: Snapshot) -> Iterator[Change]:
     """Who came after a moment, in order; for how long they run is drawn, as for all others."""
     durations, random = Durations(picture), Random(1)  # noqa: S311  # the same in every run
     like = {}

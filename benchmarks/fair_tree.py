@@ -14,9 +14,9 @@ from typing import Any, Final
 from admitter.cache.views import parse_job
 from admitter.cache.world import World
 from admitter.convert.settings import Settings
-from admitter.insight.snapshot_file import Snapshot, facts
+from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.names import EXPECTED_RUNTIME_ANNOTATION, QUEUE_LABEL
-from admitter.policy.snapshot import Picture, plural_of
+from admitter.policy.snapshot import Snapshot, plural_of
 from admitter.quantities.amounts import to_quantity
 from admitter.simulate.items import Item
 from admitter.simulate.manifests import Timeline
@@ -52,16 +52,16 @@ class Shape:
     seed: int = 0
 
 
-def fair_tree(shape: Shape) -> Snapshot:
+def fair_tree(shape: Shape) -> SnapshotFile:
     """A snapshot of such a cluster, at rest."""
     making = _Making(shape)
     making.define()
     making.finish(40)
     making.fill()
     making.wait()
-    snapshot = Snapshot(NOW.timestamp(), Settings(), making.objects)
+    snapshot = SnapshotFile(NOW.timestamp(), Settings(), making.objects)
     known = facts(snapshot)
-    simulator = Simulator(Timeline(known.taken, [], []), Picture(known))
+    simulator = Simulator(Timeline(known.taken, [], []), Snapshot(known))
     for _ in simulator.run(until=known.taken):
         pass
     jobs = {job["metadata"]["uid"]: job for job in making.objects["jobs"]}

@@ -23,7 +23,7 @@ import psutil
 from playwright.async_api import Page as Tab
 
 from admitter.insight.heap import one_heap
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from benchmarks.lookers import Served, at_the_server, at_the_terminal, in_a_browser
 from benchmarks.server import commit, machine
 from benchmarks.turnover import Turnover
@@ -57,7 +57,7 @@ def held() -> Json:
         "resident_mb": round(psutil.Process().memory_info().rss / 1e6, 1),
         "blocks": sys.getallocatedblocks(),
         "objects": len(objects),
-        "pictures": sum(isinstance(each, Picture) for each in objects),
+        "pictures": sum(isinstance(each, Snapshot) for each in objects),
     }
 
 

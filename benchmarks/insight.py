@@ -31,9 +31,9 @@ from admitter.insight.forecast.estimates import Estimate, Estimator
 from admitter.insight.forecast.playing import Playing, processes, side_by_side
 from admitter.insight.forecast.timed import until
 from admitter.insight.listing import Row, rows
-from admitter.insight.snapshot_file import Snapshot, dump, facts, load
+from admitter.insight.snapshot_file import SnapshotFile, dump, facts, load
 from admitter.insight.what_if.compare import compare
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.manifests import Change
 from benchmarks.fair_tree import Shape, fair_tree
 from benchmarks.server import machine
@@ -50,7 +50,7 @@ QUEUES: Final = 30
 ROUNDS: Final = 3
 
 
-def snapshot(workloads: int, *, known: bool) -> Snapshot:
+def snapshot(workloads: int, *, known: bool) -> SnapshotFile:
     """A cluster with so many Workloads, of three sizes; known: others have finished, so runtimes are."""
     objects: dict[str, list[Json]] = {
         plural: []
@@ -70,7 +70,7 @@ def snapshot(workloads: int, *, known: bool) -> Snapshot:
     objects["workloads"] = [_workload(number, runs=number < running) for number in range(workloads)]
     if known:
         objects["workloads"] += [_finished(number) for number in range(running)]
-    return Snapshot(NOW.timestamp(), Settings(), objects)
+    return SnapshotFile(NOW.timestamp(), Settings(), objects)
 
 
 def _queue(number: int, running: int) -> Json:
@@ -164,11 +164,11 @@ def measured(workloads: int, *, runtimes: bool) -> Json:
             "workloads": workloads,
             "runtimes_are_known": runtimes,
             "snapshot_bytes": state.stat().st_size,
-            "futures_in_time": _started(known, Picture(known), *last)[0].told,
+            "futures_in_time": _started(known, Snapshot(known), *last)[0].told,
             "seconds": {
                 "read a snapshot": least(lambda: facts(load(state))),
-                "make a picture": least(lambda: Picture(known)),
-                "explain": least(lambda: Explainer(Picture(known)).explain(*last)),
+                "make a picture": least(lambda: Snapshot(known)),
+                "explain": least(lambda: Explainer(Snapshot(known)).explain(*last)),
                 "estimate the start of one": least(lambda: _estimate(known, *last)),
                 "what if a queue changes": least(
                     lambda: compare(known, changes[:1], side_by_side, processes())
@@ -214,7 +214,7 @@ def measured_tree(shape: Shape) -> Json:
         state = Path(name) / "state.json"
         state.write_bytes(dump(fair_tree(shape)))
         known: Facts = facts(load(state))
-        unfinished = list(rows(Picture(known), None))
+        unfinished = list(rows(Snapshot(known), None))
         waiting = [row for row in unfinished if row.position is not None]
         longest = max(waiting, key=lambda row: (row.position or 0, row.queue)).queue
         line = [row for row in waiting if row.queue == longest]
@@ -232,14 +232,14 @@ def measured_tree(shape: Shape) -> Json:
 def _asked(known: Facts, state: Path, row: Row) -> Json:
     """What it takes to explain one Workload of a tree, and to estimate its start."""
     namespace, name = row.workload.namespace, row.job
-    picture = Picture(known)
+    picture = Snapshot(known)
     explainer = Explainer(picture)
     estimate, estimated = _started(known, picture, namespace, name)
     return {
         "position": row.position,
         "seconds": {
             "the reason, from what was read": least(
-                lambda: first(Explainer(Picture(known)), namespace, name)
+                lambda: first(Explainer(Snapshot(known)), namespace, name)
             ),
             "whose end would let it in": least(lambda: explainer.explain(namespace, name)),
             "the estimate": estimated,
@@ -255,7 +255,7 @@ def _asked(known: Facts, state: Path, row: Row) -> Json:
     }
 
 
-def _started(known: Facts, picture: Picture, namespace: str, name: str) -> tuple[Estimate, float]:
+def _started(known: Facts, picture: Snapshot, namespace: str, name: str) -> tuple[Estimate, float]:
     """What a command finds of a start in its time, and how many seconds that takes."""
     view = picture.find(namespace, name)
     assert view is not None
@@ -275,7 +275,7 @@ def _first_line(*arguments: str) -> None:
 
 
 def _estimate(known: Facts, namespace: str, name: str) -> None:
-    picture = Picture(known)
+    picture = Snapshot(known)
     view = picture.find(namespace, name)
     assert view is not None
     Estimator(known, picture, playing=Playing(side_by_side)).of([view])

@@ -25,7 +25,7 @@ from admitter.insight import live
 from admitter.insight.forecast.deadline import NO_LIMIT
 from admitter.insight.live import Mirror
 from admitter.top.app import Top
-from admitter.top.scene import Live, Scene
+from admitter.top.scene import Live, TopScene
 from admitter.web.server import Handler, Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage
@@ -67,8 +67,8 @@ class _Feed(Live):
         self._turnover = turnover
         self._shown = asyncio.Event()
 
-    async def follow(self, show: Callable[[Scene], None]) -> None:
-        def noted(scene: Scene) -> None:
+    async def follow(self, show: Callable[[TopScene], None]) -> None:
+        def noted(scene: TopScene) -> None:
             show(scene)
             if scene.known.taken == self._turnover.now:
                 self._shown.set()

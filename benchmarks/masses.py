@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
-from admitter.engine.policy import Group, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import Group, PreemptionPolicy, Queue, Quota, Reclaim, Strategy, WithinQueue
 from admitter.engine.tree_cycle import Plan
 
 
@@ -18,7 +18,7 @@ def cpu(work: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def made(name: str, flavors: tuple[str, ...], own: int, preemption: Preemption) -> Queue:
+def made(name: str, flavors: tuple[str, ...], own: int, preemption: PreemptionPolicy) -> Queue:
     """A queue of one cohort with so much CPU of its own in each of its flavors."""
     quotas = {(flavor, "cpu"): Quota(own) for flavor in flavors}
     groups = (Group(("cpu",), flavors),)
@@ -40,10 +40,10 @@ def reclaiming(count: int, owners: int = 1, borrowers: int = 1) -> dict[str, flo
     engine = Engine()
     engine.set_flavor(Flavor("f"))
     for number in range(owners):
-        policy = Preemption(reclaim=Reclaim.ANY)
+        policy = PreemptionPolicy(reclaim=Reclaim.ANY)
         engine.set_queue(made(f"o{number:04}", ("f",), 10 * count // owners, policy))
     for number in range(borrowers):
-        engine.set_queue(made(f"b{number:04}", ("f",), 0, Preemption()))
+        engine.set_queue(made(f"b{number:04}", ("f",), 0, PreemptionPolicy()))
     for number in range(2 * count):
         name = f"b{number % borrowers:04}"
         victim = Workload(f"v{number:06}", name, number % 7, number, one(5))
@@ -68,7 +68,7 @@ def distinct(count: int, *, preempting: bool = False) -> dict[str, float]:
     engine.set_flavor(Flavor("f"))
     names = tuple(f"q{number:04}" for number in range(count // 10))
     for name in names:
-        policy = Preemption(WithinQueue.LOWER_PRIORITY) if preempting else Preemption()
+        policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY) if preempting else PreemptionPolicy()
         engine.set_queue(made(name, ("f",), 3 * count, policy))
         if preempting:
             victim = Workload(f"v-{name}", name, -1, 0, one(count))
@@ -92,7 +92,7 @@ def flavored(count: int, flavors: int = 64, running: int = 640, shapes: int = 1)
     names = tuple(f"f{number:02}" for number in range(flavors))
     for name in names:
         engine.set_flavor(Flavor(name))
-    policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     engine.set_queue(made("q", names, 10, policy))
     engine.set_queue(made("other", names, 0, policy))
     for number in range(running):

@@ -17,14 +17,14 @@ from prometheus_client import disable_created_metrics
 from admitter.api.conditions import EvictedReason, FinishedReason
 from admitter.cache.world import World
 from admitter.client.pace import Pace
-from admitter.controllers.quota_status.statuses import Queues
+from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.state_metrics import StateMetrics
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor
 from admitter.engine.policy import Group, Queue, Quota, Strategy
-from admitter.policy.catalog import Catalog, Told
+from admitter.policy.catalog import Catalog, CatalogListener
 
 FLAVORS: Final = ("on-demand", "spot")
 RESOURCES: Final = ("cpu", "memory")
@@ -56,12 +56,12 @@ def filled(queues: int) -> tuple[Metrics, StateMetrics]:
     return metrics, StateMetrics(engine, counting(engine), lambda: ())
 
 
-def counting(engine: Engine) -> Queues:
+def counting(engine: Engine) -> QuotaStatuses:
     """What counts who waits, of a cluster without Workloads."""
-    told = Told(lambda _: None, lambda _: None, lambda *_: None)
+    told = CatalogListener(lambda _: None, lambda _: None, lambda *_: None)
     world = World()
     catalog = Catalog(world, engine, DEFAULT_GPUS, told)
-    return Queues(world, catalog, engine, cast("Any", None), lambda: NOON, Pace())
+    return QuotaStatuses(world, catalog, engine, cast("Any", None), lambda: NOON, Pace())
 
 
 async def measured(queues: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import psutil
 from admitter.client.transport import Transport
 from admitter.names import API_VERSION, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
-from admitter.sandbox.state import State
+from admitter.sandbox.state import SandboxState
 
 QUIET_SECONDS: Final = 3.0
 SAMPLES: Final = 400
@@ -61,7 +61,7 @@ class Server:
 
     def components(self) -> dict[str, Spent]:
         """What each component has used."""
-        state = State.load(self.cluster.folder)
+        state = SandboxState.load(self.cluster.folder)
         assert state is not None
         return {name: spent(identity.pid) for name, identity in state.components.items()}
 

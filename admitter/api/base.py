@@ -285,7 +285,7 @@ class Metadata(BaseModel):
 
 
 @dataclass(frozen=True)
-class Column:
+class PrinterColumn:
     """A printer column: its heading, type, path, and whether only `-o wide` shows it."""
 
     name: str
@@ -294,7 +294,7 @@ class Column:
     wide: bool = False
 
 
-AGE = Column("Age", "date", ".metadata.creationTimestamp")
+AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
 
 
 class Resource(Model):
@@ -303,7 +303,7 @@ class Resource(Model):
     plural: ClassVar[str]
     short_name: ClassVar[str] = ""
     namespaced: ClassVar[bool] = False
-    columns: ClassVar[tuple[Column, ...]]
+    columns: ClassVar[tuple[PrinterColumn, ...]]
     selectable: ClassVar[tuple[str, ...]] = ()
 
     metadata: Metadata

@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 
 from admitter.api.base import (
     AGE,
-    Column,
     Conditions,
     GeneratedName,
     LabelSelector,
@@ -16,6 +15,7 @@ from admitter.api.base import (
     Name,
     Place,
     PreemptionTerms,
+    PrinterColumn,
     PriorityClassNames,
     Quantity,
     Resource,
@@ -298,13 +298,13 @@ class ClusterQueue(Resource):
 
     plural: ClassVar[str] = "clusterqueues"
     short_name: ClassVar[str] = "cq"
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("Cohort", "string", ".spec.cohort"),
-        Column("Strategy", "string", ".spec.queueingStrategy"),
-        Column("Pending", "integer", ".status.pendingWorkloads"),
-        Column("Admitted", "integer", ".status.admittedWorkloads"),
-        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("Cohort", "string", ".spec.cohort"),
+        PrinterColumn("Strategy", "string", ".spec.queueingStrategy"),
+        PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
+        PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
+        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
         AGE,
     )
 

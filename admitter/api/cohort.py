@@ -7,12 +7,12 @@ from pydantic import Field, model_validator
 
 from admitter.api.base import (
     AGE,
-    Column,
     Conditions,
     Duration,
     GeneratedName,
     Model,
     Name,
+    PrinterColumn,
     Quantity,
     Resource,
     ResourceName,
@@ -157,10 +157,10 @@ class Cohort(Resource):
     """Queues that share quota. A cohort that ClusterQueues only name works without such an object."""
 
     plural: ClassVar[str] = "cohorts"
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("Parent", "string", ".spec.parent"),
-        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("Parent", "string", ".spec.parent"),
+        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
         AGE,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 from pydantic.json_schema import models_json_schema
 
-from admitter.api.base import LONGEST_NAME, Column, Resource
+from admitter.api.base import LONGEST_NAME, PrinterColumn, Resource
 from admitter.api.kinds import KINDS
 from admitter.names import GROUP, VERSION
 
@@ -56,7 +56,7 @@ def _selectable(kind: type[Resource]) -> Schema:
     return {"selectableFields": [{"jsonPath": path} for path in kind.selectable]} if kind.selectable else {}
 
 
-def _column(column: Column) -> Schema:
+def _column(column: PrinterColumn) -> Schema:
     wide = {"priority": 1} if column.wide else {}
     return {"name": column.name, "type": column.kind, "jsonPath": column.path, **wide}
 

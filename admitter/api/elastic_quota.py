@@ -8,13 +8,13 @@ from pydantic import AfterValidator, Field, model_validator
 from admitter.api.base import (
     AGE,
     SET_LIST,
-    Column,
     Conditions,
     Model,
     Name,
     NamespaceName,
     Place,
     PreemptionTerms,
+    PrinterColumn,
     Quantity,
     Resource,
     ResourceName,
@@ -113,13 +113,13 @@ class ElasticQuotaStatus(Model):
 
 
 _COLUMNS = (
-    Column("Used", "string", ".status.used"),
-    Column("Min", "string", ".spec.min"),
-    Column("Max", "string", ".spec.max"),
-    Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-    Column("Pending", "integer", ".status.pendingWorkloads", wide=True),
-    Column("Admitted", "integer", ".status.admittedWorkloads", wide=True),
-    Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    PrinterColumn("Used", "string", ".status.used"),
+    PrinterColumn("Min", "string", ".spec.min"),
+    PrinterColumn("Max", "string", ".spec.max"),
+    PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+    PrinterColumn("Pending", "integer", ".status.pendingWorkloads", wide=True),
+    PrinterColumn("Admitted", "integer", ".status.admittedWorkloads", wide=True),
+    PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
     AGE,
 )
 
@@ -133,7 +133,7 @@ class ElasticQuota(Resource):
     plural: ClassVar[str] = "elasticquotas"
     short_name: ClassVar[str] = "eq"
     namespaced: ClassVar[bool] = True
-    columns: ClassVar[tuple[Column, ...]] = _COLUMNS
+    columns: ClassVar[tuple[PrinterColumn, ...]] = _COLUMNS
 
     spec: ElasticQuotaSpec = Field(default=ElasticQuotaSpec(), description="The share, and where it counts.")
     status: ElasticQuotaStatus | None = Field(
@@ -150,7 +150,10 @@ class CompositeElasticQuota(Resource):
     plural: ClassVar[str] = "compositeelasticquotas"
     short_name: ClassVar[str] = "ceq"
     namespaced: ClassVar[bool] = True
-    columns: ClassVar[tuple[Column, ...]] = (Column("Namespaces", "string", ".spec.namespaces"), *_COLUMNS)
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("Namespaces", "string", ".spec.namespaces"),
+        *_COLUMNS,
+    )
 
     spec: CompositeElasticQuotaSpec = Field(
         description="The share, and the namespaces that have it together."

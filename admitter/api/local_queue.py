@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from admitter.api.base import AGE, Column, Conditions, Model, Name, PriorityClassNames, Resource
+from admitter.api.base import AGE, Conditions, Model, Name, PrinterColumn, PriorityClassNames, Resource
 from admitter.api.cluster_queue import StopPolicy
 
 
@@ -37,12 +37,12 @@ class LocalQueue(Resource):
     plural: ClassVar[str] = "localqueues"
     short_name: ClassVar[str] = "lq"
     namespaced: ClassVar[bool] = True
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("ClusterQueue", "string", ".spec.clusterQueue"),
-        Column("Pending", "integer", ".status.pendingWorkloads"),
-        Column("Admitted", "integer", ".status.admittedWorkloads"),
-        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("ClusterQueue", "string", ".spec.clusterQueue"),
+        PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
+        PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
+        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
         AGE,
     )
 

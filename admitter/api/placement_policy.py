@@ -7,11 +7,11 @@ from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from admitter.api.base import (
     AGE,
-    Column,
     Conditions,
     LabelKey,
     LabelSelector,
     Model,
+    PrinterColumn,
     Resource,
     atomic_list,
 )
@@ -116,9 +116,9 @@ class PlacementPolicy(Resource):
 
     plural: ClassVar[str] = "placementpolicies"
     short_name: ClassVar[str] = "pp"
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
         AGE,
     )
 

@@ -6,11 +6,11 @@ from pydantic import Field
 
 from admitter.api.base import (
     AGE,
-    Column,
     Conditions,
     LabelKey,
     LabelValue,
     Model,
+    PrinterColumn,
     Resource,
     Toleration,
     atomic_list,
@@ -73,11 +73,11 @@ class ResourceFlavor(Resource):
 
     plural: ClassVar[str] = "resourceflavors"
     short_name: ClassVar[str] = "rf"
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("Node Labels", "string", ".spec.nodeLabels"),
-        Column("GPU GB", "integer", ".spec.gpuMemoryGB"),
-        Column("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        Column("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("Node Labels", "string", ".spec.nodeLabels"),
+        PrinterColumn("GPU GB", "integer", ".spec.gpuMemoryGB"),
+        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
         AGE,
     )
 

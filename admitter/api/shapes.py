@@ -169,29 +169,29 @@ class _Overhead(_Shape):
     pod_fixed: dict[str, _Quantity] = {}
 
 
-class _Named(_Shape):
+class _NamedShape(_Shape):
     metadata: _Metadata
 
 
-class _Job(_Named):
+class _Job(_NamedShape):
     spec: _JobSpec
     status: _JobStatus = _JobStatus()
 
 
-class _LimitRange(_Named):
+class _LimitRange(_NamedShape):
     spec: _Limits = _Limits()
 
 
-class _ResourceQuota(_Named):
+class _ResourceQuota(_NamedShape):
     spec: _Hard = _Hard()
 
 
-class _PriorityClass(_Named):
+class _PriorityClass(_NamedShape):
     value: int = Field(ge=-(2**31), le=2**31 - 1)
     global_default: bool = False
 
 
-class _RuntimeClass(_Named):
+class _RuntimeClass(_NamedShape):
     overhead: _Overhead = _Overhead()
 
 
@@ -212,7 +212,7 @@ class _NodeStatus(_Shape):
     conditions: list[_Condition] = []
 
 
-class _Node(_Named):
+class _Node(_NamedShape):
     spec: _NodeSpec = _NodeSpec()
     status: _NodeStatus = _NodeStatus()
 
@@ -225,7 +225,7 @@ class _Status(_Shape):
     since: _Time | None = None
 
 
-class _Definition(_Named):
+class _Definition(_NamedShape):
     status: _Status = _Status()
 
 
@@ -236,11 +236,11 @@ class _WorkloadStatus(_Shape):
     conditions: list[_Condition] = []
 
 
-class _Workload(_Named):
+class _Workload(_NamedShape):
     status: _WorkloadStatus = _WorkloadStatus()
 
 
-_SHAPES: Final[dict[str, type[_Named]]] = {
+_SHAPES: Final[dict[str, type[_NamedShape]]] = {
     "Job": _Job,
     "LimitRange": _LimitRange,
     "ResourceQuota": _ResourceQuota,

@@ -8,13 +8,13 @@ from admitter.api import weights
 from admitter.api.base import (
     AGE,
     LONGEST_NAME,
-    Column,
     Conditions,
     GeneratedName,
     LabelKey,
     LabelValue,
     Model,
     Name,
+    PrinterColumn,
     Quantity,
     Resource,
     ResourceName,
@@ -306,14 +306,14 @@ class Workload(Resource):
     short_name: ClassVar[str] = "wl"
     namespaced: ClassVar[bool] = True
     selectable: ClassVar[tuple[str, ...]] = (".status.state",)
-    columns: ClassVar[tuple[Column, ...]] = (
-        Column("Queue", "string", ".spec.queueName"),
-        Column("ClusterQueue", "string", ".status.admission.clusterQueue"),
-        Column("Priority", "integer", ".spec.priority"),
-        Column("Status", "string", ".status.state"),
-        Column("Reason", "string", ".status.reason"),
+    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn("Queue", "string", ".spec.queueName"),
+        PrinterColumn("ClusterQueue", "string", ".status.admission.clusterQueue"),
+        PrinterColumn("Priority", "integer", ".spec.priority"),
+        PrinterColumn("Status", "string", ".status.state"),
+        PrinterColumn("Reason", "string", ".status.reason"),
         AGE,
-        Column("Message", "string", ".status.message", wide=True),
+        PrinterColumn("Message", "string", ".status.message", wide=True),
     )
 
     spec: WorkloadSpec = Field(description="What is asked for.")

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from admitter.cache.views import Json, Meta, meta
 from admitter.engine.model import Taint
-from admitter.quotas.nodes import Node, amounts
+from admitter.quotas.nodes import NodeCapacity, amounts
 
 
 @dataclass(frozen=True, slots=True)
 class NodeView(Meta):
     """A node: what quota sees of it."""
 
-    node: Node
+    node: NodeCapacity
 
 
 def parse_node(raw: Json) -> NodeView:
@@ -19,7 +19,7 @@ def parse_node(raw: Json) -> NodeView:
     spec, status = raw.get("spec") or {}, raw.get("status") or {}
     ready = [c["status"] for c in status.get("conditions") or () if c["type"] == "Ready"]
     taints = (Taint(t["key"], t.get("value") or "", t["effect"]) for t in spec.get("taints") or ())
-    node = Node(
+    node = NodeCapacity(
         raw["metadata"].get("labels") or {},
         tuple(taint for taint in taints if taint.repels),
         not spec.get("unschedulable") and ready in ([], ["True"]),

@@ -7,7 +7,7 @@ from admitter.engine.model import Admission
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionStatus:
     """For whom a Workload was evicted, or will be, and what that one will get.
 
     Attributes:
@@ -28,7 +28,7 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReservationStatus:
     """A place that was promised to a Workload.
 
     Attributes:

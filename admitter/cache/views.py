@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from admitter.api.conditions import ConditionType
-from admitter.cache.preemption_status import Place, Preemption
+from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
@@ -410,12 +410,12 @@ class WorkloadView(Meta):
         return seconds(self.condition(ConditionType.PREEMPTED)["lastTransitionTime"])
 
     @property
-    def preemption(self) -> Preemption | None:
+    def preemption(self) -> PreemptionStatus | None:
         """For whom it was evicted; None once it is admitted again, or if it was for another reason."""
         raw = self.status.get("preemption")
         if not raw:
             return None
-        return Preemption(
+        return PreemptionStatus(
             (raw["namespace"], raw["name"]),
             raw["uid"],
             workloads.admission(raw["admission"]),
@@ -437,13 +437,13 @@ class WorkloadView(Meta):
         return raw.get("uid", ""), raw.get("generation") or 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ReservationStatus:
         """The place that was promised to it last."""
         raw = self.status.get("place")
         if not raw:
-            return Place()
+            return ReservationStatus()
         admission = raw.get("admission")
-        return Place(raw["generation"], workloads.admission(admission) if admission else None)
+        return ReservationStatus(raw["generation"], workloads.admission(admission) if admission else None)
 
     def condition(self, kind: str) -> Json:
         """A condition; empty if it has none of that type."""

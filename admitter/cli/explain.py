@@ -21,7 +21,7 @@ from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.forecast.timed import until
 from admitter.insight.report import answer_json
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.visible import visible
 
 
@@ -71,7 +71,7 @@ def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: 
 
     people = output is Output.TABLE
     with unless_soon(preliminary) if people else nullcontext():
-        picture = Picture(known)
+        picture = Snapshot(known)
         explainer = Explainer(picture)
         answer = first(explainer, namespace, name)
     if people:

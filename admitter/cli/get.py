@@ -26,7 +26,7 @@ from admitter.insight.forecast.timed import until
 from admitter.insight.listing import Row, rows
 from admitter.insight.report import estimate_json, row_json
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.visible import visible
 
 _HEADINGS: Final = (
@@ -44,7 +44,7 @@ app = typer.Typer(
 )
 
 
-class Output(StrEnum):
+class GetOutput(StrEnum):
     """Forms of output."""
 
     TABLE = "table"
@@ -63,9 +63,9 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Annotated[
-        Output,
+        GetOutput,
         typer.Option("--output", "-o", help="The form of the answer. All but table have expected starts."),
-    ] = Output.TABLE,
+    ] = GetOutput.TABLE,
     estimate_for: EstimateFor = DEFAULT,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
@@ -82,15 +82,15 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     """
     allowance = allowed(estimate_for)
     known = facts(look(state, kubeconfig, context, config))
-    picture = Picture(known)
+    picture = Snapshot(known)
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
     found = list(rows(picture, where))
-    if output is Output.TABLE:
+    if output is GetOutput.TABLE:
         console().print(_table(found, picture.now))
         return
     waiting = [row.workload for row in found if row.position is not None]
-    starts = Estimator(known, Picture(known), playing=until(allowance.begin())).of(waiting)
-    if output is Output.WIDE:
+    starts = Estimator(known, Snapshot(known), playing=until(allowance.begin())).of(waiting)
+    if output is GetOutput.WIDE:
         console().print(_table(found, picture.now, {uid: short(each) for uid, each in starts.items()}))
         return
     answers = [

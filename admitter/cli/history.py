@@ -11,7 +11,7 @@ from rich.table import Table
 from admitter.cli.looking import AllNamespaces, Namespace, Output, console, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.transport import Transport
-from admitter.insight.history import Entry, read
+from admitter.insight.history import HistoryEntry, read
 from admitter.visible import visible
 
 
@@ -54,12 +54,12 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
 async def _read(
     kubeconfig: Path | None, context: str | None, namespace: str | None, name: str | None
-) -> list[Entry]:
+) -> list[HistoryEntry]:
     async with await Transport.connect(kubeconfig, context) as transport:
         return await read(transport, namespace, name)
 
 
-def _table(found: list[Entry]) -> Table:
+def _table(found: list[HistoryEntry]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("TIME", "NAMESPACE", "NAME", "WHAT"):
         table.add_column(heading, no_wrap=True)

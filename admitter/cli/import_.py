@@ -23,10 +23,14 @@ from admitter.client.transport import Transport
 from admitter.documents import ManifestError
 from admitter.importers.reading import Document, from_cluster, from_paths
 from admitter.importers.systems import SYSTEMS, SystemName
-from admitter.importers.translation import Finding, Json, Outcome, Translation
+from admitter.importers.translation import Fidelity, Json, Translation, TranslationFinding
 from admitter.visible import visible
 
-_COLORS: Final = {Outcome.TRANSLATED: "green", Outcome.APPROXIMATED: "yellow", Outcome.REFUSED: "red"}
+_COLORS: Final = {
+    Fidelity.TRANSLATED: "green",
+    Fidelity.APPROXIMATED: "yellow",
+    Fidelity.REFUSED: "red",
+}
 _NUMBERED: Final = re.compile(r"[0-9]{2,}-[a-z]+\.yaml")
 """What files in a folder are called: by their place in the order, and their kind."""
 
@@ -165,27 +169,27 @@ def _tell(into: Translation, report: Report) -> None:
         console.print(_summary(into))
 
 
-def _table(findings: Iterable[Finding]) -> Table:
+def _table(findings: Iterable[TranslationFinding]) -> Table:
     """One block an object: each field that is not the same, and in one row those that are."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Object", overflow="fold")
-    table.add_column("Outcome")
+    table.add_column("Fidelity")
     table.add_column("Field", overflow="fold")
     table.add_column("How it differs, or why not", overflow="fold")
-    blocks: dict[str, list[Finding]] = {}
+    blocks: dict[str, list[TranslationFinding]] = {}
     for finding in findings:
         blocks.setdefault(finding.object, []).append(finding)
     for name, block in blocks.items():
-        rows: list[tuple[Outcome, str, str]] = [
+        rows: list[tuple[Fidelity, str, str]] = [
             (f.outcome, f.field, f.words)
             for f in sorted(block, key=lambda f: -f.outcome.severity)
-            if f.outcome is not Outcome.TRANSLATED
+            if f.outcome is not Fidelity.TRANSLATED
         ]
-        same = [f for f in block if f.outcome is Outcome.TRANSLATED]
+        same = [f for f in block if f.outcome is Fidelity.TRANSLATED]
         whole = "; ".join(f.words for f in same if not f.field)
         heads = dict.fromkeys(_head(f.field) for f in same if f.field)
         if same:
-            rows.append((Outcome.TRANSLATED, ", ".join(heads), whole))
+            rows.append((Fidelity.TRANSLATED, ", ".join(heads), whole))
         for number, (outcome, field, words) in enumerate(rows):
             shown = "" if number else visible(name)
             table.add_row(shown, Text(outcome, style=_COLORS[outcome]), visible(field), visible(words))
@@ -199,6 +203,6 @@ def _head(path: str) -> str:
 
 
 def _summary(into: Translation) -> str:
-    counts = [f"{sum(f.outcome is each for f in into.findings)} {each}" for each in Outcome]
+    counts = [f"{sum(f.outcome is each for f in into.findings)} {each}" for each in Fidelity]
     manifests = f"{len(into.manifests)} manifest{'' if len(into.manifests) == 1 else 's'}"
     return f"{manifests}; fields: {', '.join(counts)}"

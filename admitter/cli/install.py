@@ -10,7 +10,7 @@ import yaml
 
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.transport import Transport
-from admitter.install.apply import Outcome
+from admitter.install.apply import ApplyOutcome
 from admitter.install.apply import install as apply
 from admitter.install.bundle import manifests
 
@@ -47,6 +47,6 @@ async def _install(kubeconfig: Path | None, context: str | None, *, deployment: 
         typer.echo(f"Admitter is installed on {transport.host}.")
 
 
-def say(outcome: Outcome) -> None:
+def say(outcome: ApplyOutcome) -> None:
     """Print one outcome as a line."""
     typer.echo(f"{outcome.kind:<34} {outcome.name:<36} {outcome.result}")

@@ -11,7 +11,7 @@ from admitter.cli.options import Context, Kubeconfig
 from admitter.convert.settings import Settings
 from admitter.insight.lint import KINDS, Finding, Severity, lint
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.manifests import read
 from admitter.simulate.simulator import Simulator
 from admitter.visible import visible
@@ -53,7 +53,7 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if paths:
         findings = _of_files(paths, settings_of(config))
     else:
-        findings = lint(Picture(facts(look(state, kubeconfig, context, config, KINDS))))
+        findings = lint(Snapshot(facts(look(state, kubeconfig, context, config, KINDS))))
     if output is Output.TABLE:
         _print(findings)
     else:
@@ -68,7 +68,7 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
 def _of_files(paths: list[str], settings: Settings) -> list[Finding]:
     """Findings of manifests, those included that can't be read as what they are."""
     timeline = read(paths)
-    picture = Picture(Facts(timeline.start, settings))
+    picture = Snapshot(Facts(timeline.start, settings))
     simulator = Simulator(timeline, picture)
     for _ in simulator.run(until=timeline.start):
         pass

@@ -14,7 +14,7 @@ import yaml
 from rich.console import Console
 
 from admitter.convert.settings import DEFAULTS, Settings
-from admitter.insight.snapshot_file import Snapshot, load
+from admitter.insight.snapshot_file import SnapshotFile, load
 
 if TYPE_CHECKING:
     from admitter.client.transport import Transport
@@ -83,7 +83,7 @@ def look(
     context: str | None,
     config: Path | None,
     kinds: Container[str] | None = None,
-) -> Snapshot:
+) -> SnapshotFile:
     """A snapshot from a file, or of the cluster as it is now; nothing is changed there.
 
     Args:

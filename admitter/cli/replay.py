@@ -14,7 +14,7 @@ from admitter.cli.looking import console
 from admitter.documents import ManifestError
 from admitter.journal.calls import JournalError
 from admitter.journal.files import files
-from admitter.journal.replay import Difference, Replayed, replay
+from admitter.journal.replay import ReplayDifference, Replayed, replay
 from admitter.visible import visible
 
 DIFFERS: Final = 3
@@ -89,7 +89,7 @@ def _show(done: list[Replayed]) -> None:
                 shown.print(f"  {visible(line)}")
 
 
-def _told(difference: Difference) -> Iterator[str]:
+def _told(difference: ReplayDifference) -> Iterator[str]:
     """Which decisions are not there any more, and which are new."""
     for what in difference.then:
         then, now = (_parts(plan[what]) for plan in (difference.then, difference.now))

@@ -41,7 +41,7 @@ from admitter.client.access import Access
 from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager
 from admitter.controllers.replica import Replica
-from admitter.controllers.telemetry.health import Probes, Pulse, State, ended, serve
+from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, serve
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.readers import Readers, is_local
 from admitter.convert.workloads import RequeueBy
@@ -59,7 +59,7 @@ _FIELDS: Final = {"gpu_resource": "gpu_resources"}
 
 
 @dataclass(frozen=True)
-class Cluster:
+class ClusterOption:
     """Which API server to talk to: a kubeconfig and a context in it, if they are not the usual ones."""
 
     kubeconfig: Path | None
@@ -137,7 +137,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     _log_to_stderr()
     # When each series began would be a series of its own, which has no use.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
-    uvloop.run(_control(Cluster(kubeconfig, context), configuration))
+    uvloop.run(_control(ClusterOption(kubeconfig, context), configuration))
 
 
 def _checked(bind: str) -> str:
@@ -154,7 +154,7 @@ def _is_typed(ctx: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-async def _control(cluster: Cluster, configuration: Configuration) -> None:
+async def _control(cluster: ClusterOption, configuration: Configuration) -> None:
     metrics, random = Metrics().with_process(), Random()  # noqa: S311  # spreads load only
 
     journal = _journal(configuration.journal)
@@ -188,8 +188,8 @@ async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transpor
     stop, pulse = _stop_by_signal(), Pulse(metrics.lagged)
     running: list[asyncio.Task[None]] = []
 
-    def state() -> State:
-        return State(replica.role.ready, replica.standing)
+    def state() -> ProcessState:
+        return ProcessState(replica.role.ready, replica.standing)
 
     address, port = split_address(bind)
     probes = Probes(lambda: ended(running) or pulse.problem(), state, metrics.page)

@@ -15,7 +15,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import SandboxError
 from admitter.sandbox.folders import state_folder
 from admitter.sandbox.nodes import DEFAULT_NODES
-from admitter.sandbox.state import Phase, State
+from admitter.sandbox.state import Phase, SandboxState
 
 app = typer.Typer(
     name="sandbox",
@@ -72,7 +72,7 @@ def status(name: Name = "default") -> None:
     """
     with _errors_shown():
         folder = state_folder(name)
-        state = State.load(folder)
+        state = SandboxState.load(folder)
         if state is None or not state.running:
             failure = f": {state.message}" if state and state.phase is Phase.FAILED else ""
             raise SandboxError(f"sandbox {name} is not running{failure}")

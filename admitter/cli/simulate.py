@@ -15,7 +15,7 @@ from admitter.cli.progress import Progress
 from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.quantities.durations import InvalidDurationError, parse_duration
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
@@ -29,7 +29,7 @@ ENDLESS: Final = 3
 """The exit status if workloads evict each other without end."""
 
 
-class Output(StrEnum):
+class SimulateOutput(StrEnum):
     """Forms of output."""
 
     TABLE = "table"
@@ -52,9 +52,9 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
         ),
     ] = None,
     output: Annotated[
-        Output,
+        SimulateOutput,
         typer.Option("--output", "-o", help="The form of the result. events: JSON lines while it runs."),
-    ] = Output.TABLE,
+    ] = SimulateOutput.TABLE,
     requeue_by: RequeueOption = RequeueBy.CREATION,
     gpu_memory_gb: GpuMemoryOption = GPU_MEMORY_GB,
     gpu_resource: GpuResourcesOption = None,
@@ -86,7 +86,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     end = _seconds(until)
     gpus = gpu_settings(gpu_memory_gb, gpu_resource)
     timeline = read(paths)
-    simulator = Simulator(timeline, Picture(Facts(timeline.start, Settings(requeue_by, gpus))))
+    simulator = Simulator(timeline, Snapshot(Facts(timeline.start, Settings(requeue_by, gpus))))
     history = History(simulator.engine)
     events: list[Event] = []
     with Progress(len(timeline.changes), Console(stderr=True)) as progress:
@@ -99,7 +99,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
         last = None if end is None else timeline.start + end
         for event in simulator.run(cycles=cycles, until=last, watch=watch):
             events.append(event)
-            if output is Output.EVENTS:
+            if output is SimulateOutput.EVENTS:
                 _tell(event)
     if plot is not None:
         _draw(history, plot)
@@ -138,12 +138,12 @@ def _draw(history: History, path: Path) -> None:
         raise typer.BadParameter(str(error), param_hint="--plot") from error
 
 
-def _print(simulator: Simulator, events: list[Event], output: Output) -> None:
+def _print(simulator: Simulator, events: list[Event], output: SimulateOutput) -> None:
     """Write the result; as events it is written already."""
     result = result_json(simulator, events)
-    if output is Output.JSON:
+    if output is SimulateOutput.JSON:
         sys.stdout.buffer.write(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
-    elif output is Output.TABLE:
+    elif output is SimulateOutput.TABLE:
         shown = console()
         shown.print(workload_table(result))
         shown.print()

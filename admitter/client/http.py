@@ -28,7 +28,7 @@ class HttpError(Exception):
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpAnswer:
     """What a server said.
 
     Attributes:
@@ -79,7 +79,7 @@ class _Exchange:
         more: of a stream, set when there is more, or no more.
     """
 
-    answered: "asyncio.Future[Answer]"
+    answered: "asyncio.Future[HttpAnswer]"
     more: asyncio.Event | None = None
     headers: dict[str, str] = field(default_factory=dict)
     body: deque[bytes] = field(default_factory=deque)
@@ -141,7 +141,7 @@ class _Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         exchange = self._exchange
         if exchange is not None and exchange.more is not None and not exchange.answered.done():
-            exchange.answered.set_result(Answer(self._parser.get_status_code(), exchange.headers))
+            exchange.answered.set_result(HttpAnswer(self._parser.get_status_code(), exchange.headers))
 
     def on_body(self, data: bytes) -> None:
         exchange = self._exchange
@@ -161,7 +161,7 @@ class _Connection(asyncio.Protocol):
         exchange = self._exchange
         if exchange is not None and exchange.more is None and not exchange.answered.done():
             body = b"".join(exchange.body)
-            exchange.answered.set_result(Answer(self._parser.get_status_code(), exchange.headers, body))
+            exchange.answered.set_result(HttpAnswer(self._parser.get_status_code(), exchange.headers, body))
         self._end(None)
 
     def _end(self, error: HttpError | None) -> None:
@@ -201,7 +201,7 @@ class Client:
         body: bytes | None,
         seconds: float,
         permit: Callable[[], Awaitable[None]] | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Send a request and wait for all of its answer.
 
         Args:
@@ -233,7 +233,7 @@ class Client:
     @asynccontextmanager
     async def stream(
         self, path: str, headers: dict[str, str], seconds: float
-    ) -> AsyncIterator[tuple[Answer, AsyncIterator[bytes]]]:
+    ) -> AsyncIterator[tuple[HttpAnswer, AsyncIterator[bytes]]]:
         """Send a request; the answer has begun, and its body is read piece by piece.
 
         Raises:

@@ -43,7 +43,7 @@ Place = tuple[bool, int]
 """Where a call stands in line: whether it can wait, and its number; it keeps both when it is repeated."""
 
 
-class Line:
+class ThrottleLine:
     """Lets in the first in line while there is room."""
 
     def __init__(self, room: int) -> None:
@@ -93,7 +93,7 @@ class Line:
 class Turn:
     """A block that begins when a line lets it, and makes room when it ends."""
 
-    def __init__(self, line: Line, turn: asyncio.Future[None]) -> None:
+    def __init__(self, line: ThrottleLine, turn: asyncio.Future[None]) -> None:
         self._line = line
         self._turn = turn
 
@@ -117,7 +117,7 @@ class Throttle:
     def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         """Prepare; `sleep` waits so many seconds."""
         self._sleep = sleep
-        self._line = Line(MOST_CREDIT)
+        self._line = ThrottleLine(MOST_CREDIT)
         self._numbers = count()
         self._told = False
 

@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 
 from admitter import __version__
 from admitter.client.errors import ClusterError, ConfigurationError, UnreachableError, api_error
-from admitter.client.http import Answer, Client, HttpError, Server
+from admitter.client.http import Client, HttpAnswer, HttpError, Server
 from admitter.client.metrics import NO_ANSWER, CallMetrics
 from admitter.client.throttle import Throttle
 from admitter.names import FIELD_MANAGER
@@ -241,7 +241,7 @@ def _proxy(configuration: "Configuration", host: str) -> str:
     return proxy
 
 
-def _decoded(request: str, answer: Answer) -> Json:
+def _decoded(request: str, answer: HttpAnswer) -> Json:
     try:
         body = orjson.loads(answer.body) if answer.body else {}
     except orjson.JSONDecodeError as error:

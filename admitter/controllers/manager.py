@@ -25,26 +25,26 @@ from admitter.client.transport import Transport
 from admitter.controllers.placement.guards import say_what_is_missing
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
-from admitter.controllers.quota_status.statuses import Queues
+from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.succession import Candidacy, Succession
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.state_metrics import StateMetrics
 from admitter.controllers.workload.admission import Admissions
-from admitter.controllers.workload.eviction import Eviction
+from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.jobs import Jobs
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.memory_room import Room
-from admitter.controllers.workload.unscheduled import Unanswered
+from admitter.controllers.workload.memory_room import MemoryRoom
+from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.election.elector import lease_name
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
-from admitter.policy.catalog import Catalog, Told
-from admitter.policy.elastic_quotas import PLURALS, Place
+from admitter.policy.catalog import Catalog, CatalogListener
+from admitter.policy.elastic_quotas import PLURALS, QuotaKey
 from admitter.policy.gate import Gate
 from admitter.policy.generated import is_lenient
 from admitter.policy.namespace_weights import NamespaceWeights
@@ -88,23 +88,25 @@ class Manager:
         self._transport = transport
         self._metrics = metrics if metrics is not None else Metrics()
         self._world = World()
-        self._room = Room(self._world.workloads, transport)
+        self._room = MemoryRoom(self._world.workloads, transport)
         self._informers = [Informer(transport, s, random, self._kind_returned) for s in self._world.sources]
         engine = engine if engine is not None else Engine()
         pace = Pace()
-        told = Told(self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed)
+        told = CatalogListener(
+            self._cluster_queue_rules_changed, self._hierarchy_changed, self._quotas_changed
+        )
         self._catalog = Catalog(self._world, engine, settings.gpus, told)
         self._events = Events(transport, clock, pace)
         self._reasons = WaitingReasons(self._world, self._events, transport, clock, pace)
         self._marks = Marks(self._world, engine.capacity, transport, pace)
         grace = self._grace = GracePeriods(engine.ledger, clock, self._time_is_up)
-        self._unanswered = Unanswered(self._world, self._events, clock)
+        self._unanswered = UnscheduledPods(self._world, self._events, clock)
         self._shortages = Shortages(engine, self._catalog)
-        eviction = Eviction(self._world, self._catalog, grace, self._shortages, transport)
+        eviction = Evictions(self._world, self._catalog, grace, self._shortages, transport)
         self._jobs = Jobs(self._world, self._catalog, self._events, self._marks, eviction, transport)
         gate = Gate(self._world, self._catalog, settings.requeue_by, self._jobs.refused.why)
         self._admissions = Admissions(self._world, engine, gate, self._reasons, grace, transport)
-        self._queues = Queues(self._world, self._catalog, engine, transport, clock, pace)
+        self._queues = QuotaStatuses(self._world, self._catalog, engine, transport, clock, pace)
         self._weights = NamespaceWeights(self._world, engine)
         self._namespaces = NamespaceQueues(
             self._world, self._events, transport, self._cluster_queue_rules_changed
@@ -372,7 +374,7 @@ class Manager:
                 for key in self._world.jobs_by_namespace.get(namespace):
                     self._derive_again(key)
 
-    def _quotas_changed(self, namespaces: set[str], quotas: set[Place]) -> None:
+    def _quotas_changed(self, namespaces: set[str], quotas: set[QuotaKey]) -> None:
         """Elastic quotas came into force or went out of it, or what they say changed."""
         for kind, key in quotas:
             self._queues.touch(PLURALS[kind], key)

@@ -14,7 +14,7 @@ from admitter.api.cohort import CohortSpec
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.model import Flavor, FlavorResource, Requirement, Taint, Toleration
-from admitter.engine.policy import Cohort, Fungibility, Group, Patience, Preemption, Queue, Quota
+from admitter.engine.policy import Cohort, Fungibility, Group, PreemptionPolicy, Queue, Quota, VictimTerms
 from admitter.quantities.amounts import parse_quantity, to_amount
 from admitter.quantities.durations import parse_duration
 
@@ -63,7 +63,7 @@ def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
             spec.flavor_fungibility.when_can_borrow is WhenCanBorrow.BORROW,
             spec.flavor_fungibility.when_can_preempt is WhenCanPreempt.PREEMPT,
         ),
-        Preemption(
+        PreemptionPolicy(
             spec.preemption.within_cluster_queue,
             spec.preemption.reclaim_within_cohort,
             borrowing.policy,
@@ -82,16 +82,16 @@ def cohort(name: str, spec: CohortSpec) -> Cohort:
     sharing = spec.fair_sharing
     weight = parse_quantity(sharing.weight)
     caps = spec.preemption
-    most = Patience(
+    most = VictimTerms(
         inf if caps.grace_period is None else parse_duration(str(caps.grace_period)),
         inf if caps.min_runtime is None else parse_duration(str(caps.min_runtime)),
     )
     return Cohort(name, spec.parent or "", _quotas(spec.resources), weight, sharing.enabled, most)
 
 
-def patience(terms: PreemptionTerms) -> Patience:
+def patience(terms: PreemptionTerms) -> VictimTerms:
     """What workloads are granted before they are preempted."""
-    return Patience(parse_duration(str(terms.grace_period)), parse_duration(str(terms.min_runtime)))
+    return VictimTerms(parse_duration(str(terms.grace_period)), parse_duration(str(terms.min_runtime)))
 
 
 def _quotas(resources: list[ResourceQuota]) -> dict[FlavorResource, Quota]:

@@ -10,26 +10,26 @@ from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from admitter.engine.explain.explanation import Explainer, Explanation
+from admitter.engine.explain.explanation import Explanation, RefusalExplainer
 from admitter.engine.model import Admission, Flavor, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
-from admitter.engine.preemption.back_off import BackOff, Returned
+from admitter.engine.preemption.back_off import BackOff, ReturnedReservations
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
-from admitter.engine.quota.ledger import NO_PODS, Hold, Pod, Pods, Reservation
+from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pod, Pods, Reservation
 from admitter.engine.quota.redefinition import felt_by_nobody, roots_of
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
-from admitter.engine.state import State
-from admitter.engine.tree_cycle import Contest, Plan
+from admitter.engine.state import EngineState
+from admitter.engine.tree_cycle import Plan, TreeCycle
 
 
 class Engine:
     """Takes events in, gives plans out."""
 
     def __init__(self) -> None:
-        self._state = State()
+        self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
 
@@ -50,7 +50,7 @@ class Engine:
         return self._state.capacity
 
     @property
-    def returned(self) -> Returned:
+    def returned(self) -> ReturnedReservations:
         """Workloads with places made by evictions, and the queues and namespaces that evict nothing now."""
         return self._state.returned
 
@@ -367,7 +367,7 @@ class Engine:
         queue = self.tree.queues.get(workload.queue) if workload is not None else None
         if workload is None or queue is None or not queue.admits:
             return None
-        explainer = Explainer(self._state)
+        explainer = RefusalExplainer(self._state)
         return explainer.explain(workload, enough) if hold is None else explainer.explain_hold(workload)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
@@ -402,7 +402,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            Contest(state, root).run(trees[root], now, plan)
+            TreeCycle(state, root).run(trees[root], now, plan)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
@@ -434,7 +434,7 @@ class Engine:
                 self.ledger.drop(hold.workload.uid)
                 self._give_up(hold)
 
-    def _give_up(self, hold: Hold) -> None:
+    def _give_up(self, hold: PendingReservation) -> None:
         """A preemptor that has lost its place competes again."""
         self.use(hold.workload.uid)
         self._state.enqueue(hold.workload)
@@ -488,7 +488,7 @@ class Engine:
             else:
                 self._give_up(hold)
 
-    def _still_good(self, hold: Hold) -> bool:
+    def _still_good(self, hold: PendingReservation) -> bool:
         """Whether a place could be given today: the queue admits, its flavors suit, and the plan has room."""
         queue = self.tree.queues.get(hold.workload.queue)
         return (

@@ -9,18 +9,18 @@ from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.flavors.attempt import Combination, Wanted
 from admitter.engine.flavors.partial_admission import fewest, largest_that_fits
 from admitter.engine.model import FlavorResource, Workload
-from admitter.engine.policy import Preemption, Queue
+from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.outlook import Outlook
 from admitter.engine.preemption.search import Search
-from admitter.engine.queue.competing_heads import Verdict
+from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.cells import Cell
-from admitter.engine.quota.ledger import Hold
+from admitter.engine.quota.ledger import PendingReservation
 from admitter.engine.refusal import Reason, Refusal
-from admitter.engine.state import State
+from admitter.engine.state import EngineState
 
 
-class Judge:
+class Nominator:
     """Judges in one state, which it leaves as it was.
 
     Attributes:
@@ -29,11 +29,11 @@ class Judge:
 
     outlook: Outlook
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: EngineState) -> None:
         self._state = state
         self._takes_free = False  # and nothing else: no place, and nothing that others hold
 
-    def verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+    def verdict(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         """What a workload could get, by the first of these ways that there is.
 
         1. All of it as it is.
@@ -48,9 +48,9 @@ class Judge:
         if back_off is None:
             return self._judged(workload, queue)
         self._takes_free = True
-        free = self._judged(workload, replace(queue, preemption=Preemption()))
+        free = self._judged(workload, replace(queue, preemption=PreemptionPolicy()))
         self._takes_free = False
-        if isinstance(free, Verdict) or free.reason is not Reason.INSUFFICIENT_QUOTA:
+        if isinstance(free, Nomination) or free.reason is not Reason.INSUFFICIENT_QUOTA:
             return free
         outlook = self.outlook
         outcome = self._judged(workload, queue)
@@ -59,15 +59,15 @@ class Judge:
         self.outlook = outlook
         return replace(free, reason=Reason.BACKED_OFF, back_off=back_off)
 
-    def _judged(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+    def _judged(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         self.outlook = Outlook()
         outcome = self._whole(workload, queue)
-        if isinstance(outcome, Verdict):
+        if isinstance(outcome, Nomination):
             return outcome
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
         if reduced is not None:
             reduced.first = False  # the next one may get more
-            return Verdict(reduced)
+            return Nomination(reduced)
         if queue.preemption.allowed:
             found = largest_that_fits(workload, lambda smaller: self._by_preemption(smaller, queue))
             if found is not None:
@@ -78,7 +78,7 @@ class Judge:
         shared = outcome.preempts and tree.fair(tree.root(queue.name))
         return replace(outcome, shared=True) if shared else outcome
 
-    def _whole(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+    def _whole(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         """What exactly so many pods get, if need be by preemption."""
         lesser = self._lesser(workload, queue)
         taking = self._instead(workload, queue, lesser) if lesser else None
@@ -91,12 +91,12 @@ class Judge:
             if isinstance(outcome, Refusal):
                 return outcome
             if not outcome.preempting:
-                return Verdict(outcome)
+                return Nomination(outcome)
             search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
             victims = search.victims()
             if victims:
                 outcome.borrowing = outcome.borrows()
-                return Verdict(outcome, victims, search.grounds)
+                return Nomination(outcome, victims, search.grounds)
             self.outlook.note(search)
             ways.rule_out(self._hopeless(workload, queue, outcome))
 
@@ -113,11 +113,11 @@ class Judge:
         outcome = self._whole(smallest, queue) if smallest is not None else None
         return outcome if isinstance(outcome, Refusal) else None
 
-    def _by_preemption(self, workload: Workload, queue: Queue) -> Verdict | None:
+    def _by_preemption(self, workload: Workload, queue: Queue) -> Nomination | None:
         outcome = self._whole(workload, queue)
-        return outcome if isinstance(outcome, Verdict) else None
+        return outcome if isinstance(outcome, Nomination) else None
 
-    def _lesser(self, workload: Workload, queue: Queue) -> list[Hold]:
+    def _lesser(self, workload: Workload, queue: Queue) -> list[PendingReservation]:
         """Places that are kept for less important workloads of a workload's queue, the least first.
 
         Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
@@ -134,21 +134,25 @@ class Judge:
         ]
         return sorted(holds, key=lambda hold: hold.workload.rank, reverse=True)
 
-    def _instead(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
+    def _instead(
+        self, workload: Workload, queue: Queue, places: Sequence[PendingReservation]
+    ) -> Nomination | None:
         """What it gets before others are evicted: as it is, if that is the first choice, or some places."""
         outcome = self._state.assigner.assign(workload, queue)
         if isinstance(outcome, Proposal) and not outcome.preempting:
-            return Verdict(outcome)
+            return Nomination(outcome)
         return self._taking_over(workload, queue, places)
 
-    def _taking_over(self, workload: Workload, queue: Queue, places: Sequence[Hold]) -> Verdict | None:
+    def _taking_over(
+        self, workload: Workload, queue: Queue, places: Sequence[PendingReservation]
+    ) -> Nomination | None:
         """What it could get without some places: the fewest and least that do; None: none do.
 
         What it gets is within its queue's own, or no more than these places: others are not evicted for more
         than they were to be evicted for.
         """
         ledger, taken = self._state.ledger, list(places)
-        found: Verdict | None = None
+        found: Nomination | None = None
         try:
             for place in places:
                 ledger.drop(place.workload.uid)
@@ -164,7 +168,7 @@ class Judge:
                     proposal = fewer
             if proposal is not None and taken and _is_within(proposal, taken):
                 proposal.first = False
-                found = Verdict(proposal, places=tuple(taken))
+                found = Nomination(proposal, places=tuple(taken))
         finally:
             for place in taken:
                 ledger.hold(place.workload, place.admission)
@@ -191,7 +195,7 @@ class Judge:
         return together
 
 
-def _is_within(proposal: Proposal, places: Sequence[Hold]) -> bool:
+def _is_within(proposal: Proposal, places: Sequence[PendingReservation]) -> bool:
     """Whether a proposal borrows nothing, or asks for no more than some places are together."""
     held: Counter[FlavorResource] = Counter()
     for place in places:

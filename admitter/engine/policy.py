@@ -58,7 +58,7 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionPolicy:
     """The victims that a queue's workloads may have.
 
     Attributes:
@@ -84,7 +84,7 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class VictimTerms:
     """What is granted to workloads that may be preempted, in seconds.
 
     Attributes:
@@ -95,13 +95,13 @@ class Patience:
     grace: float = 0.0
     runtime: float = 0.0
 
-    def at_most(self, other: "Patience") -> "Patience":
+    def at_most(self, other: "VictimTerms") -> "VictimTerms":
         """The lesser of both."""
-        return Patience(min(self.grace, other.grace), min(self.runtime, other.runtime))
+        return VictimTerms(min(self.grace, other.grace), min(self.runtime, other.runtime))
 
 
-NO_PATIENCE: Final = Patience()
-ANY_PATIENCE: Final = Patience(inf, inf)
+NO_TERMS: Final = VictimTerms()
+ANY_TERMS: Final = VictimTerms(inf, inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +153,12 @@ class Queue:
     quotas: Mapping[FlavorResource, Quota] = field(hash=False)
     cohort: str = ""
     fungibility: Fungibility = Fungibility()
-    preemption: Preemption = Preemption()
+    preemption: PreemptionPolicy = PreemptionPolicy()
     admits: bool = True
     weight: Fraction = Fraction(1)
     pool: str = ""
     lenient: bool = False
-    patience: Patience = NO_PATIENCE
+    patience: VictimTerms = NO_TERMS
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
     by_namespace: bool = False
 
@@ -206,4 +206,4 @@ class Cohort:
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict, hash=False)
     weight: Fraction = Fraction(1)
     fair: bool = False
-    patience: Patience = ANY_PATIENCE
+    patience: VictimTerms = ANY_TERMS

@@ -11,16 +11,16 @@ from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import Flavor, FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, Strategy, WithinQueue
 from admitter.engine.preemption import guaranteed, within_queue
-from admitter.engine.preemption.back_off import Returned
-from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.back_off import ReturnedReservations
+from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.outlook import Outlook
-from admitter.engine.queue.claim_blocked import Withheld
-from admitter.engine.queue.equivalence import Class, Need, Waiters
-from admitter.engine.queue.namespace_turns import ByNamespace
-from admitter.engine.queue.pending import Pending
+from admitter.engine.queue.claim_blocked import ClaimBlocked
+from admitter.engine.queue.equivalence import EquivalenceClass, InadmissibleClasses, Need
+from admitter.engine.queue.namespace_turns import PendingByNamespace
+from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.claims import NOTHING_TAKEN, Claims, Taken
-from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share, Shares
+from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares, Share
 from admitter.engine.quota.ledger import Ledger, Reservation
 from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.refusal import Reason, Refusal
@@ -39,7 +39,7 @@ class Look(Enum):
     """It must be judged."""
 
 
-class State:
+class EngineState:
     """Changed in place by events and by decisions.
 
     Attributes:
@@ -65,19 +65,19 @@ class State:
         self.tree = Tree()
         self.ledger = Ledger(self.tree)
         self.flavors: dict[str, Flavor] = {}
-        self.pending: dict[str, Pending] = {}
+        self.pending: dict[str, PendingQueue] = {}
         self.changed: set[str] = set()
         self.put_off: set[str] = set()
         self.capacity = Capacity(self.tree, self.ledger)
-        self.scene = Scene(self.tree, self.ledger, self.capacity)
+        self.scene = PreemptionContext(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
         self.claims = Claims(self.tree, self.ledger, self.assigner)
-        self.withheld = Withheld(self.scene)
-        self.returned = Returned(self.ledger)
+        self.withheld = ClaimBlocked(self.scene)
+        self.returned = ReturnedReservations(self.ledger)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self.reordered: dict[str, list[str]] = {}
-        self._waiters = Waiters()
+        self._waiters = InadmissibleClasses()
         self._queue_of: dict[str, str] = {}
         self._taken_up: set[str] = set()
         self.restored: list[str] = []
@@ -100,13 +100,13 @@ class State:
             members.wake()  # it is older than those that found no victims
         self.changed.add(workload.queue)
 
-    def _line(self, queue: str) -> Pending:
+    def _line(self, queue: str) -> PendingQueue:
         """What waits in a queue."""
         found = self.pending.get(queue)
         if found is None:
             sharing = self.ledger.sharing.get(queue)
             known = self.ledger.is_displaced, self.returned
-            found = ByNamespace(queue, *known, sharing) if sharing else Pending(queue, *known)
+            found = PendingByNamespace(queue, *known, sharing) if sharing else PendingQueue(queue, *known)
             self.pending[queue] = found
         return found
 
@@ -237,7 +237,7 @@ class State:
         """How much of each flavor and resource has to be freed at least."""
         return [(key, max(1, cell.lacking(amount)[0] - evictable.get(key, 0))) for key, amount, cell in needs]
 
-    def look(self, members: Class) -> Look:
+    def look(self, members: EquivalenceClass) -> Look:
         """Whether the first of a class may fit, at a glance; if it does not, the class is parked again.
 
         That it need not borrow may turn out to be wrong, that it has to can't.
@@ -326,11 +326,11 @@ class State:
             members.retry()
         return {members.queue for members in may_fit}
 
-    def _wake_who_gained(self, queue: str, pending: Pending) -> bool:
+    def _wake_who_gained(self, queue: str, pending: PendingQueue) -> bool:
         """Wake classes of a queue that uses less, if that may entitle them to more; whether there are any."""
         policy = self.tree.queues[queue].preemption
         takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER
-        if not isinstance(pending, ByNamespace):
+        if not isinstance(pending, PendingByNamespace):
             # In their own queue rank decides, whatever it uses.
             return takes and pending.wake_if(partial(self._is_entitled, queue))
         if takes:
@@ -404,7 +404,7 @@ class State:
 
     def _larger_shares(self, queue: str) -> set[str]:
         """Wake classes that a queue, or a cohort above it, may have to give to: it uses more than before."""
-        shares, parents = Shares(self.tree, self.ledger.planned), self.tree.parents()
+        shares, parents = FairShares(self.tree, self.ledger.planned), self.tree.parents()
         names = set()
         for node in self.tree.path(("queue", queue)):
             above, share = parents.get(node), shares.of(node)

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
-from admitter.engine.nominator import Judge
+from admitter.engine.nominator import Nominator
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
-from admitter.engine.queue.competing_heads import ByRank, ByShare, Entry, Field, Verdict
+from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, CompetingHeads, Nomination
 from admitter.engine.quota.cells import Cell
-from admitter.engine.quota.ledger import Hold, Reservation
+from admitter.engine.quota.ledger import PendingReservation, Reservation
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Refusal
-from admitter.engine.state import Look, State
+from admitter.engine.state import EngineState, Look
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class PlannedEviction:
     """A workload that has to go.
 
     Attributes:
@@ -72,7 +72,7 @@ class Plan:
     """
 
     admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
-    evictions: list[Eviction] = field(default_factory=list)
+    evictions: list[PlannedEviction] = field(default_factory=list)
     refusals: dict[str, Refusal] = field(default_factory=dict)
     planned: dict[str, Admission] = field(default_factory=dict)
     passed: dict[str, Passed] = field(default_factory=dict)
@@ -95,19 +95,19 @@ class Plan:
         self.reassigned.append(Reassignment(victim, preemptor, admission))
 
 
-class Contest:
+class TreeCycle:
     """Decides what can be decided in one tree."""
 
-    def __init__(self, state: State, root: Node) -> None:
+    def __init__(self, state: EngineState, root: Node) -> None:
         self._state = state
         self._root = root
         self._tree = state.tree
         self._ledger = state.ledger
         self._decisions = 0
-        self._field: Field = (
+        self._field: CompetingHeads = (
             ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
         )
-        self._judge = Judge(state)
+        self._judge = Nominator(state)
         self._renewal = self._ledger.planned.renewal
         # What workloads have got since claims were made anew, and where something was woken by these.
         self._taken: dict[str, Usage] = {}
@@ -187,10 +187,10 @@ class Contest:
             if look is Look.SHORT:
                 continue
             if look is not Look.UNSURE and self._field.lazy:
-                self._field.push(Entry(workload, look is Look.BORROWS, None, self._decisions))
+                self._field.push(CompetingHead(workload, look is Look.BORROWS, None, self._decisions))
                 return
             verdict = self._verdict(workload, queue)
-            if isinstance(verdict, Verdict):
+            if isinstance(verdict, Nomination):
                 self._compete(workload, verdict)
                 return
             self._state.park(workload, verdict, self._judge.outlook)
@@ -200,10 +200,10 @@ class Contest:
         holds = self._ledger.holds_in(workload.queue)
         return all(hold.workload.priority < workload.priority for hold in holds)
 
-    def _compete(self, workload: Workload, verdict: Verdict) -> None:
-        self._field.push(Entry(workload, verdict.proposal.borrowing, verdict, self._decisions))
+    def _compete(self, workload: Workload, verdict: Nomination) -> None:
+        self._field.push(CompetingHead(workload, verdict.proposal.borrowing, verdict, self._decisions))
 
-    def _judge_anew(self, entry: Entry) -> Verdict | None:
+    def _judge_anew(self, entry: CompetingHead) -> Nomination | None:
         """A workload was not judged since the last decision.
 
         Returns:
@@ -215,7 +215,7 @@ class Contest:
             if self._state.look(members) is Look.SHORT:
                 return None
         verdict = self._verdict(entry.workload, queue)
-        if not isinstance(verdict, Verdict):
+        if not isinstance(verdict, Nomination):
             self._state.park(entry.workload, verdict, self._judge.outlook)
         elif self._field.lazy and verdict.proposal.borrowing == entry.borrowing:
             return verdict
@@ -223,18 +223,18 @@ class Contest:
             self._compete(entry.workload, verdict)
         return None
 
-    def _verdict(self, workload: Workload, queue: Queue) -> Verdict | Refusal:
+    def _verdict(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         """What a workload could get: what the last of its class could, if that fits again."""
         members = self._state.pending[queue.name].class_of(workload)
         again = self._state.assigner.again(members.proposal, queue) if members.proposal is not None else None
         if again is not None:
-            return Verdict(again)
+            return Nomination(again)
         verdict = self._judge.verdict(workload, queue)
-        if isinstance(verdict, Verdict) and verdict.proposal.first:
+        if isinstance(verdict, Nomination) and verdict.proposal.first:
             members.proposal = verdict.proposal
         return verdict
 
-    def _decide(self, workload: Workload, verdict: Verdict, now: float, plan: Plan) -> None:
+    def _decide(self, workload: Workload, verdict: Nomination, now: float, plan: Plan) -> None:
         """Admit the workload whose turn it is, or preempt for it."""
         admission = verdict.proposal.admission
         self._decisions += 1
@@ -289,7 +289,7 @@ class Contest:
             rule = Passing.PROMISED
         plan.passed[workload.uid] = Passed(first, rule)
 
-    def _preempt(self, workload: Workload, admission: Admission, verdict: Verdict, plan: Plan) -> None:
+    def _preempt(self, workload: Workload, admission: Admission, verdict: Nomination, plan: Plan) -> None:
         victims = verdict.victims
         receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
@@ -300,7 +300,7 @@ class Contest:
                 self._ledger.tell(victim.holder)
         borrowed = self._promise(workload, admission, plan)
         for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
-            plan.evictions.append(Eviction(victim, workload, admission, receipt, graces[victim.queue]))
+            plan.evictions.append(PlannedEviction(victim, workload, admission, receipt, graces[victim.queue]))
         self._field.changed(admission.queue)
         woken = self._state.exposed(admission.queue, borrowed, workload)
         for name, usage in freed.items():
@@ -309,7 +309,7 @@ class Contest:
         self._enter_all(woken)  # once all are awake: of a queue the first of them competes
 
     def _take_over(
-        self, workload: Workload, admission: Admission, places: Sequence[Hold], plan: Plan
+        self, workload: Workload, admission: Admission, places: Sequence[PendingReservation], plan: Plan
     ) -> None:
         """Let a workload have places that were promised to less important ones of its queue.
 
@@ -374,7 +374,7 @@ class Contest:
                 woken |= self._state.exposed(hold.queue, (key for key, _ in hold.usage), hold.workload)
         return woken
 
-    def _holds(self) -> list[Hold]:
+    def _holds(self) -> list[PendingReservation]:
         """The places that are kept in the tree."""
         if not self._ledger.holds:
             return []

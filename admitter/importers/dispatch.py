@@ -5,9 +5,9 @@ from copy import deepcopy
 from typing import Final
 
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, Source, Translation, below
+from admitter.importers.translation import Json, ManifestSource, Translation, below
 
-Handler = Callable[[Source], None]
+Handler = Callable[[ManifestSource], None]
 
 PLAIN: Final = {
     ("", "Namespace"),
@@ -51,7 +51,7 @@ def dispatch(
             Kubernetes object. Kinds in `PLAIN` need none; all others without one are refused.
         finish: what is left to do when all objects are known.
     """
-    sources = [Source(document.raw, document.name, into) for document in sorted(documents, key=_age)]
+    sources = [ManifestSource(document.raw, document.name, into) for document in sorted(documents, key=_age)]
     for source in sources:
         version, kind = source.text("apiVersion"), source.text("kind")
         for path in WRITTEN_BY_SERVERS:
@@ -77,7 +77,7 @@ def _age(document: Document) -> tuple[bool, str]:
     return (False, created) if isinstance(created, str) else (True, "")
 
 
-def copied(source: Source, but: str = "") -> None:
+def copied(source: ManifestSource, but: str = "") -> None:
     """Take an object over as it is, without what an API server wrote into it.
 
     Args:
@@ -102,7 +102,7 @@ def copied(source: Source, but: str = "") -> None:
     source.add(manifest)
 
 
-def metadata(source: Source, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:
+def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:
     """The metadata of what an object becomes: with its labels and annotations.
 
     Args:
@@ -127,7 +127,7 @@ def belongs(key: str, domains: tuple[str, ...]) -> bool:
     return "/" in key and any(owner == domain or owner.endswith(f".{domain}") for domain in domains)
 
 
-def _kept(source: Source, path: str, foreign: tuple[str, ...]) -> Json:
+def _kept(source: ManifestSource, path: str, foreign: tuple[str, ...]) -> Json:
     """Labels or annotations that are not accounted for, without those of the other system."""
     return {
         key: each

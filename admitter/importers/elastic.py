@@ -8,7 +8,7 @@ from admitter.importers.dispatch import metadata
 from admitter.importers.jobs import DEFAULT_SCHEDULER, JobImporter
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, Source, below, exact, own
+from admitter.importers.translation import Json, ManifestSource, below, exact, own
 from admitter.names import CAPACITY_ALIAS_LABEL, ELASTIC_QUOTA_QUEUE
 
 QUOTAS: Final = ("ElasticQuota", "CompositeElasticQuota")
@@ -35,7 +35,7 @@ class ElasticImporter:
         self.jobs = JobImporter(self._names, groups, self._queue)
         self.jobs.keep_names(documents)
 
-    def quota(self, source: Source) -> None:
+    def quota(self, source: ManifestSource) -> None:
         """An elastic quota stays one."""
         kind = source.text("kind")
         namespace = source.text("metadata.namespace")
@@ -52,7 +52,7 @@ class ElasticImporter:
         meta = metadata(source, name, self._groups, namespace)
         source.add(own(kind, meta, limits))
 
-    def _limits(self, source: Source, path: str) -> Json:
+    def _limits(self, source: ManifestSource, path: str) -> Json:
         limits = {}
         for resource, quantity in source.mapping(path).items():
             own = own_name(resource)
@@ -60,7 +60,7 @@ class ElasticImporter:
             source.translated(below(path, resource), "the same" if own == resource else f"as {own}")
         return limits
 
-    def _queue(self, source: Source, template: str) -> str | None:
+    def _queue(self, source: ManifestSource, template: str) -> str | None:
         """What other schedulers than the default one hold back, waits for the quota of its namespace."""
         for place in ("metadata.labels", f"{template}.metadata.labels") if template else ("metadata.labels",):
             self._marks(source, place)
@@ -78,7 +78,7 @@ class ElasticImporter:
         return None
 
     @staticmethod
-    def _marks(source: Source, labels: str) -> None:
+    def _marks(source: ManifestSource, labels: str) -> None:
         """Labels of pods that the system reads, or writes."""
         for key in source.mapping(labels):
             path = below(labels, key)
@@ -90,7 +90,7 @@ class ElasticImporter:
                 source.approximated(path, "the pods of a Job are admitted together")
 
 
-def scheduler(source: Source) -> None:
+def scheduler(source: ManifestSource) -> None:
     """A scheduler's configuration: what holds pods back is not needed, all else stays the scheduler's."""
     for profile in source.items("profiles"):
         source.translated(f"{profile}.schedulerName", "not needed: any scheduler places what is admitted")
@@ -107,14 +107,14 @@ def scheduler(source: Source) -> None:
             source.translated(key, _SCHEDULING)
 
 
-def gpu_memory(source: Source, path: str) -> None:
+def gpu_memory(source: ManifestSource, path: str) -> None:
     """What a whole GPU has, where the system is told so."""
     memory = source.number(path, 0)
     if memory:
         source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")
 
 
-def _plugin(source: Source, at: str) -> None:
+def _plugin(source: ManifestSource, at: str) -> None:
     name = source.text(f"{at}.name")
     if name == "Coscheduling":
         words = "the pods of a Job are admitted together, but may be placed one after another"

@@ -12,7 +12,7 @@ from typing import Final
 from admitter.importers.dispatch import Handler, belongs, copied, metadata
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, Outcome, Source, Translation, below
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
 from admitter.names import QUEUE_LABEL
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -38,7 +38,7 @@ _WRITTEN: Final = (
 )
 
 
-def _unchanged(_source: Source, _spec: Json) -> None:
+def _unchanged(_source: ManifestSource, _spec: Json) -> None:
     """Change nothing."""
 
 
@@ -58,8 +58,8 @@ class JobImporter:
 
     names: Names
     foreign: tuple[str, ...]
-    queue: Callable[[Source, str], str | None]
-    change: Callable[[Source, Json], None] = _unchanged
+    queue: Callable[[ManifestSource, str], str | None]
+    change: Callable[[ManifestSource, Json], None] = _unchanged
 
     def keep_names(self, documents: Iterable[Document]) -> None:
         """Keep the names of objects with pods for the Jobs that they become."""
@@ -77,7 +77,7 @@ class JobImporter:
             ("apps", "StatefulSet"): self.replicated,
         }
 
-    def job(self, source: Source) -> None:
+    def job(self, source: ManifestSource) -> None:
         """A Job stays one and waits in its queue; one that has finished, or runs already, is left alone."""
         if _finished(source):
             source.translated("", "has finished: nothing is left to queue")
@@ -92,7 +92,7 @@ class JobImporter:
             source.translated("spec", "taken over as it is")
             self._add(source, queue, spec)
 
-    def cron_job(self, source: Source) -> None:
+    def cron_job(self, source: ManifestSource) -> None:
         """A CronJob stays one, and the Jobs that it makes wait in their queue."""
         at = "spec.jobTemplate"
         own = {key: source.text(f"metadata.{key}") for key in ("name", "namespace")}
@@ -102,14 +102,14 @@ class JobImporter:
             "metadata": {**source.mapping(f"{at}.metadata"), **own},
             "spec": source.mapping(f"{at}.spec"),
         }
-        inner = Source(raw, source.title, Translation())
+        inner = ManifestSource(raw, source.title, Translation())
         for key in ("apiVersion", "kind"):
             inner.ignored(key)
         replace(self, names=Names()).job(inner)
         inner.close()
         stays = bool(inner.into.manifests) and inner.known("")
         for found in inner.into.findings:
-            if not stays or found.outcome is not Outcome.TRANSLATED:
+            if not stays or found.outcome is not Fidelity.TRANSLATED:
                 outer = found.field in {"metadata.name", "metadata.namespace"}
                 path = found.field if outer else f"{at}.{found.field}".rstrip(".")
                 source.find(path, found.outcome, found.words)
@@ -127,7 +127,7 @@ class JobImporter:
             cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
             source.add(cron)
 
-    def pod(self, source: Source) -> None:
+    def pod(self, source: ManifestSource) -> None:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
         if source.value("metadata.ownerReferences"):
             source.translated("", "belongs to another object, which makes it again")
@@ -144,7 +144,7 @@ class JobImporter:
             source.approximated("spec", "becomes a Job of one pod, which is made once the Job is admitted")
             self._add(source, queue, {"parallelism": 1, "completions": 1, "template": template})
 
-    def replicated(self, source: Source) -> None:
+    def replicated(self, source: ManifestSource) -> None:
         """What keeps some pods running becomes a Job of as many."""
         if source.value("metadata.ownerReferences"):
             source.translated("", "belongs to another object, which makes it again")
@@ -171,7 +171,7 @@ class JobImporter:
         template = deepcopy(source.mapping("spec.template"))
         self._add(source, queue, {"parallelism": replicas, "completions": replicas, "template": template})
 
-    def _add(self, source: Source, queue: str, spec: Json) -> None:
+    def _add(self, source: ManifestSource, queue: str, spec: Json) -> None:
         old, namespace = source.text("metadata.name"), source.text("metadata.namespace")
         template = spec.get("template")
         if not old or not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
@@ -194,7 +194,7 @@ class JobImporter:
         job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
         source.add(job)
 
-    def _disown(self, source: Source, template: str) -> None:
+    def _disown(self, source: ManifestSource, template: str) -> None:
         """Account for labels and annotations of the other system on a pod template."""
         for part in ("labels", "annotations"):
             path = f"{template}.metadata.{part}"
@@ -202,7 +202,7 @@ class JobImporter:
                 if belongs(key, self.foreign) and not source.known(below(path, key)):
                     source.refused(below(path, key), "not known to the importer")
 
-    def _tidy(self, source: Source, template: Json) -> None:
+    def _tidy(self, source: ManifestSource, template: Json) -> None:
         """Make a pod template one that a Job may have, and that names no other system."""
         pod = template["spec"]
         at = "spec" if source.text("kind") == "Pod" else "spec.template.spec"
@@ -229,7 +229,7 @@ class JobImporter:
             del template["metadata"]
 
 
-def _finished(source: Source) -> bool:
+def _finished(source: ManifestSource) -> bool:
     conditions = source.value("status.conditions")
     return isinstance(conditions, list) and any(
         isinstance(c, dict) and c.get("type") in ("Complete", "Failed") and c.get("status") == "True"

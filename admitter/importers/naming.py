@@ -7,7 +7,7 @@ from typing import Final
 
 from admitter.api.base import LONGEST_NAME
 from admitter.importers.reading import Document
-from admitter.importers.translation import Source, Translation
+from admitter.importers.translation import ManifestSource, Translation
 
 _HASH: Final = 8
 _GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -37,7 +37,10 @@ class Names:
             scopes: by kind, the scope of its names; the namespace is added to what ends in a slash.
         """
         for document in documents:
-            source, scope = Source(document.raw, document.name, Translation()), scopes.get(document.kind, "")
+            source, scope = (
+                ManifestSource(document.raw, document.name, Translation()),
+                scopes.get(document.kind, ""),
+            )
             if scope.endswith("/"):
                 scope += source.text("metadata.namespace")
             if scope:
@@ -60,7 +63,7 @@ class Names:
             self._used[scope, new] = old
         return self._new[scope, old]
 
-    def take(self, source: Source, path: str, scope: str) -> str:
+    def take(self, source: ManifestSource, path: str, scope: str) -> str:
         """The name for what is written at a path of an object; the report says if it differs."""
         old = source.text(path)
         if not old:

@@ -6,7 +6,7 @@ from typing import Final
 from admitter.importers.dispatch import dispatch
 from admitter.importers.elastic import QUOTAS, ElasticImporter, gpu_memory, scheduler
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Source, Translation
+from admitter.importers.translation import ManifestSource, Translation
 
 GROUP: Final = "nos.nebuly.com"
 CONFIGURATION: Final = "config.nos.nebuly.com"
@@ -30,12 +30,12 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     dispatch(documents, into, handlers)
 
 
-def _configuration(source: Source) -> None:
+def _configuration(source: ManifestSource) -> None:
     """The configuration of one of its programs."""
     gpu_memory(source, "nvidiaGpuResourceMemoryGB")
 
 
-def _values(source: Source) -> None:
+def _values(source: ManifestSource) -> None:
     """What its chart is installed with; older charts have no global section."""
     for path in ("global.nvidiaGpuResourceMemoryGB", "nvidiaGpuResourceMemoryGB"):
         gpu_memory(source, path)

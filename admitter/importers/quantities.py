@@ -1,11 +1,11 @@
 """Maps of quantities by resource, as most systems write them."""
 
 from admitter.api.base import is_resource
-from admitter.importers.translation import Source, below
+from admitter.importers.translation import ManifestSource, below
 from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
 
 
-def quantities(source: Source, path: str, names: dict[str, str] | None = None) -> dict[str, str]:
+def quantities(source: ManifestSource, path: str, names: dict[str, str] | None = None) -> dict[str, str]:
     """Quantities by resource, as they are written; what is none is refused, the rest is left to the caller.
 
     Args:
@@ -26,7 +26,7 @@ def quantities(source: Source, path: str, names: dict[str, str] | None = None) -
 
 
 def cut(
-    source: Source,
+    source: ManifestSource,
     path: str,
     least: dict[str, str],
     most: dict[str, str],

@@ -20,7 +20,7 @@ ALWAYS: Final = ("cpu", "memory")
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class QueueNode:
     """A queue.
 
     Attributes:
@@ -41,14 +41,14 @@ class Node:
     reserved: dict[str, str] = field(default_factory=dict)
     spec: Json = field(default_factory=dict)
     metadata: Json = field(default_factory=dict)
-    below: list["Node"] = field(default_factory=list)
+    below: list["QueueNode"] = field(default_factory=list)
 
     @property
     def limited(self) -> bool:
         """Whether it has quota of its own."""
         return bool(self.guaranteed or self.most)
 
-    def all(self) -> Iterator["Node"]:
+    def all(self) -> Iterator["QueueNode"]:
         """It, and all below it."""
         yield self
         for child in self.below:
@@ -60,7 +60,7 @@ class Node:
         return max(own, sum((child.promised(resource) for child in self.below), Fraction(0)))
 
 
-def manifests(root: Node, requested: Iterable[str] = ()) -> list[Json]:
+def manifests(root: QueueNode, requested: Iterable[str] = ()) -> list[Json]:
     """The flavor if any queue has quota, the Cohorts, and the ClusterQueues.
 
     The root follows the nodes. Where any queue has quota, the root lists all resources that are named
@@ -75,14 +75,14 @@ def manifests(root: Node, requested: Iterable[str] = ()) -> list[Json]:
     resources = sorted({*known, *ALWAYS, *requested}) if known else []
     listed = [{"name": name, "flavors": [{"name": FLAVOR}]} for name in resources]
     top = {"capacityFrom": "Nodes", **root.spec, **({"resources": listed} if known else {})}
-    made = [_manifest("ResourceFlavor", Node(FLAVOR), {})] if known else []
+    made = [_manifest("ResourceFlavor", QueueNode(FLAVOR), {})] if known else []
     made.append(_manifest("Cohort", root, top))
     for parent in nodes:
         made += [_queue(child, parent.name, resources) for child in parent.below]
     return made
 
 
-def _queue(node: Node, above: str, resources: list[str]) -> Json:
+def _queue(node: QueueNode, above: str, resources: list[str]) -> Json:
     listed = [{"name": name, "flavors": [_quota(node, name)]} for name in resources]
     quota: Json = {"resources": listed} if node.limited else {}
     if node.inner:
@@ -91,7 +91,7 @@ def _queue(node: Node, above: str, resources: list[str]) -> Json:
     return _manifest("ClusterQueue", node, spec)
 
 
-def _quota(node: Node, resource: str) -> Json:
+def _quota(node: QueueNode, resource: str) -> Json:
     """What a queue has of a resource: an inner one only what is promised beyond those below it."""
     own = node.guaranteed.get(resource, "0")
     below = sum((child.promised(resource) for child in node.below), Fraction(0))
@@ -110,6 +110,6 @@ def _minus(resource: str, quantity: str, less: Fraction) -> str:
     return to_quantity(resource, rounded_up(resource, max(Fraction(0), parse_quantity(quantity) - less)))
 
 
-def _manifest(kind: str, node: Node, spec: Json) -> Json:
+def _manifest(kind: str, node: QueueNode, spec: Json) -> Json:
     metadata = {**node.metadata, "name": node.name}
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}

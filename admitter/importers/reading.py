@@ -7,7 +7,7 @@ from typing import Final
 from admitter.client.errors import NotFoundError
 from admitter.client.transport import Transport
 from admitter.documents import documents, flat, title, without_nulls
-from admitter.importers.translation import Json, Outcome, Translation
+from admitter.importers.translation import Fidelity, Json, Translation
 
 PAGE: Final = "500"
 
@@ -67,7 +67,7 @@ def from_paths(paths: Iterable[str], into: Translation) -> list[Document]:
         if isinstance(raw, dict):
             found.append(document(place, raw))
         else:
-            into.find(place, "", Outcome.REFUSED, "must be a map of fields")
+            into.find(place, "", Fidelity.REFUSED, "must be a map of fields")
     return found
 
 

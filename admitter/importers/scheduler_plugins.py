@@ -6,7 +6,7 @@ from typing import Final
 from admitter.importers.dispatch import dispatch
 from admitter.importers.elastic import ElasticImporter, scheduler
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Source, Translation
+from admitter.importers.translation import ManifestSource, Translation
 
 GROUPS: Final = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
 """The newer and the older name of its API."""
@@ -26,7 +26,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     dispatch(documents, into, handlers)
 
 
-def _pod_group(source: Source) -> None:
+def _pod_group(source: ManifestSource) -> None:
     """A group is what a Job is here anyway."""
     for key in ("name", "namespace", "labels", "annotations"):
         if source.value(f"metadata.{key}") is not None:

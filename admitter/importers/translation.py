@@ -37,7 +37,7 @@ APPLY_ORDER: Final = (
 """What has to be there before what; other kinds stand where the empty name is."""
 
 
-class Outcome(StrEnum):
+class Fidelity(StrEnum):
     """What became of a field; in this order from good to bad."""
 
     TRANSLATED = "translated"
@@ -50,11 +50,11 @@ class Outcome(StrEnum):
     @property
     def severity(self) -> int:
         """0, 1 or 2: what a command exits with of which this was the worst."""
-        return list(Outcome).index(self)
+        return list(Fidelity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TranslationFinding:
     """What became of one field.
 
     Attributes:
@@ -66,7 +66,7 @@ class Finding:
 
     object: str
     field: str
-    outcome: Outcome
+    outcome: Fidelity
     words: str
 
 
@@ -75,27 +75,31 @@ class Translation:
     """Manifests made so far, and what became of every field that was read."""
 
     manifests: list[Json] = field(default_factory=list)
-    _findings: list[Finding] = field(default_factory=list)
+    _findings: list[TranslationFinding] = field(default_factory=list)
     _withdrawn: set[int] = field(default_factory=set)
     _made: set[tuple[str, ...]] = field(default_factory=set)
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[TranslationFinding]:
         """What became of every field, in the order in which it was found."""
         return [finding for finding in self._findings if id(finding) not in self._withdrawn]
 
     @property
-    def worst(self) -> Outcome:
+    def worst(self) -> Fidelity:
         """The worst that happened to a field."""
-        return max((f.outcome for f in self.findings), key=lambda o: o.severity, default=Outcome.TRANSLATED)
+        return max(
+            (f.outcome for f in self.findings),
+            key=lambda o: o.severity,
+            default=Fidelity.TRANSLATED,
+        )
 
-    def find(self, name: str, path: str, outcome: Outcome, words: str) -> Finding:
+    def find(self, name: str, path: str, outcome: Fidelity, words: str) -> TranslationFinding:
         """Note what became of a field of an object."""
-        finding = Finding(name, path, outcome, words)
+        finding = TranslationFinding(name, path, outcome, words)
         self._findings.append(finding)
         return finding
 
-    def withdraw(self, findings: Iterable[Finding]) -> None:
+    def withdraw(self, findings: Iterable[TranslationFinding]) -> None:
         """Take back what was found: nothing came of it after all."""
         self._withdrawn |= {id(finding) for finding in findings}
 
@@ -111,9 +115,9 @@ class Translation:
         """
         made = title(manifest, "")
         if words := _problem(manifest):
-            self.find(origin, "", Outcome.REFUSED, f"would become an invalid {made}: {words}")
+            self.find(origin, "", Fidelity.REFUSED, f"would become an invalid {made}: {words}")
         elif _key(manifest) in self._made:
-            self.find(origin, "", Outcome.REFUSED, f"there is a {made} already: the first one counts")
+            self.find(origin, "", Fidelity.REFUSED, f"there is a {made} already: the first one counts")
         else:
             self.manifests.append(manifest)
             self._made.add(_key(manifest))
@@ -153,7 +157,7 @@ def _key(manifest: Json) -> tuple[str, ...]:
     return manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-class Source:
+class ManifestSource:
     """An object of another system; it knows which of its fields are not accounted for yet.
 
     An importer takes each field that it understands by `translated`, `approximated` or `refused`;
@@ -174,7 +178,7 @@ class Source:
         self.title = name
         self.into = into
         self._taken: set[tuple[str, ...]] = set()
-        self._good: list[Finding] = []
+        self._good: list[TranslationFinding] = []
         self._refused = False
 
     def value(self, path: str) -> Any:  # noqa: ANN401  # whatever the manifest has there
@@ -210,14 +214,14 @@ class Source:
         places = [f"{path}[{index}]" for index in range(len(self.sequence(path)))]
         return [place for place in places if self.mapping(place)]
 
-    def find(self, path: str, outcome: Outcome, words: str) -> None:
+    def find(self, path: str, outcome: Fidelity, words: str) -> None:
         """Account for a field, and all below it. Of what is refused as a whole only refusals are told."""
         self._taken.add(_parts(path))
-        if outcome is Outcome.REFUSED:
+        if outcome is Fidelity.REFUSED:
             self.into.find(self.title, path, outcome, words)
         elif not self._refused:
             self._good.append(self.into.find(self.title, path, outcome, words))
-        if outcome is Outcome.REFUSED and not path:
+        if outcome is Fidelity.REFUSED and not path:
             self._refuse_all()
 
     def add(self, manifest: Json) -> bool:
@@ -230,15 +234,15 @@ class Source:
 
     def translated(self, path: str, words: str) -> None:
         """A field, and all below it, means the same here; the words say into what."""
-        self.find(path, Outcome.TRANSLATED, words)
+        self.find(path, Fidelity.TRANSLATED, words)
 
     def approximated(self, path: str, words: str) -> None:
         """A field comes close; the words say how it differs."""
-        self.find(path, Outcome.APPROXIMATED, words)
+        self.find(path, Fidelity.APPROXIMATED, words)
 
     def refused(self, path: str, words: str) -> None:
         """Nothing here means a field; the words say why."""
-        self.find(path, Outcome.REFUSED, words)
+        self.find(path, Fidelity.REFUSED, words)
 
     def ignored(self, path: str) -> None:
         """A field says nothing about quota or queues: what an API server wrote, such as `metadata.uid`."""

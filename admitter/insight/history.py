@@ -24,7 +24,7 @@ _TOLD: Final = (
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class HistoryEntry:
     """Something that happened.
 
     Attributes:
@@ -42,7 +42,7 @@ class Entry:
     why: str
 
 
-async def read(transport: Transport, namespace: str | None, name: str | None) -> list[Entry]:
+async def read(transport: Transport, namespace: str | None, name: str | None) -> list[HistoryEntry]:
     """What happened to one Job or Workload, or to all of a namespace or of all of them; the oldest first.
 
     Raises:
@@ -62,7 +62,7 @@ async def read(transport: Transport, namespace: str | None, name: str | None) ->
     return sorted(each for each in found if name is None or each.name in wanted)
 
 
-def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[Entry]:
+def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[HistoryEntry]:
     about = event["involvedObject"]
     if about.get("kind") not in {"Job", "Workload"}:
         return
@@ -70,10 +70,10 @@ def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[Entry]
     if about["kind"] == "Workload":
         name = names.get((namespace, name), name)
     time = event.get("lastTimestamp") or event["metadata"]["creationTimestamp"]
-    yield Entry(time, namespace, name, event.get("reason", ""), event.get("message", ""))
+    yield HistoryEntry(time, namespace, name, event.get("reason", ""), event.get("message", ""))
 
 
-def _of_status(view: WorkloadView) -> Iterator[Entry]:
+def _of_status(view: WorkloadView) -> Iterator[HistoryEntry]:
     """What conditions say: one that follows from another, with the same words, says nothing more."""
     said = set()
     for kind, status, word in _TOLD:
@@ -82,7 +82,7 @@ def _of_status(view: WorkloadView) -> Iterator[Entry]:
         if found.get("status") == status and words not in said:
             said.add(words)
             what = word or found.get("reason", "")
-            yield Entry(found["lastTransitionTime"], view.namespace, _name(view), what, words)
+            yield HistoryEntry(found["lastTransitionTime"], view.namespace, _name(view), what, words)
 
 
 def _name(view: WorkloadView) -> str:

@@ -12,10 +12,10 @@ from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import to_quantity
 from admitter.quotas.namespaces import NAME_LABEL
-from admitter.quotas.nodes import Node, has_labels, is_open, totals
+from admitter.quotas.nodes import NodeCapacity, has_labels, is_open, totals
 
 KINDS: Final = frozenset(
     {
@@ -57,13 +57,13 @@ class Finding:
     message: str
 
 
-Rule = Callable[["Configuration"], Iterator[Finding]]
+Rule = Callable[["LintedConfiguration"], Iterator[Finding]]
 
 
-class Configuration:
+class LintedConfiguration:
     """What rules look at: definitions, and the engine that they are in force in."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Snapshot) -> None:
         self.world = picture.world
         self.catalog = picture.catalog
         self.tree = picture.engine.tree
@@ -94,15 +94,15 @@ class Configuration:
         return sorted(counting - {queue.name})
 
 
-def lint(picture: Picture) -> list[Finding]:
+def lint(picture: Snapshot) -> list[Finding]:
     """All findings, the worst first, then by object."""
-    configuration = Configuration(picture)
+    configuration = LintedConfiguration(picture)
     found = [finding for rule in RULES for finding in rule(configuration)]
     order = list(Severity)
     return sorted(found, key=lambda each: (order.index(each.severity), each.object, each.rule, each.message))
 
 
-def invalid_object(given: Configuration) -> Iterator[Finding]:
+def invalid_object(given: LintedConfiguration) -> Iterator[Finding]:
     """Something does not work, or not as it says: what its condition Active would say."""
     for title, problem in _problems(given):
         if problem is not None:
@@ -110,7 +110,7 @@ def invalid_object(given: Configuration) -> Iterator[Finding]:
             yield Finding(problem[0], severity, title, problem[1])
 
 
-def _problems(given: Configuration) -> Iterator[tuple[str, Defect | None]]:
+def _problems(given: LintedConfiguration) -> Iterator[tuple[str, Defect | None]]:
     """Kind and name of what can be wrong, and what is."""
     world, catalog = given.world, given.catalog
     for view in world.flavors:
@@ -131,7 +131,7 @@ def _problems(given: Configuration) -> Iterator[tuple[str, Defect | None]]:
                 yield f"{kind} {view.namespace}/{view.name}", problem
 
 
-def leads_nowhere(given: Configuration) -> Iterator[Finding]:
+def leads_nowhere(given: LintedConfiguration) -> Iterator[Finding]:
     """A LocalQueue names a ClusterQueue that does not exist, or that does not select its namespace."""
     for view in given.world.local_queues:
         name, title = str(view.spec["clusterQueue"]), f"LocalQueue {view.namespace}/{view.name}"
@@ -143,7 +143,7 @@ def leads_nowhere(given: Configuration) -> Iterator[Finding]:
             yield Finding("NotSelected", Severity.ERROR, title, words)
 
 
-def _selects(given: Configuration, cluster_queue: str, namespace: str) -> bool:
+def _selects(given: LintedConfiguration, cluster_queue: str, namespace: str) -> bool:
     """Whether a ClusterQueue selects a namespace; of one that files leave out only the name is known."""
     if given.world.namespaces.get(("", namespace)) is not None:
         return given.catalog.selects(cluster_queue, given.world.labels_of(namespace))
@@ -151,7 +151,7 @@ def _selects(given: Configuration, cluster_queue: str, namespace: str) -> bool:
     return asked is not None and all(each.matches(labels) for each in asked if each.key == NAME_LABEL)
 
 
-def nobody_may_use(given: Configuration) -> Iterator[Finding]:
+def nobody_may_use(given: LintedConfiguration) -> Iterator[Finding]:
     """A queue that no LocalQueue leads to, or that selects no namespace."""
     for view, _ in given.queues():
         title = f"ClusterQueue {view.name}"
@@ -162,7 +162,7 @@ def nobody_may_use(given: Configuration) -> Iterator[Finding]:
             yield Finding("NobodyMayUse", Severity.WARNING, title, "no LocalQueue leads to it")
 
 
-def more_than_nodes(given: Configuration) -> Iterator[Finding]:
+def more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     """The `min` of all queues and Cohorts together are more than the nodes of the flavor have."""
     minimums: Counter[FlavorResource] = Counter()
     for queue in given.tree.queues.values():
@@ -189,7 +189,7 @@ def _own(queue: Queue) -> Iterator[tuple[FlavorResource, Quota]]:
             yield (flavor, resource), quota
 
 
-def elastic_more_than_nodes(given: Configuration) -> Iterator[Finding]:
+def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     """The `min` of all elastic quotas together are more than the nodes have that any of them may use."""
     quotas = [queue for queue in given.tree.queues.values() if queue.pool]
     minimums: Counter[str] = Counter()
@@ -213,12 +213,12 @@ def elastic_more_than_nodes(given: Configuration) -> Iterator[Finding]:
             yield Finding("MoreThanNodes", Severity.WARNING, f"Cohort {ELASTIC_QUOTA_QUEUE}", words)
 
 
-def _nodes(given: Configuration) -> list[Node]:
+def _nodes(given: LintedConfiguration) -> list[NodeCapacity]:
     """All nodes that are known."""
     return [view.node for view in given.world.nodes]
 
 
-def no_nodes(given: Configuration) -> Iterator[Finding]:
+def no_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     """No node has the labels of a flavor."""
     nodes = _nodes(given)
     for name, flavor in sorted(given.flavors.items()) if nodes else ():
@@ -228,7 +228,7 @@ def no_nodes(given: Configuration) -> Iterator[Finding]:
             yield Finding("NoNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
 
 
-def closed_nodes(given: Configuration) -> Iterator[Finding]:
+def closed_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     """No node of a flavor takes who is admitted to it: each is cordoned, not ready, or repels him.
 
     Other flavors of the same node may be his too, such as one for its CPUs beside one for its GPUs.
@@ -248,7 +248,7 @@ def closed_nodes(given: Configuration) -> Iterator[Finding]:
             yield Finding("ClosedNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
 
 
-def unused_flavor(given: Configuration) -> Iterator[Finding]:
+def unused_flavor(given: LintedConfiguration) -> Iterator[Finding]:
     """No queue names a flavor."""
     used = {name for queue in given.tree.queues.values() for group in queue.groups for name in group.flavors}
     used |= {flavor for cohort in given.tree.cohorts.values() for flavor, _ in cohort.quotas}
@@ -259,7 +259,7 @@ def unused_flavor(given: Configuration) -> Iterator[Finding]:
             )
 
 
-def same_nodes(given: Configuration) -> Iterator[Finding]:
+def same_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     """Two flavors stand for the same nodes: quota of one is used on the nodes of the other."""
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for name, flavor in sorted(given.flavors.items()):
@@ -271,7 +271,7 @@ def same_nodes(given: Configuration) -> Iterator[Finding]:
             yield Finding("SameNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
 
 
-def weight_of_zero(given: Configuration) -> Iterator[Finding]:
+def weight_of_zero(given: LintedConfiguration) -> Iterator[Finding]:
     """A weight of zero where what is borrowed is shared by weight."""
     for _, queue in given.queues():
         if not queue.weight and given.tree.fair(given.tree.root(queue.name)):
@@ -279,7 +279,7 @@ def weight_of_zero(given: Configuration) -> Iterator[Finding]:
             yield Finding("WeightOfZero", Severity.NOTE, f"ClusterQueue {queue.name}", words)
 
 
-def useless_lending(given: Configuration) -> Iterator[Finding]:
+def useless_lending(given: LintedConfiguration) -> Iterator[Finding]:
     """A `lendingLimit` where nobody can borrow."""
     for _, queue in given.queues():
         for key, quota in _own(queue):
@@ -290,7 +290,7 @@ def useless_lending(given: Configuration) -> Iterator[Finding]:
                 yield Finding("UselessLending", Severity.WARNING, f"ClusterQueue {queue.name}", words)
 
 
-def lends_for_good(given: Configuration) -> Iterator[Finding]:
+def lends_for_good(given: LintedConfiguration) -> Iterator[Finding]:
     """A queue lends, and may not take back."""
     for _, queue in given.queues():
         if queue.preemption.reclaim is not Reclaim.NEVER or queue.pool:
@@ -306,7 +306,7 @@ def lends_for_good(given: Configuration) -> Iterator[Finding]:
             yield Finding("LendsForGood", Severity.NOTE, f"ClusterQueue {queue.name}", words)
 
 
-def min_is_no_cap(given: Configuration) -> Iterator[Finding]:
+def min_is_no_cap(given: LintedConfiguration) -> Iterator[Finding]:
     """A queue of a cohort may use more than its `min`."""
     for _, queue in given.queues():
         for key, quota in sorted(queue.quotas.items()) if not queue.pool else ():
@@ -319,7 +319,7 @@ def min_is_no_cap(given: Configuration) -> Iterator[Finding]:
                 yield Finding("MinIsNoCap", Severity.NOTE, f"ClusterQueue {queue.name}", words)
 
 
-def nothing_to_give(given: Configuration) -> Iterator[Finding]:
+def nothing_to_give(given: LintedConfiguration) -> Iterator[Finding]:
     """A queue that can never admit anything: it has nothing, and can borrow nothing."""
     for _, queue in given.queues():
         keys = queue.keys()

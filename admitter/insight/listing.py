@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from admitter.api.conditions import WorkloadState
 from admitter.cache.views import WorkloadView
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Row:
     reason: str
 
 
-def lines(picture: Picture) -> dict[str, list[str]]:
+def lines(picture: Snapshot) -> dict[str, list[str]]:
     """The UIDs of the Workloads that wait in each queue of the engine, as they are to go.
 
     The position of a Workload, wherever it is shown, is its place in this.
@@ -37,7 +37,7 @@ def lines(picture: Picture) -> dict[str, list[str]]:
     return {queue: picture.engine.line(queue) for queue in picture.engine.tree.queues}
 
 
-def rows(picture: Picture, namespace: str | None) -> Iterator[Row]:
+def rows(picture: Snapshot, namespace: str | None) -> Iterator[Row]:
     """All that have not finished, of one namespace or of all: who holds quota, then who waits, in order."""
     positions: dict[str, int] = {}
     for line in lines(picture).values():
@@ -50,7 +50,7 @@ def rows(picture: Picture, namespace: str | None) -> Iterator[Row]:
     yield from sorted(found, key=_order)
 
 
-def _row(view: WorkloadView, picture: Picture, position: int | None) -> Row:
+def _row(view: WorkloadView, picture: Snapshot, position: int | None) -> Row:
     held_back = picture.waiting.get(view.uid)
     name = (view.job[0] if view.job is not None else "") or view.name
     queue = view.admission.queue if view.admission is not None else picture.queue_of(view)

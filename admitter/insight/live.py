@@ -13,7 +13,7 @@ from admitter.client.informer import Informer
 from admitter.client.store import Store
 from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
-from admitter.policy.snapshot import Facts, Picture, plural_of
+from admitter.policy.snapshot import Facts, Snapshot, plural_of
 
 REST: Final = 4.0
 """So many times as long as a picture took is the pause after it: most of the time is left for other work."""
@@ -75,13 +75,13 @@ class Mirror:
         views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
         return Facts(self._now(), self._settings, views)
 
-    async def pictures(self) -> AsyncIterator[tuple[Facts, Picture]]:
+    async def pictures(self) -> AsyncIterator[tuple[Facts, Snapshot]]:
         """One now, then one whenever something has changed, but not more than the machine can take."""
         loop = asyncio.get_running_loop()
         while True:
             self._changed.clear()
             known, began = self.facts(), loop.time()
-            yield known, await asyncio.to_thread(Picture, known)
+            yield known, await asyncio.to_thread(Snapshot, known)
             await asyncio.sleep(max(LEAST_PAUSE_SECONDS, REST * (loop.time() - began)))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), QUIET_SECONDS)

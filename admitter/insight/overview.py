@@ -9,13 +9,13 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.tree import Node
 from admitter.policy.messages import node_title
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 
 RECENT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class OverviewUse:
     """One resource in one flavor at one place of the tree. Amounts are in the engine's unit.
 
     Attributes:
@@ -38,7 +38,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OverviewLine:
     """A ClusterQueue, an elastic quota or a Cohort.
 
     Attributes:
@@ -57,7 +57,7 @@ class Line:
     title: str
     depth: int
     parent: Node | None
-    uses: tuple[Use, ...]
+    uses: tuple[OverviewUse, ...]
     waiting: int
     admitted: int
     recent: int
@@ -82,7 +82,7 @@ class _Market:
         return min(unused, self.inside * unused // self.unused) if self.unused else 0
 
 
-def overview(picture: Picture) -> list[Line]:
+def overview(picture: Snapshot) -> list[OverviewLine]:
     """All of the tree, each place before those below it, by name."""
     tree = picture.engine.tree
     parents = tree.parents()
@@ -93,7 +93,7 @@ def overview(picture: Picture) -> list[Line]:
     markets = {
         parent: _markets(picture, parent, below) for parent, below in children.items() if parent is not None
     }
-    found: list[Line] = []
+    found: list[OverviewLine] = []
     left = [(node, 0) for node in reversed(children[None])]
     while left:
         node, depth = left.pop()
@@ -105,12 +105,16 @@ def overview(picture: Picture) -> list[Line]:
 
 
 def _line(
-    picture: Picture, node: Node, depth: int, uses: tuple[Use, ...], counts: Mapping[str, Counter[Node]]
-) -> Line:
+    picture: Snapshot,
+    node: Node,
+    depth: int,
+    uses: tuple[OverviewUse, ...],
+    counts: Mapping[str, Counter[Node]],
+) -> OverviewLine:
     kind, name = node
     parent = picture.engine.tree.parents().get(node)
     problem = picture.catalog.queue(name).problem if kind == "queue" and _is_declared(picture, name) else None
-    return Line(
+    return OverviewLine(
         node,
         node_title(*node),
         depth,
@@ -123,12 +127,12 @@ def _line(
     )
 
 
-def _is_declared(picture: Picture, name: str) -> bool:
+def _is_declared(picture: Snapshot, name: str) -> bool:
     """Whether a queue of the engine is a ClusterQueue; others are made of elastic quotas."""
     return picture.world.cluster_queues.get(("", name)) is not None
 
 
-def _minimums(picture: Picture, parents: Mapping[Node, Node | None]) -> Counter[tuple[Node, FlavorResource]]:
+def _minimums(picture: Snapshot, parents: Mapping[Node, Node | None]) -> Counter[tuple[Node, FlavorResource]]:
     """What each place has of its own, with all below it."""
     found: Counter[tuple[Node, FlavorResource]] = Counter()
     for node in parents:
@@ -141,21 +145,23 @@ def _minimums(picture: Picture, parents: Mapping[Node, Node | None]) -> Counter[
 
 
 def _uses(
-    picture: Picture,
+    picture: Snapshot,
     node: Node,
     markets: Mapping[FlavorResource, _Market],
     minimums: Counter[tuple[Node, FlavorResource]],
-) -> Iterator[Use]:
+) -> Iterator[OverviewUse]:
     book, tree = picture.engine.ledger.real, picture.engine.tree
     for key, cell in sorted(book.cells(node).items()):
         quota = tree.quotas(node).get(key)
         if quota is None and not cell.total and not cell.own:
             continue
         lent = markets[key].lent_by(cell) if key in markets else 0
-        yield Use(*key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.own), lent)
+        yield OverviewUse(
+            *key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.own), lent
+        )
 
 
-def _markets(picture: Picture, parent: Node, below: Iterable[Node]) -> dict[FlavorResource, _Market]:
+def _markets(picture: Snapshot, parent: Node, below: Iterable[Node]) -> dict[FlavorResource, _Market]:
     """What is lent and borrowed below a Cohort, by flavor and resource."""
     book = picture.engine.ledger.real
     unused: Counter[FlavorResource] = Counter()
@@ -172,7 +178,7 @@ def _markets(picture: Picture, parent: Node, below: Iterable[Node]) -> dict[Flav
     return found
 
 
-def _counts(picture: Picture, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:
+def _counts(picture: Snapshot, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:
     """Who waits and who is admitted, at each place and all above it."""
     found: dict[str, Counter[Node]] = {"waiting": Counter(), "admitted": Counter(), "recent": Counter()}
     for view in picture.world.workloads:

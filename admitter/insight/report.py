@@ -9,13 +9,13 @@ from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.insight.listing import Row
 from admitter.insight.stamps import stamp
 from admitter.policy.messages import flavor_sentence, node_title, queue_title
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import to_quantity
 
 Json = dict[str, Any]
 
 
-def answer_json(answer: Answer, estimate: Estimate | None, picture: Picture) -> Json:
+def answer_json(answer: Answer, estimate: Estimate | None, picture: Snapshot) -> Json:
     """All that is known of one Job or Workload."""
     workload, explanation = answer.workload, answer.explanation
     waits = workload is not None and workload.admission is None and not workload.finished

@@ -43,7 +43,7 @@ _ENDS: Final = ("activeDeadlineSeconds",)
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotFile:
     """The cluster at one moment.
 
     Attributes:
@@ -126,7 +126,7 @@ _BODIES: Final[dict[str, Callable[[Json], Json]]] = {
 }
 
 
-def dump(snapshot: Snapshot) -> bytes:
+def dump(snapshot: SnapshotFile) -> bytes:
     """A snapshot as JSON."""
     gpus = snapshot.settings.gpus
     document = {
@@ -143,7 +143,7 @@ def dump(snapshot: Snapshot) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def load(path: Path) -> Snapshot:
+def load(path: Path) -> SnapshotFile:
     """The snapshot in a file.
 
     Raises:
@@ -165,12 +165,12 @@ def load(path: Path) -> Snapshot:
         objects = document["objects"]
         plurals = [plural_of(source.path) for source in World().sources]
         known = {plural: objects.get(plural, []) for plural in plurals}
-        return Snapshot(seconds(document["taken"]), made, known)
+        return SnapshotFile(seconds(document["taken"]), made, known)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ManifestError(f"{path}: is no whole {KIND}: {type(error).__name__}: {error}") from error
 
 
-def facts(snapshot: Snapshot) -> Facts:
+def facts(snapshot: SnapshotFile) -> Facts:
     """A snapshot, parsed; what can't be read is left out, as the controller does, and named in a line."""
     views = {}
     for source in World().sources:

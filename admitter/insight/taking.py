@@ -9,7 +9,7 @@ from admitter.client.errors import ApiError, ClusterError, DeniedError
 from admitter.client.transport import Json, Transport
 from admitter.convert.settings import Settings
 from admitter.insight.pages import listed, spelled
-from admitter.insight.snapshot_file import Snapshot, reduced
+from admitter.insight.snapshot_file import SnapshotFile, reduced
 from admitter.policy.snapshot import plural_of
 
 
@@ -18,7 +18,7 @@ async def take(
     settings: Settings,
     now: Callable[[], float],
     kinds: Container[str] | None = None,
-) -> Snapshot:
+) -> SnapshotFile:
     """Read the cluster, each kind at one moment.
 
     Args:
@@ -37,7 +37,7 @@ async def take(
     lists = await asyncio.gather(*(_listed(transport, source.path, source.selector) for source in read))
     objects: dict[str, list[Json]] = {plural_of(source.path): [] for source in sources}
     objects.update(zip((plural_of(source.path) for source in read), lists, strict=True))
-    return Snapshot(taken, settings, objects)
+    return SnapshotFile(taken, settings, objects)
 
 
 async def _listed(transport: Transport, path: str, selector: str) -> list[Json]:

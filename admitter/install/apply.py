@@ -48,7 +48,7 @@ class InstallError(ClusterError):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ApplyOutcome:
     """What became of one object: its kind, its name, and a word or a sentence."""
 
     kind: str
@@ -65,8 +65,8 @@ def object_path(manifest: Json) -> str:
 
 
 async def install(
-    transport: Transport, *, deployment: bool, report: Callable[[Outcome], None] = lambda _: None
-) -> list[Outcome]:
+    transport: Transport, *, deployment: bool, report: Callable[[ApplyOutcome], None] = lambda _: None
+) -> list[ApplyOutcome]:
     """Apply the bundle, and wait until the cluster works with it.
 
     Args:
@@ -79,7 +79,9 @@ async def install(
     """
     outcomes = []
     for manifest in manifests(deployment=deployment):
-        outcome = Outcome(manifest["kind"], manifest["metadata"]["name"], await _apply(transport, manifest))
+        outcome = ApplyOutcome(
+            manifest["kind"], manifest["metadata"]["name"], await _apply(transport, manifest)
+        )
         outcomes.append(outcome)
         report(outcome)
     for manifest in manifests(deployment=deployment):
@@ -201,7 +203,7 @@ async def counted(transport: Transport) -> dict[str, int]:
     return counts
 
 
-async def uninstall(transport: Transport, report: Callable[[Outcome], None] = lambda _: None) -> None:
+async def uninstall(transport: Transport, report: Callable[[ApplyOutcome], None] = lambda _: None) -> None:
     """Delete the bundle, controller and policies first, definitions last, and wait until all is gone.
 
     Raises:
@@ -214,6 +216,6 @@ async def uninstall(transport: Transport, report: Callable[[Outcome], None] = la
         except NotFoundError:
             continue
         deleted.append(manifest)
-        report(Outcome(manifest["kind"], manifest["metadata"]["name"], "deleted"))
+        report(ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], "deleted"))
     for manifest in deleted:
         await _gone(transport, manifest)

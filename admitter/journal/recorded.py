@@ -139,7 +139,7 @@ class RecordedEngine(Engine):
     def cycle(  # noqa: D102
         self, now: float = 0.0, decides: Callable[[Node], bool] | None = None
     ) -> Plan:
-        asked = _Asked(decides)
+        asked = _AskedRoots(decides)
         plan = super().cycle(now, asked)
         self._journal.write(Call("cycle", (now, asked.looks()), plan_record(plan)))
         self._journal.decided(
@@ -151,12 +151,12 @@ class RecordedEngine(Engine):
         if not self._decides:
             self._decides = True
             self._journal.begin(state.calls(self._state))
-        asked = _Asked(decides)
+        asked = _AskedRoots(decides)
         super().resume(asked)
         self._journal.write(Call("resume", (asked.looks(),)))
 
     def forsake(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
-        asked = _Asked(decides)
+        asked = _AskedRoots(decides)
         super().forsake(asked)
         self._journal.write(Call("forsake", (asked.looks(),)))
 
@@ -175,7 +175,7 @@ class RecordedEngine(Engine):
             self._inside = False
 
 
-class _Asked:
+class _AskedRoots:
     """Notes which trees it was asked about, and what it said."""
 
     def __init__(self, decides: Callable[[Node], bool] | None) -> None:

@@ -13,7 +13,7 @@ _SETTLED: Final = frozenset({"refusals"})
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReplayDifference:
     """A cycle that decides something else now.
 
     Attributes:
@@ -51,7 +51,7 @@ class Replayed:
     admissions: int = 0
     evictions: int = 0
     refusals: int = 0
-    difference: Difference | None = None
+    difference: ReplayDifference | None = None
 
     def count(self, plan: Json) -> None:
         """Count a cycle and what it decided."""
@@ -81,7 +81,7 @@ def replay(path: Path) -> Replayed:
     return done
 
 
-def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> Difference | None:
+def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> ReplayDifference | None:
     """Repeat the call of one line; returns how its decisions differ."""
     call = parsed(line)
     done.calls += 1
@@ -97,4 +97,4 @@ def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> Differ
         return None
     names = [name for name in sorted({*now, *then}) if now.get(name) != then.get(name)]
     parts = ({name: plan.get(name) for name in names} for plan in (then, now))
-    return Difference(number, call.arguments[0], *parts)
+    return ReplayDifference(number, call.arguments[0], *parts)

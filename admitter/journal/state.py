@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.tree import Node
-from admitter.engine.state import State
+from admitter.engine.state import EngineState
 from admitter.journal.calls import Call, Looks
 
 
-def calls(state: State) -> Iterator[Call]:
+def calls(state: EngineState) -> Iterator[Call]:
     """Calls that make a new engine know what one knows."""
     tree, ledger = state.tree, state.ledger
     for flavor in state.flavors.values():
@@ -29,7 +29,7 @@ def calls(state: State) -> Iterator[Call]:
         yield Call("back_off", (queue, namespace, back_off))
 
 
-def settled(state: State, now: float, decides: Callable[[Node], bool]) -> Call:
+def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> Call:
     """A cycle that decides nothing, since it comes right after one.
 
     Args:
@@ -42,7 +42,7 @@ def settled(state: State, now: float, decides: Callable[[Node], bool]) -> Call:
     return Call("cycle", (now, Looks(tuple((root, decides(root)) for root in roots))))
 
 
-def _held(state: State) -> Iterator[Call]:
+def _held(state: EngineState) -> Iterator[Call]:
     """What is reserved, what has to be evicted, and the places that are kept."""
     ledger = state.ledger
     reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]

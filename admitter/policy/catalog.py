@@ -68,7 +68,7 @@ _MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ParsedQueue:
     """A ClusterQueue as it was read last.
 
     Attributes:
@@ -85,7 +85,7 @@ class _Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CatalogListener:
     """Who is told of what.
 
     Attributes:
@@ -112,7 +112,9 @@ class Catalog:
         placement: the rules for Jobs that name no queue.
     """
 
-    def __init__(self, world: World, engine: Engine, gpus: GpuSettings, told: Told | None = None) -> None:
+    def __init__(
+        self, world: World, engine: Engine, gpus: GpuSettings, told: CatalogListener | None = None
+    ) -> None:
         """Prepare; `flavor_changed`, `queue_changed` and `cohort_changed` are to be called for every object.
 
         Args:
@@ -122,7 +124,7 @@ class Catalog:
             told: who is told of changes.
         """
         self.gpus = gpus
-        self._told = told or Told()
+        self._told = told or CatalogListener()
         self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self._told.quotas)
         self.placement = PlacementPolicies(world)
         self._world = world
@@ -135,7 +137,7 @@ class Catalog:
         self._branches: dict[str, Branch] = {}
         self._hierarchy = Hierarchy()
         self._following: list[str] = []
-        self._read: dict[str, _Read] = {}
+        self._read: dict[str, _ParsedQueue] = {}
         self._in_cohort: defaultdict[str, set[str]] = defaultdict(set)
         self._queues: dict[str, QueueEntry] = {}
         self._changed_queues: set[str] = set()
@@ -215,10 +217,10 @@ class Catalog:
         made, found = checked(ClusterQueue, raw(view))
         if made is None:  # an invalid one admits nothing, but lends and counts as before
             valid = known if before is not None and before.uid == view.uid else None
-            read = _Read(view.uid, QueueEntry((ActiveReason.INVALID_SPEC, sentence(found))), valid)
+            read = _ParsedQueue(view.uid, QueueEntry((ActiveReason.INVALID_SPEC, sentence(found))), valid)
         else:
             spec = made.spec
-            read = _Read(
+            read = _ParsedQueue(
                 view.uid,
                 QueueEntry(None, spec.stop_policy, definitions.requirements(spec.namespace_selector)),
                 definitions.queue(name, spec, lenient=is_lenient(view)),
@@ -362,7 +364,7 @@ class Catalog:
                 found |= names
         return found
 
-    def _derived(self, read: _Read) -> tuple[QueueEntry, Queue | None]:
+    def _derived(self, read: _ParsedQueue) -> tuple[QueueEntry, Queue | None]:
         """A queue as it is to be, and what the engine gets."""
         if read.written is None:
             return read.entry, None

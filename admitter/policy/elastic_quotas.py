@@ -28,14 +28,14 @@ from admitter.quotas.elastic import Declared
 
 PLURALS: Final = {"ElasticQuota": "elasticquotas", "CompositeElasticQuota": "compositeelasticquotas"}
 
-Place = tuple[str, Key]
+QuotaKey = tuple[str, Key]
 """The kind of a quota, and its namespace and name."""
 
-QuotasChanged = Callable[[set[str], set[Place]], None]
+QuotasChanged = Callable[[set[str], set[QuotaKey]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ParsedQuota:
     """An object as it was read last.
 
     Attributes:
@@ -77,11 +77,11 @@ class ElasticQuotas:
         self._engine = engine
         self._flavor_problem = flavor_problem
         self._changed = changed
-        self._read: dict[Place, _Read] = {}
-        self._problems: dict[Place, Defect] = {}
+        self._read: dict[QuotaKey, _ParsedQuota] = {}
+        self._problems: dict[QuotaKey, Defect] = {}
         self._by_namespace: dict[str, Declared] = {}
         self._by_queue: dict[str, Declared] = {}
-        self._made: dict[str, tuple[_Read, Queue]] = {}
+        self._made: dict[str, tuple[_ParsedQuota, Queue]] = {}
         self._flavors: set[str] = set()
         self.any_node = Flavor(ANY_NODE, gpu_memory=gpu_memory)
         engine.set_flavor(self.any_node)
@@ -171,7 +171,7 @@ class ElasticQuotas:
         if changed or different:
             self._changed(changed, different)
 
-    def _queue(self, quota: Declared, read: _Read) -> Queue:
+    def _queue(self, quota: Declared, read: _ParsedQuota) -> Queue:
         assert read.spec is not None, "what is declared was valid once"
         flavored = all(self._flavor_problem("", name) is None for name in read.spec.flavors)
         admits = read.problem is None and flavored
@@ -182,7 +182,7 @@ class ElasticQuotas:
 
     def _reread(self) -> None:
         """Read what is new of the objects."""
-        found: dict[Place, _Read] = {}
+        found: dict[QuotaKey, _ParsedQuota] = {}
         for kind, view in self._views():
             place = (kind, view.key)
             known = self._read.get(place)
@@ -190,22 +190,22 @@ class ElasticQuotas:
             found[place] = known if known is not None and same else self._parse(kind, view, known)
         self._read = found
 
-    def _parse(self, kind: str, view: ObjectView, known: _Read | None) -> _Read:
+    def _parse(self, kind: str, view: ObjectView, known: _ParsedQuota | None) -> _ParsedQuota:
         model: type[ElasticQuota | CompositeElasticQuota] = (
             ElasticQuota if kind == "ElasticQuota" else CompositeElasticQuota
         )
         wrong = problems(model, raw(view))
         if wrong:
             before = (known.declared, known.spec) if known is not None else (None, None)
-            return _Read(view.uid, view.spec, *before, (ActiveReason.INVALID_SPEC, sentence(wrong)))
+            return _ParsedQuota(view.uid, view.spec, *before, (ActiveReason.INVALID_SPEC, sentence(wrong)))
         spec = model.model_validate(raw(view)).spec
         namespaces: tuple[str, ...] = (view.namespace,)
         if isinstance(spec, CompositeElasticQuotaSpec):
             namespaces = tuple(spec.namespaces)
         declared = Declared(kind, view.namespace, view.name, view.created, namespaces, spec.manage_all_jobs)
-        return _Read(view.uid, view.spec, declared, spec, None)
+        return _ParsedQuota(view.uid, view.spec, declared, spec, None)
 
-    def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[Place, Defect]]:
+    def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[QuotaKey, Defect]]:
         for place, read in self._read.items():
             found = read.problem
             if found is None and read.declared in conflicts:

@@ -7,7 +7,7 @@ from admitter.engine.preemption.back_off import BackOff
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
-from admitter.engine.tree_cycle import Eviction
+from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import to_quantity
 
@@ -71,7 +71,7 @@ _GROUNDS: Final = {
 }
 
 
-def receipt_message(eviction: Eviction) -> str:
+def receipt_message(eviction: PlannedEviction) -> str:
     """By which rule somebody is evicted, and what was compared."""
     victim, preemptor, compared = eviction.victim.workload, eviction.preemptor, eviction.receipt.compared
     assert victim is not None, "only Workloads are evicted"

@@ -26,7 +26,7 @@ from admitter.quotas.namespaces import AnnotationError, Json
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NamespacePlan:
     """What has to be done.
 
     Attributes:
@@ -40,25 +40,25 @@ class Plan:
     defect: Defect | None = None
 
 
-def plan(world: World, namespace: str) -> Plan:
+def plan(world: World, namespace: str) -> NamespacePlan:
     """What has to be done for a namespace; one that is going away is left alone until it is gone."""
     view = world.namespaces.get(("", namespace))
     if view is not None and view.terminating:
-        return Plan()
+        return NamespacePlan()
     spec, defect = _asked(world, view)
     places = {"clusterqueues": ("", namespace), "localqueues": (namespace, namespace)}
     found = {plural: store_of(world, plural).get(key) for plural, key in places.items()}
     if view is None or (spec is None and defect is None):
         made = ((plural, known) for plural, known in found.items() if known is not None)
         ours = ((p, known) for p, known in made if is_generated(known, namespace, Origin.ANNOTATIONS))
-        return Plan(delete=tuple((p, known) for p, known in ours if not known.terminating))
+        return NamespacePlan(delete=tuple((p, known) for p, known in ours if not known.terminating))
     if namespace == ELASTIC_QUOTA_QUEUE:
-        return Plan(defect=(ActiveReason.QUEUE_NAME_TAKEN, namespaces.NO_QUEUE))
+        return NamespacePlan(defect=(ActiveReason.QUEUE_NAME_TAKEN, namespaces.NO_QUEUE))
     queue = found["clusterqueues"]
     own = queue is not None and is_generated(queue, namespace)
     if queue is not None and not own and not is_generated(queue, ANY_NAMESPACE):
         words = f"ClusterQueue {namespace} was not made for this namespace, and stays as it is"
-        return Plan(defect=(ActiveReason.QUEUE_NAME_TAKEN, words))
+        return NamespacePlan(defect=(ActiveReason.QUEUE_NAME_TAKEN, words))
     if spec is None:
         spec = queue.spec if queue is not None and own else namespaces.held(namespace)
     specs = {"clusterqueues": spec, "localqueues": namespaces.local_queue(namespace)}
@@ -72,7 +72,7 @@ def plan(world: World, namespace: str) -> Plan:
             defect = defect or (ActiveReason.QUEUE_NAME_TAKEN, words)
         elif known is None or not wanted.is_right(known):
             put.append(wanted)
-    return Plan(tuple(put), defect=defect)
+    return NamespacePlan(tuple(put), defect=defect)
 
 
 def defect_of(world: World, queue: ObjectView) -> Defect | None:

@@ -8,19 +8,19 @@ been taken or given up, or a later one was promised, that generation is void, in
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from admitter.cache.preemption_status import Place, Preemption
+from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.world import World
 from admitter.client.store import Key
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
-from admitter.engine.quota.ledger import Hold
+from admitter.engine.quota.ledger import PendingReservation
 from admitter.policy.gate import Gate
 from admitter.policy.intake import NO_WORKLOAD
 from admitter.policy.returns import take_up
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class ReportedReservation:
     """A place that statuses promise.
 
     Attributes:
@@ -36,7 +36,9 @@ class Promised:
     admission: Admission
 
 
-def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] = ()) -> list[Promised]:
+def keep_places(
+    world: World, engine: Engine, gate: Gate, known: Container[str] = ()
+) -> list[ReportedReservation]:
     """Take in the places that are promised in trees that this process decides about.
 
     1. A place is kept if its Workload waits, and could be given it as what it asks for now.
@@ -60,7 +62,7 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
         for each in _promised(world)
         if each.uid not in known and world.shards.epoch_of(each.admission.queue) is not None
     ]
-    kept: dict[tuple[str, int], Hold] = {}
+    kept: dict[tuple[str, int], PendingReservation] = {}
     for each in found:
         competing = _competing(world, gate, each)
         if competing is not None:
@@ -80,7 +82,7 @@ def keep_places(world: World, engine: Engine, gate: Gate, known: Container[str] 
     return found
 
 
-def _still_displaces(world: World, wanted: Preemption) -> bool:
+def _still_displaces(world: World, wanted: PreemptionStatus) -> bool:
     """Whether the place that a Workload made room for is the last one that was promised to its preemptor.
 
     One that was evicted since has begun another generation; until it is admitted again, what displaces it
@@ -93,13 +95,13 @@ def _still_displaces(world: World, wanted: Preemption) -> bool:
     return wanted.generation in {preemptor.place.generation, preemptor.place.generation - evicted}
 
 
-def _promised(world: World) -> Iterator[Promised]:
+def _promised(world: World) -> Iterator[ReportedReservation]:
     """The places that are promised and not void.
 
     A Workload that makes room may name a later generation than the status of the Workload that is to get the
     place. Then the latter is behind: the place is not written there yet, or the write is not known here yet.
     """
-    places: dict[Key, Place] = {}
+    places: dict[Key, ReservationStatus] = {}
     for workload in world.workloads:
         if workload.status.get("place"):
             places[workload.key] = workload.place
@@ -108,15 +110,15 @@ def _promised(world: World) -> Iterator[Promised]:
         named = world.workloads.get(wanted.key) if wanted is not None and not victim.finished else None
         if wanted is None or named is None or named.uid != wanted.uid:
             continue
-        if wanted.generation > places.get(wanted.key, Place()).generation:
-            places[wanted.key] = Place(wanted.generation, wanted.admission)
+        if wanted.generation > places.get(wanted.key, ReservationStatus()).generation:
+            places[wanted.key] = ReservationStatus(wanted.generation, wanted.admission)
     for key, place in places.items():
         owner = world.workloads.get(key)
         if owner is not None and place.admission is not None:
-            yield Promised(key, owner.uid, place.generation, place.admission)
+            yield ReportedReservation(key, owner.uid, place.generation, place.admission)
 
 
-def _competing(world: World, gate: Gate, promised: Promised) -> Workload | None:
+def _competing(world: World, gate: Gate, promised: ReportedReservation) -> Workload | None:
     """The Workload that is to get a place, as the engine sees it; None if it could not take that place."""
     workload, admission = world.workloads.get(promised.key), promised.admission
     if workload is None or workload.admission is not None or workload.finished:

@@ -9,12 +9,12 @@ from admitter.cache.world import World
 from admitter.names import API_VERSION, GENERATED_BY_LABEL, GENERATED_LABEL
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import ANY_NAMESPACE, Generated, Origin, Owner, owning_namespace
-from admitter.policy.placement_policies import Policy
+from admitter.policy.placement_policies import ReadPolicy
 from admitter.quotas.namespaces import local_queue
 from admitter.quotas.placement import Placed, Surroundings
 
 
-def generated(world: World, policy: Policy, namespace: str, placed: Placed) -> Iterator[Generated]:
+def generated(world: World, policy: ReadPolicy, namespace: str, placed: Placed) -> Iterator[Generated]:
     """Cohorts, a ClusterQueue and a LocalQueue, in this order, of those that are missing.
 
     What is a namespace's own goes with the namespace, all else with the policy.

@@ -24,7 +24,7 @@ NOTICE_SECONDS: Final = 60.0
 """By then after a change of a policy the API server acts on it."""
 
 
-class Claim(Enum):
+class PlacementClaim(Enum):
     """Whether a Job that names no queue is a policy's to place."""
 
     YES = auto()
@@ -36,7 +36,7 @@ class Claim(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ReadPolicy:
     """A PlacementPolicy as it is followed.
 
     Attributes:
@@ -61,7 +61,7 @@ class PlacementPolicies:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._policies: dict[str, Policy] = {}
+        self._policies: dict[str, ReadPolicy] = {}
         self._problems: dict[str, Defect] = {}
 
     def changed(self, name: str) -> None:
@@ -77,7 +77,7 @@ class PlacementPolicies:
             return
         spec = PlacementPolicy.model_validate(raw(view)).spec
         selector = definitions.requirements(spec.namespace_selector)
-        self._policies[name] = Policy(name, view.uid, tuple(spec.rules), selector)
+        self._policies[name] = ReadPolicy(name, view.uid, tuple(spec.rules), selector)
 
     def problem(self, name: str) -> Defect | None:
         """What is wrong with a policy."""
@@ -88,7 +88,7 @@ class PlacementPolicies:
         """Whether it is known of every policy which namespaces it selects."""
         return self._problems.keys() <= self._policies.keys()
 
-    def governing(self, namespace: str) -> Policy | None:
+    def governing(self, namespace: str) -> ReadPolicy | None:
         """The policy by which Jobs of a namespace are placed: the first by name that selects it."""
         labels = self._world.labels_of(namespace)
         return next((p for _, p in sorted(self._policies.items()) if p.selects(labels)), None)
@@ -101,7 +101,7 @@ class PlacementPolicies:
             return timestamp(at(view.created))
         return view.status.get("since") if active.get("observedGeneration") == view.generation else None
 
-    def claim(self, policy: Policy, job: JobView, labelled: float) -> Claim:
+    def claim(self, policy: ReadPolicy, job: JobView, labelled: float) -> PlacementClaim:
         """Whether a Job that names no queue is the policy's; those that were there before are not.
 
         The API server marks those that are, and without a mark it counts when the Job was made: in the moment
@@ -115,20 +115,20 @@ class PlacementPolicies:
                 seconds since the epoch.
         """
         if job.submission is None:
-            return Claim.NO
+            return PlacementClaim.NO
         held = job.submission.placed is not None and job.suspended
         if job.submission.policy or held:
-            return Claim.YES
+            return PlacementClaim.YES
         since = self.came(policy)
         if job.created < since:
-            return Claim.NO
+            return PlacementClaim.NO
         if QUEUE_ALIAS_LABEL in job.submission.labels:
-            return Claim.UNLESS_KUEUES
+            return PlacementClaim.UNLESS_KUEUES
         unnoticed = job.created <= since + NOTICE_SECONDS
         missed = job.created > max(since, labelled) + NOTICE_SECONDS
-        return Claim.YES if unnoticed or missed else Claim.UNLESS_PASSED
+        return PlacementClaim.YES if unnoticed or missed else PlacementClaim.UNLESS_PASSED
 
-    def came(self, policy: Policy) -> float:
+    def came(self, policy: ReadPolicy) -> float:
         """Since when it is what it is, in seconds since the epoch; infinite if that is yet to be written."""
         view = self._world.placement_policies.get(("", policy.name))
         since = self.since(view) if view is not None else None

@@ -47,7 +47,7 @@ def plural_of(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-class Picture:
+class Snapshot:
     """World and engine at one moment.
 
     Attributes:

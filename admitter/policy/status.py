@@ -15,7 +15,7 @@ from admitter.api.conditions import (
     PendingReason,
     WorkloadState,
 )
-from admitter.cache.preemption_status import Place, Preemption
+from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
@@ -83,7 +83,7 @@ def admitted(
     shard, epoch = term
     decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
     fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
-    fields |= {"place": _place(Place(generation))} if generation else {}
+    fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
 
 
@@ -98,19 +98,21 @@ def waiting(
     return body
 
 
-def promised(workload: WorkloadView, place: Place, reason: str, message: str, now: datetime) -> Json:
+def promised(
+    workload: WorkloadView, place: ReservationStatus, reason: str, message: str, now: datetime
+) -> Json:
     """The Workload waits for a place that is being made for it, and why that takes time."""
     body = waiting(workload, reason, message, now)
     body["status"]["place"] = _place(place)
     return body
 
 
-def placed(workload: WorkloadView, place: Place) -> Json:
+def placed(workload: WorkloadView, place: ReservationStatus) -> Json:
     """The Workload has this place, or none any more; why it waits is told elsewhere."""
     return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"place": _place(place)}}
 
 
-def reassigned(workload: WorkloadView, by: Preemption) -> Json:
+def reassigned(workload: WorkloadView, by: PreemptionStatus) -> Json:
     """The Workload is gone, goes, or has been told to, and makes room for another one than before."""
     until = workload.evict_at
     return {
@@ -135,11 +137,11 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
     ]
     body = _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
     if workload.place.generation:  # what made room for the place that it loses was not for the next one
-        body["status"]["place"] = _place(Place(workload.place.generation + 1))
+        body["status"]["place"] = _place(ReservationStatus(workload.place.generation + 1))
     return body
 
 
-def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
+def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Json:
     """As `evicted`, for another Workload; its place is kept by what is written here."""
     words = f"preempted for {_whom(by, workload)}"
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
@@ -149,7 +151,7 @@ def preempted(workload: WorkloadView, by: Preemption, now: datetime) -> Json:
     return body
 
 
-def told(workload: WorkloadView, by: Preemption, until: datetime, now: datetime) -> Json:
+def told(workload: WorkloadView, by: PreemptionStatus, until: datetime, now: datetime) -> Json:
     """The Workload will have to stop for another one; it goes on until then."""
     words = f"will be evicted at {timestamp(until)} for {_whom(by, workload)}"
     change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
@@ -170,13 +172,13 @@ def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     return [condition(kind, False, PendingReason.OVER, words, now)] if workload.is_true(kind) else []
 
 
-def _whom(by: Preemption, victim: WorkloadView) -> str:
+def _whom(by: PreemptionStatus, victim: WorkloadView) -> str:
     """For whom, as the victim's user may know it, and why that is allowed."""
     words = f"{workload_title(*by.key, victim.namespace)} in {queue_title(by.admission.queue)}"
     return f"{words}: {by.why}" if by.why else words
 
 
-def _preemption(by: Preemption) -> Json:
+def _preemption(by: PreemptionStatus) -> Json:
     return {
         "message": by.why or None,
         "namespace": by.key[0],
@@ -187,7 +189,7 @@ def _preemption(by: Preemption) -> Json:
     }
 
 
-def _place(place: Place) -> Json:
+def _place(place: ReservationStatus) -> Json:
     admission = _replacing(place.admission) if place.admission is not None else None
     return {"generation": place.generation, "admission": admission}
 

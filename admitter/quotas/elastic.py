@@ -14,7 +14,7 @@ from admitter.convert.definitions import limit, patience
 from admitter.engine.policy import (
     BorrowWithin,
     Group,
-    Preemption,
+    PreemptionPolicy,
     Queue,
     Quota,
     Reclaim,
@@ -28,7 +28,7 @@ COHORT: Final = ELASTIC_QUOTA_QUEUE
 POOL: Final = "elastic_quota"
 """The name under which they count what they use; no flavor's."""
 
-RULES: Final = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
+RULES: Final = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
 
 _SHORT: Final = {"ElasticQuota": "eq", "CompositeElasticQuota": "ceq"}
 

@@ -192,7 +192,7 @@ class Hierarchy:
         return self.branches.get(name, _NOTHING)
 
 
-class Use(NamedTuple):
+class QuotaUse(NamedTuple):
     """One resource of one flavor in a whole subtree; amounts in the resource's unit.
 
     Attributes:
@@ -206,7 +206,7 @@ class Use(NamedTuple):
     borrowed: int
 
 
-def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, Use]:
+def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, QuotaUse]:
     """What there is below a Cohort, and what is used of it; what is neither there nor used is left out."""
     node = ("cohort", cohort)
     given, found = tree.given(node), {}
@@ -214,7 +214,7 @@ def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, Use]
         minimums = given.get(key, 0)
         total = minimums if cell.limit is None else min(minimums, cell.limit)
         if total or cell.total:
-            found[key] = Use(total, cell.total, max(0, cell.used - cell.own))
+            found[key] = QuotaUse(total, cell.total, max(0, cell.used - cell.own))
     return found
 
 

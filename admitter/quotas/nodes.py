@@ -18,7 +18,7 @@ EVERYWHERE: Final = (CPU, "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeCapacity:
     """A node as quota sees it.
 
     Attributes:
@@ -45,7 +45,9 @@ def amounts(allocatable: Mapping[str, str | int]) -> Amounts:
     return found
 
 
-def totals(nodes: Iterable[Node], flavors: Iterable[Flavor], gpus: GpuSettings) -> dict[FlavorResource, int]:
+def totals(
+    nodes: Iterable[NodeCapacity], flavors: Iterable[Flavor], gpus: GpuSettings
+) -> dict[FlavorResource, int]:
     """What the nodes that can be used give, by flavor and resource; each node counts for one flavor or none.
 
     Of the flavors that are a node's, it counts for the one with the most labels, then for one that a
@@ -66,12 +68,12 @@ def totals(nodes: Iterable[Node], flavors: Iterable[Flavor], gpus: GpuSettings) 
     return dict(found)
 
 
-def has_labels(node: Node, flavor: Flavor) -> bool:
+def has_labels(node: NodeCapacity, flavor: Flavor) -> bool:
     """Whether a node has the labels of a flavor."""
     return all(node.labels.get(key) == value for key, value in flavor.labels)
 
 
-def is_open(node: Node, *flavors: Flavor) -> bool:
+def is_open(node: NodeCapacity, *flavors: Flavor) -> bool:
     """Whether a node takes pods admitted to these flavors: usable, and all taints known or tolerated."""
     return node.schedulable and all(
         any(
@@ -82,7 +84,7 @@ def is_open(node: Node, *flavors: Flavor) -> bool:
     )
 
 
-def _counted(node: Node, flavor: Flavor, gpus: GpuSettings) -> Amounts:
+def _counted(node: NodeCapacity, flavor: Flavor, gpus: GpuSettings) -> Amounts:
     """What a node can allocate, memory of its GPUs included."""
     found = dict(node.allocatable)
     try:

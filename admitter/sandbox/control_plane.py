@@ -22,8 +22,8 @@ from admitter.sandbox.kubeconfig import CONTEXT
 from admitter.sandbox.locks import exclusive
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
 from admitter.sandbox.processes import ProcessIdentity, end
-from admitter.sandbox.state import Phase, State
-from admitter.sandbox.supervisor import Order
+from admitter.sandbox.state import Phase, SandboxState
+from admitter.sandbox.supervisor import StartOrder
 
 _STOP_GRACE = 15
 _LOG_TAIL = 10
@@ -75,13 +75,13 @@ class ControlPlane(Cluster):
             if running:
                 return running
             cls.stop_in(folder)  # what a killed supervisor may have left where the kernel does not clean up
-            _start_supervisor(Order(folder.absolute(), programs, manifests, identity, audit), console)
+            _start_supervisor(StartOrder(folder.absolute(), programs, manifests, identity, audit), console)
         return cls._in(folder, programs["kubectl"], started=True)
 
     @classmethod
     def find(cls, folder: Path) -> Self | None:
         """The control plane that is ready in a folder, or None."""
-        state = State.load(folder)
+        state = SandboxState.load(folder)
         if state is None or state.phase is not Phase.READY or not state.running:
             return None
         return cls._in(folder, Path(state.kubectl), started=False)
@@ -112,7 +112,7 @@ class ControlPlane(Cluster):
         Returns:
             Whether anything was.
         """
-        state = State.load(folder)
+        state = SandboxState.load(folder)
         if state is None:
             return False
         everything = [state.supervisor, *state.components.values()]
@@ -122,7 +122,7 @@ class ControlPlane(Cluster):
         child = _children.pop(state.supervisor.pid, None)
         if child:
             child.wait()
-        State.remove(folder)
+        SandboxState.remove(folder)
         return found
 
     def __enter__(self) -> Self:
@@ -137,7 +137,7 @@ class ControlPlane(Cluster):
         self.stop()
 
 
-def _start_supervisor(order: Order, console: Console) -> None:
+def _start_supervisor(order: StartOrder, console: Console) -> None:
     log = order.folder / "supervisor.log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(

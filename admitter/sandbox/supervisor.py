@@ -26,7 +26,7 @@ from admitter.sandbox.component_commands import Layout
 from admitter.sandbox.errors import SandboxError, StartError
 from admitter.sandbox.nodes import Manifest
 from admitter.sandbox.processes import ProcessIdentity, dies_with_parent
-from admitter.sandbox.state import Phase, State
+from admitter.sandbox.state import Phase, SandboxState
 
 _ATTEMPTS = 3
 """How often a start is tried when another process takes a port first."""
@@ -38,7 +38,7 @@ _GUARD_TICK = 0.2
 _PORT_TAKEN = "address already in use"
 
 
-class GoneError(Exception):
+class OwnerGoneError(Exception):
     """The process that wanted the control plane is gone."""
 
 
@@ -47,7 +47,7 @@ class PortTakenError(StartError):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StartOrder:
     """What to start.
 
     Attributes:
@@ -83,34 +83,34 @@ class Starter:
     def __init__(self) -> None:
         self._attached = True
 
-    def read_order(self) -> Order:
+    def read_order(self) -> StartOrder:
         """The first line."""
-        return Order.parse(sys.stdin.readline())
+        return StartOrder.parse(sys.stdin.readline())
 
     def report(self, phase: Phase, message: str = "") -> None:
         """Tell how far the start is."""
         try:
             print(json.dumps({"phase": phase, "message": message}), flush=True)
         except BrokenPipeError:
-            raise GoneError from None
+            raise OwnerGoneError from None
 
     def check(self) -> None:
         """Raise GoneError if the starter ended without letting go."""
         if self._attached and select.select([0], [], [], 0)[0]:
             if not os.read(0, 1024):
-                raise GoneError
+                raise OwnerGoneError
             self._attached = False
 
 
 class Supervisor:
     """Starts the components, and keeps them until one of them, or their owner, ends."""
 
-    def __init__(self, order: Order, starter: Starter) -> None:
+    def __init__(self, order: StartOrder, starter: Starter) -> None:
         self._order = order
         self._starter = starter
         self._logs = order.folder / "logs"
         self._components: dict[str, subprocess.Popen[bytes]] = {}
-        self._state = State(
+        self._state = SandboxState(
             Phase.STARTING, ProcessIdentity.of(os.getpid()), kubectl=str(order.programs["kubectl"])
         )
 
@@ -121,7 +121,7 @@ class Supervisor:
             self._save(phase=Phase.READY)
             self._starter.report(Phase.READY)
             self._guard()
-        except GoneError:
+        except OwnerGoneError:
             pass
         except SandboxError as error:
             self._save(phase=Phase.FAILED, message=str(error))
@@ -131,7 +131,7 @@ class Supervisor:
             self._kill_components()
             self._clear("data", "pki", "bin", "kubeconfig")
             if self._state.phase is not Phase.FAILED:
-                State.remove(self._order.folder)
+                SandboxState.remove(self._order.folder)
 
     def _start(self) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -200,7 +200,7 @@ class Supervisor:
     def _check(self) -> None:
         self._starter.check()
         if self._order.owner and not self._order.owner.find():
-            raise GoneError
+            raise OwnerGoneError
         for name, process in self._components.items():
             code = process.poll()
             if code is not None:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from admitter.cache.views import JobView, WorkloadView
-from admitter.policy.snapshot import Picture
-from admitter.simulate.items import End, Item, Told
+from admitter.policy.snapshot import Snapshot
+from admitter.simulate.items import End, Item, PendingEviction
 
 Lasts = Callable[[WorkloadView, float], float | None]
 """For how long a Workload runs in all, in seconds, having run for so long already; None: for ever."""
@@ -24,11 +24,11 @@ class Beginning:
 
     items: dict[str, Item] = field(default_factory=dict)
     ends: list[End] = field(default_factory=list)
-    told: dict[str, Told] = field(default_factory=dict)
+    told: dict[str, PendingEviction] = field(default_factory=dict)
     leaving: list[str] = field(default_factory=list)
 
 
-def beginning(picture: Picture, lasts: Lasts) -> Beginning:
+def beginning(picture: Snapshot, lasts: Lasts) -> Beginning:
     """What a picture shows, as a simulation keeps it."""
     made = Beginning()
     for order, view in enumerate(_in_order(picture), start=1):
@@ -55,16 +55,16 @@ def beginning(picture: Picture, lasts: Lasts) -> Beginning:
     return made
 
 
-def _in_order(picture: Picture) -> list[WorkloadView]:
+def _in_order(picture: Snapshot) -> list[WorkloadView]:
     return sorted(picture.world.workloads, key=lambda view: (view.since, view.uid))
 
 
-def _told(picture: Picture, view: WorkloadView) -> Iterator[tuple[str, Told]]:
+def _told(picture: Snapshot, view: WorkloadView) -> Iterator[tuple[str, PendingEviction]]:
     """Whoever goes on until a certain time, for somebody who waits for that."""
     ledger = picture.engine.ledger
     hold = ledger.holds.get(ledger.preemptor(view.uid) or "")
     if view.evict_at is not None and not view.evicting and hold is not None:
-        yield view.uid, Told(view.evict_at, 1, hold.workload)
+        yield view.uid, PendingEviction(view.evict_at, 1, hold.workload)
 
 
 def _stopped(job: JobView) -> JobView:

@@ -7,13 +7,13 @@ from admitter.cache.world import World
 from admitter.names import GENERATED_LABEL
 from admitter.policy.defects import Defect
 from admitter.policy.generated import KINDS
-from admitter.policy.namespace_plan import Plan, plan
+from admitter.policy.namespace_plan import NamespacePlan, plan
 from admitter.simulate.manifests import Invalid
 
 Json = dict[str, Any]
 
 
-class Generator:
+class SimulatedGenerator:
     """Says what has to be made and deleted, from a world in which that is done at once."""
 
     def __init__(self, world: World) -> None:
@@ -42,7 +42,7 @@ class Generator:
     def _wrong(self) -> dict[str, Defect]:
         return {name: made.defect for name, made in self._plans() if made.defect is not None}
 
-    def _plans(self) -> list[tuple[str, Plan]]:
+    def _plans(self) -> list[tuple[str, NamespacePlan]]:
         asking = {view.name for view in self._world.namespaces if view.annotations}
         made = {view.labels.get(GENERATED_LABEL) for view in self._world.cluster_queues}
         return [(name, plan(self._world, name)) for name in sorted(asking.union(filter(None, made)))]

@@ -7,7 +7,7 @@ from admitter.engine.cycle import Engine
 
 
 @dataclass(slots=True)
-class Course:
+class UseOverTime:
     """One resource in one queue, all flavors together; each list has a value for each of `times`.
 
     Attributes:
@@ -24,7 +24,7 @@ class Course:
 
 
 @dataclass(slots=True)
-class Waiting:
+class WaitingOverTime:
     """How many workloads wait in one queue, and since when it is so many."""
 
     times: list[float] = field(default_factory=list)
@@ -36,8 +36,8 @@ class History:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.courses: defaultdict[tuple[str, str], Course] = defaultdict(Course)
-        self.waiting: defaultdict[str, Waiting] = defaultdict(Waiting)
+        self.courses: defaultdict[tuple[str, str], UseOverTime] = defaultdict(UseOverTime)
+        self.waiting: defaultdict[str, WaitingOverTime] = defaultdict(WaitingOverTime)
         self.end = 0.0
 
     def look(self, now: float) -> None:
@@ -64,7 +64,7 @@ class History:
                 waiting.counts.append(count)
 
     @staticmethod
-    def _note(course: Course, now: float, used: int, minimum: int, maximum: int | None) -> None:
+    def _note(course: UseOverTime, now: float, used: int, minimum: int, maximum: int | None) -> None:
         if course.times and (course.used[-1], course.minimum[-1], course.maximum[-1]) == (
             used,
             minimum,

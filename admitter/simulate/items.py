@@ -70,7 +70,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PendingEviction:
     """Somebody has been told that he will be evicted: when, in which of his starts, and for whom."""
 
     until: float

@@ -5,7 +5,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from admitter.simulate.history import Course, History, Waiting, shortest_unit
+from admitter.simulate.history import History, UseOverTime, WaitingOverTime, shortest_unit
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -64,7 +64,7 @@ def _panels(history: History) -> list[tuple[str, str]]:
     return sorted(by_use[:MOST_PANELS])
 
 
-def _quota(axis: "Axes", course: Course, resource: str, start: float, end: float) -> None:
+def _quota(axis: "Axes", course: UseOverTime, resource: str, start: float, end: float) -> None:
     """Use of a resource as an area, its min and max as lines."""
     limits = [limit for limit in course.maximum if limit is not None]
     divisor, label = shortest_unit(max([*course.used, *course.minimum, *limits]), resource)
@@ -89,7 +89,7 @@ def _quota(axis: "Axes", course: Course, resource: str, start: float, end: float
     axis.set_ylabel(label, fontsize=8)
 
 
-def _waiting(axis: "Axes", waiting: Waiting, start: float, end: float) -> None:
+def _waiting(axis: "Axes", waiting: WaitingOverTime, start: float, end: float) -> None:
     """How many wait, on the right."""
     times = [*(time - start for time in waiting.times), end - start]
     counts = [*waiting.counts, waiting.counts[-1]]

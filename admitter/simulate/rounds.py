@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.cycle import Engine
-from admitter.engine.tree_cycle import Eviction
-from admitter.simulate.items import Item, Key, Told
+from admitter.engine.tree_cycle import PlannedEviction
+from admitter.simulate.items import Item, Key, PendingEviction
 
 FEW: Final = 8
 """So many rounds of evictions are nothing unusual: before that, states are not compared."""
@@ -62,7 +62,7 @@ class Rounds:
         self._before: tuple[float, Hashable] | None = None
         self._evictions: list[tuple[Key, Key]] = []
 
-    def decided(self, evictions: list[Eviction]) -> None:
+    def decided(self, evictions: list[PlannedEviction]) -> None:
         """A decision was made, with these evictions."""
         self._decisions += 1
         for eviction in evictions:
@@ -71,7 +71,7 @@ class Rounds:
                 self._evictions.append((victim.view.key, preemptor.view.key))
                 self._evicting = True
 
-    def look(self, now: float, told: Mapping[str, Told], *, to_come: bool) -> Endless | None:
+    def look(self, now: float, told: Mapping[str, PendingEviction], *, to_come: bool) -> Endless | None:
         """Whether evictions go round, once all victims are gone that have no time left.
 
         One earlier state is kept, and a newer one in its place after 1, 2, 4 and so on rounds: of any length
@@ -103,7 +103,7 @@ class Rounds:
         evictions = self._evictions if repeated else self._evictions[-LAST:]
         return Endless(now, repeated, tuple(dict.fromkeys(evictions)))
 
-    def _state(self, now: float, told: Mapping[str, Told]) -> Hashable:
+    def _state(self, now: float, told: Mapping[str, PendingEviction]) -> Hashable:
         """All that decisions follow from, but for definitions, which only change from outside."""
         tree, ledger = self._engine.tree, self._engine.ledger
         items = sorted((uid, item) for uid, item in self._items.items() if item.state != "Finished")

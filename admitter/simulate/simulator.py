@@ -28,12 +28,12 @@ from admitter.policy.elastic_quotas import PLURALS
 from admitter.policy.gate import Waiting
 from admitter.policy.returns import gives_back
 from admitter.policy.shortage import Shortages
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quantities.durations import InvalidDurationError
 from admitter.simulate.beginning import Lasts, beginning
-from admitter.simulate.generator import Generator
-from admitter.simulate.items import End, Event, Item, Key, Told
+from admitter.simulate.generator import SimulatedGenerator
+from admitter.simulate.items import End, Event, Item, Key, PendingEviction
 from admitter.simulate.manifests import Change, Invalid, Timeline
 from admitter.simulate.objects import Objects, timestamp
 from admitter.simulate.placing import Placing, since_now
@@ -50,7 +50,9 @@ class Simulator:
         endless: evictions that go round, because of which it has stopped; None if there are none.
     """
 
-    def __init__(self, timeline: Timeline, picture: Picture, lasts: Lasts = lambda _view, _ran: None) -> None:
+    def __init__(
+        self, timeline: Timeline, picture: Snapshot, lasts: Lasts = lambda _view, _ran: None
+    ) -> None:
         """Prepare.
 
         Args:
@@ -69,7 +71,7 @@ class Simulator:
         self.cycles = 0
         self._catalog = picture.catalog
         self._gate = picture.gate
-        self._generator = Generator(self.world)
+        self._generator = SimulatedGenerator(self.world)
         self._placing = Placing(self.world, self._catalog)
         self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
@@ -410,15 +412,15 @@ class Simulator:
         for each in plan.reassigned:
             told = self._told.get(each.victim)
             if told is not None:  # no more time is granted
-                self._told[each.victim] = Told(told.until, told.start, each.preemptor)
+                self._told[each.victim] = PendingEviction(told.until, told.start, each.preemptor)
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
             before = self._told.get(item.view.uid)
             if before is not None and eviction.grace:  # for another one than before; no more time is granted
-                self._told[item.view.uid] = Told(before.until, before.start, eviction.preemptor)
+                self._told[item.view.uid] = PendingEviction(before.until, before.start, eviction.preemptor)
             elif eviction.grace:
                 until = self.now + eviction.grace
-                self._told[item.view.uid] = Told(until, item.starts, eviction.preemptor)
+                self._told[item.view.uid] = PendingEviction(until, item.starts, eviction.preemptor)
                 yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
             else:
                 self._told.pop(item.view.uid, None)

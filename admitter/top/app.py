@@ -16,8 +16,8 @@ from admitter.insight.listing import Row
 from admitter.top.explanation import ExplanationView
 from admitter.top.help import HelpView
 from admitter.top.queues import QueuesView
-from admitter.top.scene import Feed, Scene
-from admitter.top.view import ListView, View
+from admitter.top.scene import Feed, TopScene
+from admitter.top.view import ListView, TopView
 from admitter.top.workloads import WorkloadsView
 
 LOOK_SECONDS: Final = 1.0
@@ -58,7 +58,7 @@ class Top(App[None]):
         super().__init__(ansi_color=True)
         self.feed = feed
         self.allowance = allowance
-        self.scene: Scene | None = None
+        self.scene: TopScene | None = None
         self.trouble = ""
         self.animation_level = "none"
 
@@ -74,10 +74,10 @@ class Top(App[None]):
         if isinstance(self.screen, ListView) and self.screen.type_key(event):
             event.prevent_default()
 
-    def take(self, scene: Scene) -> None:
+    def take(self, scene: TopScene) -> None:
         """Show a new scene."""
         self.scene = scene
-        if isinstance(self.screen, View):
+        if isinstance(self.screen, TopView):
             self.screen.scene_changed()
 
     def look(self) -> None:
@@ -85,7 +85,7 @@ class Top(App[None]):
         trouble = self.feed.trouble()
         if trouble != self.trouble:
             self.trouble = trouble
-            if isinstance(self.screen, View):
+            if isinstance(self.screen, TopView):
                 self.screen.show_head()
 
     def totals(self) -> str:

@@ -15,9 +15,9 @@ from admitter.insight.explain.status_summary import told, told_lines
 from admitter.insight.explain.text import has_start, opening, start, start_line, would_let_in
 from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.top.background import in_background
-from admitter.top.view import View, Words
+from admitter.top.view import TextView, TopView
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class _Asked:
 
     answer: Answer
     explainer: Explainer
-    picture: Picture
+    picture: Snapshot
 
 
-class ExplanationView(View):
+class ExplanationView(TopView):
     """One Workload's explanation, of the moment at which it was opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,7 +50,7 @@ class ExplanationView(View):
         super().__init__()
         self._row = row
         self._asked_at = 0.0
-        self.text = Words("text")
+        self.text = TextView("text")
         self._scroll = VerticalScroll(self.text)
 
     def body(self) -> Iterable[Widget]:
@@ -87,7 +87,7 @@ class ExplanationView(View):
         self.text.say("\n".join([*told_lines(told(view)), "Asking …"]))
 
         def ask(_: Callable[[], None]) -> _Asked:
-            picture = Picture(known)
+            picture = Snapshot(known)
             explainer = Explainer(picture)
             return _Asked(first(explainer, view.namespace, view.name), explainer, picture)
 

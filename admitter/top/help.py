@@ -6,7 +6,7 @@ from typing import Final
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-from admitter.top.view import View, Words
+from admitter.top.view import TextView, TopView
 
 TEXT: Final = """\
 ████│▒▒··]  █ own, ▒ borrowed, · not used; │ at min, ] at max
@@ -30,13 +30,13 @@ Explanation
 ?           this page          q          quit"""
 
 
-class HelpView(View):
+class HelpView(TopView):
     """All keys."""
 
     keys = "q quit  Esc back  ↑↓ scroll"
 
     def body(self) -> Iterable[Widget]:
         """The text, which can be scrolled."""
-        text = Words("text")
+        text = TextView("text")
         text.say(TEXT)
         return (VerticalScroll(text),)

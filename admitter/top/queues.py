@@ -7,10 +7,10 @@ from textual.binding import Binding, BindingType
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
-from admitter.insight.overview import Line
+from admitter.insight.overview import OverviewLine
 from admitter.top.columns import Column, clipped, shortened
 from admitter.top.table import Table
-from admitter.top.tree import Order, Place, arranged
+from admitter.top.tree import SortOrder, TreePosition, arranged
 from admitter.top.view import ListView
 from admitter.top.words import amount, bar, place, spelled_use
 from admitter.visible import visible
@@ -21,7 +21,7 @@ _EMPTY: Final = (
 )
 
 
-def _name(shown: Place, width: int) -> str:
+def _name(shown: TreePosition, width: int) -> str:
     """A name below that of its Cohort, with marks for what is hidden below it, and for a problem."""
     line = shown.line
     mark = ("▸ " if shown.folded else "▾ ") if line.node[0] == "cohort" else ""
@@ -33,18 +33,18 @@ def _name(shown: Place, width: int) -> str:
     return f"{head}{shortened(name, room - len(head))}{below}{problem}"
 
 
-def _amount(attribute: str, shown: Place) -> str:
+def _amount(attribute: str, shown: TreePosition) -> str:
     """One amount of the resource that is shown; nothing where there is none of it."""
     value = getattr(shown.use, attribute, None)
     return amount(shown.use.resource, value) if shown.use is not None and value is not None else ""
 
 
-def _loan(shown: Place, sign: str, attribute: str) -> str:
+def _loan(shown: TreePosition, sign: str, attribute: str) -> str:
     value = getattr(shown.use, attribute, 0)
     return f"{sign}{amount(shown.use.resource, value)}" if shown.use is not None and value else ""
 
 
-COLUMNS: Final[tuple[Column[Place], ...]] = (
+COLUMNS: Final[tuple[Column[TreePosition], ...]] = (
     Column("NAME", 18, 0, _name, most=48),
     Column(
         "USE", 14, 2, lambda p, width: bar(p.use, width) if p.use else "", most=30, style="cyan", drawn=True
@@ -81,8 +81,8 @@ class QueuesView(ListView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.table: Table[Place] = Table(COLUMNS, lambda shown: shown.line.node)
-        self._order = Order.NAME
+        self.table: Table[TreePosition] = Table(COLUMNS, lambda shown: shown.line.node)
+        self._order = SortOrder.NAME
         self._folded: set[Node] = set()
         self._key: FlavorResource | None = None
 
@@ -126,7 +126,7 @@ class QueuesView(ListView):
 
     def action_order(self, name: str) -> None:
         """Order the places of each Cohort by something else."""
-        self._order = Order[name]
+        self._order = SortOrder[name]
         self.scene_changed()
 
     def action_fold(self) -> None:
@@ -167,7 +167,7 @@ class QueuesView(ListView):
             self.top.open_workloads(current.line.node, current.line.title)
 
 
-def _detail(line: Line, key: FlavorResource | None) -> Text:
+def _detail(line: OverviewLine, key: FlavorResource | None) -> Text:
     """All of a place: what is wrong with it, and what it uses; first of the resource that is shown."""
     uses = sorted(line.uses, key=lambda use: (use.flavor, use.resource) != key)
     counts = f"{line.waiting} waiting, {line.admitted} admitted, {line.recent} of them in the last minute"

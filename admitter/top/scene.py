@@ -13,10 +13,10 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row, rows
 from admitter.insight.live import Mirror
-from admitter.insight.overview import Line, Use, overview
+from admitter.insight.overview import OverviewLine, OverviewUse, overview
 from admitter.insight.pages import spelled
-from admitter.insight.snapshot_file import Snapshot, facts
-from admitter.policy.snapshot import Facts, Picture
+from admitter.insight.snapshot_file import SnapshotFile, facts
+from admitter.policy.snapshot import Facts, Snapshot
 
 ASTRAY: Final[Node] = ("queue", "")
 """The place of Workloads whose queue does not exist."""
@@ -24,7 +24,7 @@ _ASTRAY_PROBLEM: Final = "their LocalQueue, or the ClusterQueue that it names, d
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class TopScene:
     """All that the views show of one moment.
 
     Attributes:
@@ -37,12 +37,12 @@ class Scene:
     """
 
     known: Facts
-    lines: tuple[Line, ...]
+    lines: tuple[OverviewLine, ...]
     rows: Mapping[str, list[Row]]
     resources: tuple[FlavorResource, ...]
     fullest: FlavorResource | None
 
-    def roots(self) -> Iterable[Line]:
+    def roots(self) -> Iterable[OverviewLine]:
         """Roots: their counts are of all below."""
         return (line for line in self.lines if line.depth == 0)
 
@@ -51,7 +51,7 @@ class Scene:
         return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
 
 
-def scene(known: Facts, picture: Picture) -> Scene:
+def scene(known: Facts, picture: Snapshot) -> TopScene:
     """Sum a picture up; it takes as long as a second, so it belongs into a thread."""
     lines = overview(picture)
     names = {line.node[1] for line in lines if line.node[0] == "queue"}
@@ -61,14 +61,16 @@ def scene(known: Facts, picture: Picture) -> Scene:
     if by_queue[""]:
         waiting = sum(row.workload.admission is None for row in by_queue[""])
         admitted = len(by_queue[""]) - waiting
-        lines.append(Line(ASTRAY, "without a queue", 0, None, (), waiting, admitted, 0, _ASTRAY_PROBLEM))
+        lines.append(
+            OverviewLine(ASTRAY, "without a queue", 0, None, (), waiting, admitted, 0, _ASTRAY_PROBLEM)
+        )
     parts = _parts(lines)
     resources = tuple(sorted(parts, key=lambda key: (key[1], key[0])))
     fullest = max(resources, key=lambda key: parts[key], default=None)
-    return Scene(known, tuple(lines), dict(by_queue), resources, fullest)
+    return TopScene(known, tuple(lines), dict(by_queue), resources, fullest)
 
 
-def _parts(lines: Iterable[Line]) -> dict[FlavorResource, float]:
+def _parts(lines: Iterable[OverviewLine]) -> dict[FlavorResource, float]:
     """Which part of each resource is in use, in all trees together."""
     used: defaultdict[FlavorResource, int] = defaultdict(int)
     there: defaultdict[FlavorResource, int] = defaultdict(int)
@@ -81,7 +83,7 @@ def _parts(lines: Iterable[Line]) -> dict[FlavorResource, float]:
     return {key: used[key] / amount if amount else 0.0 for key, amount in there.items()}
 
 
-def part(use: Use | None) -> float:
+def part(use: OverviewUse | None) -> float:
     """Which part of what a place has of its own, or may have, is in use; 1 is all of it."""
     if use is None:
         return 0.0
@@ -98,7 +100,7 @@ class Feed(Protocol):
 
     title: str
 
-    async def follow(self, show: Callable[[Scene], None]) -> None:
+    async def follow(self, show: Callable[[TopScene], None]) -> None:
         """Show scenes, as long as there are new ones."""
 
     def trouble(self) -> str:
@@ -108,17 +110,17 @@ class Feed(Protocol):
 class Still:
     """A snapshot: one scene, which stays."""
 
-    def __init__(self, snapshot: Snapshot, title: str) -> None:
+    def __init__(self, snapshot: SnapshotFile, title: str) -> None:
         self.title = title
         self._snapshot = snapshot
 
-    async def follow(self, show: Callable[[Scene], None]) -> None:
+    async def follow(self, show: Callable[[TopScene], None]) -> None:
         """Show the one scene that there is."""
         show(await asyncio.to_thread(self._scene))
 
-    def _scene(self) -> Scene:
+    def _scene(self) -> TopScene:
         known = facts(self._snapshot)
-        return scene(known, Picture(known))
+        return scene(known, Snapshot(known))
 
     def trouble(self) -> str:
         """None: all of it has been read."""
@@ -132,7 +134,7 @@ class Live:
         self.title = title
         self._mirror = mirror
 
-    async def follow(self, show: Callable[[Scene], None]) -> None:
+    async def follow(self, show: Callable[[TopScene], None]) -> None:
         """Show the cluster as it is, whenever it has changed, until cancelled."""
         async with self._mirror.following():
             async for known, picture in self._mirror.pictures():

@@ -8,11 +8,11 @@ from typing import Final
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
-from admitter.insight.overview import Line, Use
+from admitter.insight.overview import OverviewLine, OverviewUse
 from admitter.top.scene import part
 
 
-class Order(StrEnum):
+class SortOrder(StrEnum):
     """What places of one Cohort are ordered by."""
 
     NAME = "name"
@@ -22,7 +22,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TreePosition:
     """A line of the tree, as it is shown.
 
     Attributes:
@@ -32,23 +32,27 @@ class Place:
         folded: whether these are hidden.
     """
 
-    line: Line
-    use: Use | None
+    line: OverviewLine
+    use: OverviewUse | None
     below: int
     folded: bool
 
 
-_ORDERS: Final[dict[Order, Callable[[Place], float]]] = {
-    Order.NAME: lambda _: 0.0,
-    Order.USE: lambda place: -part(place.use),
-    Order.WAITING: lambda place: -place.line.waiting,
-    Order.RECENT: lambda place: -place.line.recent,
+_ORDERS: Final[dict[SortOrder, Callable[[TreePosition], float]]] = {
+    SortOrder.NAME: lambda _: 0.0,
+    SortOrder.USE: lambda place: -part(place.use),
+    SortOrder.WAITING: lambda place: -place.line.waiting,
+    SortOrder.RECENT: lambda place: -place.line.recent,
 }
 
 
 def arranged(
-    lines: Iterable[Line], key: FlavorResource | None, order: Order, folded: Collection[Node], words: str
-) -> list[Place]:
+    lines: Iterable[OverviewLine],
+    key: FlavorResource | None,
+    order: SortOrder,
+    folded: Collection[Node],
+    words: str,
+) -> list[TreePosition]:
     """The places to be shown, each one above those below it.
 
     Args:
@@ -59,16 +63,16 @@ def arranged(
         words: what is searched, in capitals or not: places that have it in their name or problem are shown
             with all above and below them; empty: all.
     """
-    below: defaultdict[Node | None, list[Line]] = defaultdict(list)
+    below: defaultdict[Node | None, list[OverviewLine]] = defaultdict(list)
     for line in lines:
         below[line.parent].append(line)
     wanted = _wanted(lines, words.casefold()) if words else None
     counts = _counts(lines)
-    shown: list[Place] = []
+    shown: list[TreePosition] = []
 
-    def sorted_places(parent: Node | None) -> list[Place]:
+    def sorted_places(parent: Node | None) -> list[TreePosition]:
         found = [
-            Place(line, _use(line, key), counts[line.node], not words and line.node in folded)
+            TreePosition(line, _use(line, key), counts[line.node], not words and line.node in folded)
             for line in below[parent]
             if wanted is None or line.node in wanted
         ]
@@ -83,11 +87,11 @@ def arranged(
     return shown
 
 
-def _use(line: Line, key: FlavorResource | None) -> Use | None:
+def _use(line: OverviewLine, key: FlavorResource | None) -> OverviewUse | None:
     return next((use for use in line.uses if (use.flavor, use.resource) == key), None)
 
 
-def _counts(lines: Iterable[Line]) -> defaultdict[Node, int]:
+def _counts(lines: Iterable[OverviewLine]) -> defaultdict[Node, int]:
     """How many places are below each one."""
     found: defaultdict[Node, int] = defaultdict(int)
     for line in reversed(list(lines)):
@@ -96,7 +100,7 @@ def _counts(lines: Iterable[Line]) -> defaultdict[Node, int]:
     return found
 
 
-def _wanted(lines: Iterable[Line], words: str) -> set[Node]:
+def _wanted(lines: Iterable[OverviewLine], words: str) -> set[Node]:
     """Those that are found, all below them, and all above them."""
     parents = {line.node: line.parent for line in lines}
     found: set[Node] = set()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from admitter.top.app import Top
 
 
-class Words(Static):
+class TextView(Static):
     """A text that is drawn again only if it has changed."""
 
     def __init__(self, classes: str = "") -> None:
@@ -36,7 +36,7 @@ class Words(Static):
             self.update(made)
 
 
-class View(Screen[None]):
+class TopView(Screen[None]):
     """One full screen. Views are stacked; Escape goes back to the one below."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "back")]
@@ -45,8 +45,8 @@ class View(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._title, self._totals, self._about = Words("line"), Words("line"), Words("line")
-        self._trouble = Words("trouble")
+        self._title, self._totals, self._about = TextView("line"), TextView("line"), TextView("line")
+        self._trouble = TextView("trouble")
 
     @property
     def top(self) -> "Top":
@@ -57,7 +57,7 @@ class View(Screen[None]):
         """Head, trouble if there is any, body, keys."""
         yield from (self._title, self._totals, self._about, self._trouble)
         yield from self.body()
-        keys = Words("line keys")
+        keys = TextView("line keys")
         keys.say(self.keys)
         yield keys
 
@@ -96,7 +96,7 @@ class View(Screen[None]):
         self.top.back()
 
 
-class ListView(View):
+class ListView(TopView):
     """A view of a list, which can be searched.
 
     What is searched is typed without a widget of its own that has the focus: over a slow link several keys
@@ -109,11 +109,11 @@ class ListView(View):
 
     def __init__(self) -> None:
         super().__init__()
-        self.empty = Words("empty")
-        self.detail = Words("detail")
+        self.empty = TextView("empty")
+        self.detail = TextView("detail")
         self.words = ""
         self._searching = False
-        self._prompt = Words("line prompt")
+        self._prompt = TextView("line prompt")
 
     def body(self) -> Iterable[Widget]:
         """The table, or why there is none; what is current in full."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from admitter.engine.model import FlavorResource
-from admitter.insight.overview import Use
+from admitter.insight.overview import OverviewUse
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import CPU, to_quantity
 from admitter.quotas.elastic import POOL
@@ -60,7 +60,7 @@ def place(key: FlavorResource) -> str:
     return f"{resource} in {'any flavor' if flavor in {ANY_NODE, POOL} else flavor}"
 
 
-def bar(use: Use, width: int) -> str:
+def bar(use: OverviewUse, width: int) -> str:
     """Use against what a place has: own, then borrowed, then unused; marks where its min and its max are.
 
     Args:
@@ -87,12 +87,12 @@ def _cells(value: int, scale: int, cells: int) -> int:
     return min(max(round(value * cells / scale), 1), cells - 1) if value > 0 and cells > 1 else 0
 
 
-def spelled_use(use: Use) -> str:
+def spelled_use(use: OverviewUse) -> str:
     """All that there is to say of one resource at one place."""
     return f"{place((use.flavor, use.resource))}: {', '.join(_spelled(use))}"
 
 
-def _spelled(use: Use) -> Iterator[str]:
+def _spelled(use: OverviewUse) -> Iterator[str]:
     yield f"{amount(use.resource, use.used)} used"
     yield f"min {amount(use.resource, use.minimum)}"
     yield f"max {amount(use.resource, use.maximum)}" if use.maximum is not None else "no max"

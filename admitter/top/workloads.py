@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row
 from admitter.top.columns import Column
-from admitter.top.scene import Scene
+from admitter.top.scene import TopScene
 from admitter.top.table import Table
 from admitter.top.view import ListView
 from admitter.top.words import age
@@ -73,7 +73,7 @@ def _queue(row: Row, _: int) -> str:
     return row.queue
 
 
-def _rows(scene: Scene, node: Node) -> Iterator[Row]:
+def _rows(scene: TopScene, node: Node) -> Iterator[Row]:
     """Those of a queue, or of all queues below a Cohort."""
     below = {node}
     for line in scene.lines:

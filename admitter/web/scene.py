@@ -13,9 +13,9 @@ from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
 from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row, rows
-from admitter.insight.overview import Line, Use, overview
+from admitter.insight.overview import OverviewLine, OverviewUse, overview
 from admitter.insight.report import estimate_json, row_json
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.quantities.amounts import CPU, to_quantity
 from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS, Limits
 
@@ -30,10 +30,10 @@ BY_ITSELF: Final = 0.9
 """The part of its time after which an estimate ends by itself, so that what it has found is told in time."""
 
 
-class Scene:
+class WebScene:
     """A moment of the cluster. Its properties may take long, and belong in a thread."""
 
-    def __init__(self, known: Facts, picture: Picture, revision: int, limits: Limits) -> None:
+    def __init__(self, known: Facts, picture: Snapshot, revision: int, limits: Limits) -> None:
         """Prepare.
 
         Args:
@@ -49,7 +49,7 @@ class Scene:
         self._starts: dict[str, dict[str, Json]] = {}
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[OverviewLine]:
         """The tree."""
         return overview(self.picture)
 
@@ -63,9 +63,9 @@ class Scene:
         _ = self.lines, self.rows
 
     @cached_property
-    def _explainer(self) -> tuple[Explainer, Picture]:
+    def _explainer(self) -> tuple[Explainer, Snapshot]:
         """A cycle is run for it, in a picture of its own."""
-        picture = Picture(self.known)
+        picture = Snapshot(self.known)
         return Explainer(picture), picture
 
     def tree(self) -> Json:
@@ -171,7 +171,7 @@ class Scene:
             "waits": answer.explanation is not None,
         }
 
-    def _first(self, namespace: str, name: str) -> tuple[Answer, Picture]:
+    def _first(self, namespace: str, name: str) -> tuple[Answer, Snapshot]:
         explainer, picture = self._explainer
         return first(explainer, namespace, name), picture
 
@@ -248,7 +248,7 @@ def _row(row: Row, may_see: Callable[[str], bool]) -> Json:
     return {"visible": False, "position": row.position, "state": row.state}
 
 
-def line_json(line: Line) -> Json:
+def line_json(line: OverviewLine) -> Json:
     """A place of the tree."""
     return {
         "kind": line.node[0],
@@ -264,7 +264,7 @@ def line_json(line: Line) -> Json:
     }
 
 
-def use_json(use: Use) -> Json:
+def use_json(use: OverviewUse) -> Json:
     """One resource in one flavor: numbers in cores, bytes or devices, and the same as people write it."""
     unit = 1000 if use.resource == CPU else 1
     amounts = {

@@ -16,9 +16,9 @@ from yarl import URL
 from admitter.client.access import LONGEST_TOKEN, Access, TooManyTokensError, User, bearer
 from admitter.client.errors import ClusterError
 from admitter.insight.explain.explainer import UnknownError
-from admitter.web.scene import Scene
+from admitter.web.scene import WebScene
 from admitter.web.sessions import COOKIE, Sessions
-from admitter.web.shares import Shares
+from admitter.web.shares import PartyShares
 from admitter.web.stage import Stage
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -39,11 +39,11 @@ MOST_STREAMS_OF_ONE: Final = 20
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Question = Callable[[Scene, str, str, Callable[[str], bool]], Awaitable[dict[str, Any]]]
+Question = Callable[[WebScene, str, str, Callable[[str], bool]], Awaitable[dict[str, Any]]]
 """What is asked of a scene about a namespace and a name in it, by a user who may see some namespaces."""
 
 
-class Refusal(web.HTTPException):
+class HttpRefusal(web.HTTPException):
     """An answer that says in a sentence why there is no other one."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -67,7 +67,7 @@ class Page:
         self._access = access
         self._sessions = sessions
         self._hosts = frozenset(name.lower() for name in hosts)
-        self._streams = Shares(MOST_STREAMS, MOST_STREAMS_OF_ONE)
+        self._streams = PartyShares(MOST_STREAMS, MOST_STREAMS_OF_ONE)
         self._numbers = count()
 
     @property
@@ -104,7 +104,7 @@ class Page:
     async def _addressed(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse what was sent to another name, such as one that another site lets lead here."""
         if self._hosts and request.path != "/healthz" and _host(request) not in self._hosts | LOOPBACK:
-            raise Refusal(
+            raise HttpRefusal(
                 421, f"this page is not {request.host}: --allow-host says by which names it is reached"
             )
         return await handler(request)
@@ -117,10 +117,10 @@ class Page:
         _same_origin(request)
         token = (await request.text()).strip()
         if not token or len(token) > LONGEST_TOKEN:
-            raise Refusal(400, "a token is needed")
+            raise HttpRefusal(400, "a token is needed")
         user = await self._known(request, token)
         if user is None:
-            raise Refusal(401, "the API server does not know this token, or it has expired")
+            raise HttpRefusal(401, "the API server does not know this token, or it has expired")
         answer = web.json_response({})
         session = self._sessions.begin(token, user.name)
         answer.set_cookie(COOKIE, session, httponly=True, samesite="Strict", secure=True, path="/")
@@ -142,18 +142,18 @@ class Page:
         )
         user = await self._known(request, token) if token else None
         if user is None:
-            raise Refusal(401, "log in with a token")
+            raise HttpRefusal(401, "log in with a token")
         return user
 
     async def _known(self, request: web.Request, token: str) -> User | None:
         try:
             return await self._access.user(token, request.remote or "")
         except TooManyTokensError as error:
-            raise Refusal(429, "too many unknown tokens were tried: try again in a minute") from error
+            raise HttpRefusal(429, "too many unknown tokens were tried: try again in a minute") from error
 
-    async def _scene(self) -> Scene:
+    async def _scene(self) -> WebScene:
         if self._stage.scene is None:
-            raise Refusal(503, "the cluster has not been read yet")
+            raise HttpRefusal(503, "the cluster has not been read yet")
         return self._stage.scene
 
     async def _me(self, request: web.Request) -> web.Response:
@@ -163,7 +163,7 @@ class Page:
     async def _tree(self, request: web.Request) -> web.Response:
         user = await self._user(request)
         if not await self._access.may_list(user, "clusterqueues"):
-            raise Refusal(403, f"{user.name} may not list ClusterQueues: choose a namespace")
+            raise HttpRefusal(403, f"{user.name} may not list ClusterQueues: choose a namespace")
         return _json((await self._scene()).tree())
 
     async def _queue(self, request: web.Request) -> web.Response:
@@ -171,7 +171,7 @@ class Page:
         await self._may_see_queue(user, scene, name, request)
         found = scene.queue(name, await self._visible(user, scene.namespaces_in(name)))
         if found is None:
-            raise Refusal(404, f"there is no queue {name}")
+            raise HttpRefusal(404, f"there is no queue {name}")
         return _json({**found, "course": self._stage.course(name)})
 
     async def _starts(self, request: web.Request) -> web.Response:
@@ -191,11 +191,11 @@ class Page:
 
     async def _workload(self, request: web.Request) -> web.Response:
         """What is known at once of why one waits."""
-        return await self._about_one(request, Scene.explanation)
+        return await self._about_one(request, WebScene.explanation)
 
     async def _outlook(self, request: web.Request) -> web.Response:
         """What may take a while to find: whose end would let it in, and when it starts."""
-        return await self._about_one(request, Scene.outlook)
+        return await self._about_one(request, WebScene.outlook)
 
     async def _about_one(self, request: web.Request, question: Question) -> web.Response:
         user = await self._user(request)
@@ -206,7 +206,7 @@ class Page:
         try:
             return _json(await question(scene, namespace, name, may_see))
         except UnknownError as error:
-            raise Refusal(404, str(error)) from error
+            raise HttpRefusal(404, str(error)) from error
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         """Server-sent events: a line whenever there is something new; what it is is asked for then."""
@@ -217,7 +217,7 @@ class Page:
         self._streams.take(name, user.name)
         try:
             await answer.prepare(request)
-            last: Scene | None = None
+            last: WebScene | None = None
             while name in self._streams and await self._still(request, user):
                 try:
                     last = await asyncio.wait_for(self._stage.newer(last), HEARTBEAT_SECONDS)
@@ -234,25 +234,25 @@ class Page:
         """Whether who looks is still who he was: tokens expire, and sessions end."""
         try:
             return await self._user(request) == user
-        except Refusal:
+        except HttpRefusal:
             return False
 
     async def _may_see_namespace(self, user: User, name: str) -> None:
         if not name or not await self._sees(user, name):
-            raise Refusal(403, f"{user.name} may not list Workloads in namespace {name or '(none)'}")
+            raise HttpRefusal(403, f"{user.name} may not list Workloads in namespace {name or '(none)'}")
 
     async def _sees(self, user: User, namespace: str) -> bool:
         everywhere = await self._access.may_list(user, "workloads")
         return everywhere or await self._access.may_list(user, "workloads", namespace)
 
-    async def _may_see_queue(self, user: User, scene: Scene, name: str, request: web.Request) -> None:
+    async def _may_see_queue(self, user: User, scene: WebScene, name: str, request: web.Request) -> None:
         """Who may list ClusterQueues sees each; others those that a namespace of theirs uses."""
         if await self._access.may_list(user, "clusterqueues"):
             return
         namespace = request.query.get("namespace", "")
         await self._may_see_namespace(user, namespace)
         if name not in scene.queues_of(namespace):
-            raise Refusal(403, f"{user.name} may not see queue {name}")
+            raise HttpRefusal(403, f"{user.name} may not see queue {name}")
 
     async def _visible(self, user: User, namespaces: Iterable[str]) -> Callable[[str], bool]:
         """Of which of some namespaces somebody may see the Workloads."""
@@ -289,7 +289,7 @@ def _host(request: web.Request) -> str:
 def _same_origin(request: web.Request) -> None:
     """Refuse what another site's page makes a browser send; programs send no such header."""
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
-        raise Refusal(403, "another site's page may not do this")
+        raise HttpRefusal(403, "another site's page may not do this")
 
 
 @web.middleware
@@ -297,12 +297,12 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
     """Headers on every answer, and the API server's errors as such."""
     try:
         answer = await handler(request)
-    except Refusal as refusal:
+    except HttpRefusal as refusal:
         answer = refusal
     except web.HTTPException as other:
         answer = other
     except ClusterError as error:
-        answer = Refusal(502, f"the API server does not answer: {error}")
+        answer = HttpRefusal(502, f"the API server does not answer: {error}")
     if not answer.prepared:
         answer.headers.update(HEADERS)
     if isinstance(answer, web.HTTPException):

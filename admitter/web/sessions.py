@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from admitter.web.shares import Shares
+from admitter.web.shares import PartyShares
 
 COOKIE: Final = "admitter-session"
 IDLE_SECONDS: Final = 8 * 3600.0
@@ -27,7 +27,7 @@ class Sessions:
         self._now = now
         self._name = name
         self._known: OrderedDict[str, tuple[float, str]] = OrderedDict()
-        self._shares = Shares(MOST, MOST_OF_ONE)
+        self._shares = PartyShares(MOST, MOST_OF_ONE)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -13,7 +13,7 @@ def party(user: str) -> str:
     return user
 
 
-class Shares:
+class PartyShares:
     """Places by party, each in the order of its last use; the party that has most gives first."""
 
     def __init__(self, most: int, most_of_one: int) -> None:

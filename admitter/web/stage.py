@@ -9,7 +9,7 @@ import structlog
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.live import Mirror
 from admitter.quantities.amounts import CPU
-from admitter.web.scene import Scene
+from admitter.web.scene import WebScene
 from admitter.web.turns import Limits
 
 Json = dict[str, Any]
@@ -41,7 +41,7 @@ class Stage:
         """
         self.limits = Limits(allowance)
         self._mirror = mirror
-        self.scene: Scene | None = None
+        self.scene: WebScene | None = None
         self._next = asyncio.Event()
         self._courses: dict[str, deque[_Sample]] = {}
         self._sampled = float("-inf")
@@ -51,24 +51,24 @@ class Stage:
         async with self._mirror.following():
             log.info("everything has been read")
             async for known, picture in self._mirror.pictures():
-                scene = Scene(known, picture, self._mirror.revision, self.limits)
+                scene = WebScene(known, picture, self._mirror.revision, self.limits)
                 await asyncio.to_thread(scene.work_out)
                 self.put(scene)
 
-    def put(self, scene: Scene) -> None:
+    def put(self, scene: WebScene) -> None:
         """Show a scene from now on."""
         self.scene = scene
         self._sample(scene)
         self._next.set()
         self._next = asyncio.Event()
 
-    async def newer(self, than: Scene | None) -> Scene:
+    async def newer(self, than: WebScene | None) -> WebScene:
         """A scene that is not a known one, as soon as there is one."""
         while self.scene is None or self.scene is than:
             await self._next.wait()
         return self.scene
 
-    def _sample(self, scene: Scene) -> None:
+    def _sample(self, scene: WebScene) -> None:
         if scene.known.taken - self._sampled < SAMPLE_SECONDS:
             return
         self._sampled = scene.known.taken

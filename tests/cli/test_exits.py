@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import admitter.cli
 from admitter.cli.main import app
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from documentation.cli import commands
 from tests.cli.test_replay import journal
 
@@ -90,7 +90,7 @@ def statuses(module: ModuleType) -> Iterator[int]:
                     yield getattr(module, name)
                 case _:
                     assert ast.unparse(status).endswith(".severity"), ast.unparse(status)
-                    yield from (outcome.severity for outcome in Outcome)
+                    yield from (outcome.severity for outcome in Fidelity)
 
 
 def modules() -> Iterator[ModuleType]:

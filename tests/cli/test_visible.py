@@ -13,7 +13,7 @@ from admitter.cli.history import _table
 from admitter.cli.looking import console
 from admitter.cli.main import app
 from admitter.documents import ManifestError
-from admitter.insight.history import Entry
+from admitter.insight.history import HistoryEntry
 from admitter.top.columns import Column, fitting, line
 from admitter.top.view import beside
 from admitter.visible import visible
@@ -156,7 +156,7 @@ def test_an_import_shows_names(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_history_shows_names(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    console().print(_table([Entry("2026-01-01T00:00:00Z", "t", name, "Evicted", f"for {name}")]))
+    console().print(_table([HistoryEntry("2026-01-01T00:00:00Z", "t", name, "Evicted", f"for {name}")]))
     said = capsys.readouterr().out
     assert not OBEYED.search(said)
     assert f"for {shown(name)}" in said

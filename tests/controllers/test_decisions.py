@@ -8,7 +8,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from admitter.api.conditions import EvictedReason, FinishedReason
-from admitter.cache.preemption_status import Preemption
+from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import WorkloadView, parse_job
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.metrics import Metrics
@@ -17,7 +17,7 @@ from tests.policy.test_status import ADMISSION, applied, at, view
 
 WHO = {"namespace": "team", "workload": "w", "log_level": "info"}
 IN_QUEUE = WHO | {"cluster_queue": "total"}
-BY = Preemption(("other", "urgent"), "uid-urgent", ADMISSION)
+BY = PreemptionStatus(("other", "urgent"), "uid-urgent", ADMISSION)
 QUEUE = {"cluster_queue": "total", "kind": "ClusterQueue"}
 
 

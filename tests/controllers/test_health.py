@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from admitter.controllers.telemetry import health
-from admitter.controllers.telemetry.health import Probes, Pulse, State, ended, serve
+from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, serve
 from admitter.controllers.telemetry.metrics import Metrics
 
 
@@ -17,7 +17,7 @@ async def no_page() -> bytes:
     return b""
 
 
-WELL = Probes(lambda: None, lambda: State(True, "ready"), no_page)
+WELL = Probes(lambda: None, lambda: ProcessState(True, "ready"), no_page)
 
 
 @asynccontextmanager
@@ -46,7 +46,7 @@ async def test_what_is_wrong_is_said_in_words() -> None:
         503,
         "manager has ended\n",
     )
-    state = State(False, "not synced with the API server yet")
+    state = ProcessState(False, "not synced with the API server yet")
     assert await said(replace(WELL, state=lambda: state), "/readyz") == (503, f"{state.words}\n")
 
 

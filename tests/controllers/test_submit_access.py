@@ -9,7 +9,7 @@ import pytest
 
 from admitter.client.errors import UnreachableError
 from admitter.client.transport import Json, Transport
-from admitter.controllers.placement.submit_access import REVIEWS, Access
+from admitter.controllers.placement.submit_access import REVIEWS, SubmitAccess
 from admitter.quotas.placement import Maker
 
 ALICE = Maker("alice", ("data", "system:authenticated"), known=True)
@@ -22,7 +22,7 @@ class Authorizer:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.asked: list[Json] = []
         self.allowed: bool | None = True
-        self.access = Access(cast("Transport", self), lambda: self.now)
+        self.access = SubmitAccess(cast("Transport", self), lambda: self.now)
 
     async def create(self, path: str, body: Json) -> Json:
         assert path == REVIEWS

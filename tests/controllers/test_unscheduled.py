@@ -11,7 +11,7 @@ from admitter.cache.pod_views import PodView, parse_pod
 from admitter.cache.views import parse_job, timestamp
 from admitter.cache.world import World
 from admitter.controllers.workload import unscheduled as unanswered
-from admitter.controllers.workload.unscheduled import ANSWER_SECONDS, Unanswered
+from admitter.controllers.workload.unscheduled import ANSWER_SECONDS, UnscheduledPods
 from admitter.names import WORKLOAD_LABEL
 
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ class Cluster:
         world = cast(
             "Any", SimpleNamespace(owners=self, pods_named=self.world.pods_named, job_of=self.world.job_of)
         )
-        self.unanswered = Unanswered(world, cast("Any", self), self.now)
+        self.unanswered = UnscheduledPods(world, cast("Any", self), self.now)
 
     def owns(self, key: tuple[str, str]) -> bool:
         return key == ("team", self.name)
@@ -69,11 +69,11 @@ class Cluster:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
-    monkeypatch.setattr(Unanswered, "_look_later", looks_at_once)
+    monkeypatch.setattr(UnscheduledPods, "_look_later", looks_at_once)
     return Cluster()
 
 
-def looks_at_once(self: Unanswered, key: tuple[str, str], seconds: float) -> None:
+def looks_at_once(self: UnscheduledPods, key: tuple[str, str], seconds: float) -> None:
     """Timers go off with the next turn of the loop, whatever the clock says."""
     assert seconds > 0
     self._timers[key] = asyncio.get_running_loop().call_soon(self._look, key)  # type: ignore[assignment]

@@ -8,7 +8,16 @@ from pydantic import ValidationError
 from admitter.api.cluster_queue import ClusterQueueSpec
 from admitter.api.cohort import CohortSpec
 from admitter.convert import definitions
-from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota, Reclaim, Strategy
+from admitter.engine.policy import (
+    Cohort,
+    Fungibility,
+    Group,
+    PreemptionPolicy,
+    Queue,
+    Quota,
+    Reclaim,
+    Strategy,
+)
 
 CPU = [{"name": "cpu", "flavors": [{"name": "f", "quota": {"min": "1500m", "max": 3, "lendingLimit": 0}}]}]
 
@@ -29,7 +38,7 @@ def test_a_cluster_queue() -> None:
         {("f", "cpu"): Quota(1500, 3000, 0)},
         "all",
         Fungibility(borrow=False, preempt=True),
-        Preemption(reclaim=Reclaim.ANY),
+        PreemptionPolicy(reclaim=Reclaim.ANY),
         weight=Fraction(1, 4),
     )
 

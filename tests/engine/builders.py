@@ -15,13 +15,13 @@ from admitter.engine.model import (
     Toleration,
     Workload,
 )
-from admitter.engine.policy import Cohort, Fungibility, Group, Preemption, Queue, Quota, Strategy
+from admitter.engine.policy import Cohort, Fungibility, Group, PreemptionPolicy, Queue, Quota, Strategy
 from admitter.engine.tree_cycle import Plan
 from admitter.quantities.amounts import to_amount
 
 SPOT_TAINT = Taint("spot", "true", "NoSchedule")
 DEFAULT_FUNGIBILITY = Fungibility()
-NO_PREEMPTION = Preemption()
+NO_PREEMPTION = PreemptionPolicy()
 TOLERATES_SPOT = (Toleration("spot", "Equal", "true", "NoSchedule"),)
 
 
@@ -52,7 +52,7 @@ def queue(
     *,
     cohort: str = "",
     fungibility: Fungibility = DEFAULT_FUNGIBILITY,
-    preemption: Preemption = NO_PREEMPTION,
+    preemption: PreemptionPolicy = NO_PREEMPTION,
     weight: Fraction | int = 1,
 ) -> Queue:
     """A queue from resource → flavor → quota; resources with the same flavors are codependent."""

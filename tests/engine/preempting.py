@@ -1,17 +1,19 @@
 """What the cases of preemption have in common: one flavor, CPUs, and who has been running since when."""
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
 from tests.engine.builders import flavor, pods, queue, use, workload
 
 DEFAULT = flavor("default")
-LOWER = Preemption(within=WithinQueue.LOWER_PRIORITY)
-NEWER = Preemption(within=WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY)
-RECLAIM = Preemption(reclaim=Reclaim.ANY)
+LOWER = PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY)
+NEWER = PreemptionPolicy(within=WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY)
+RECLAIM = PreemptionPolicy(reclaim=Reclaim.ANY)
 
 
-def cpus(name: str, limits: str, preemption: Preemption | None = None, parent: str = "c") -> Queue:
-    return queue(name, {"cpu": {"default": limits}}, cohort=parent, preemption=preemption or Preemption())
+def cpus(name: str, limits: str, preemption: PreemptionPolicy | None = None, parent: str = "c") -> Queue:
+    return queue(
+        name, {"cpu": {"default": limits}}, cohort=parent, preemption=preemption or PreemptionPolicy()
+    )
 
 
 def running(made: Engine, uid: str, cpu: int, name: str, *, priority: int = 0, since: float = 0) -> None:

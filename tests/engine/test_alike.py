@@ -3,12 +3,12 @@
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Fungibility, Preemption, Queue, WithinQueue
+from admitter.engine.policy import Fungibility, PreemptionPolicy, Queue, WithinQueue
 from tests.engine.builders import admitted, engine, flavor, flavors_of, pods, queue, use, workload
 
 SPOT_FIRST = {"cpu": {"spot": "4", "on-demand": "4"}}
 SPOT_LAST = {"cpu": {"on-demand": "4", "spot": "4"}}
-EVICTS = Preemption(within=WithinQueue.LOWER_PRIORITY)
+EVICTS = PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY)
 
 
 def _waiting(mine: Queue) -> Engine:

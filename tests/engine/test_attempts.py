@@ -6,27 +6,27 @@ import pytest
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.nominator import Judge
-from admitter.engine.policy import BorrowWithin, Preemption, Queue, Reclaim
-from admitter.engine.queue.equivalence import Class
-from admitter.engine.state import Look, State
+from admitter.engine.nominator import Nominator
+from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Queue, Reclaim
+from admitter.engine.queue.equivalence import EquivalenceClass
+from admitter.engine.state import EngineState, Look
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
-TAKES_BACK = Preemption(reclaim=Reclaim.ANY)
-BORROWS = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE)
+TAKES_BACK = PreemptionPolicy(reclaim=Reclaim.ANY)
+BORROWS = PreemptionPolicy(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE)
 
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each has been judged."""
     counts: Counter[str] = Counter()
-    verdict = Judge.verdict
+    verdict = Nominator.verdict
 
-    def counted(judge: Judge, head: Workload, owner: Queue) -> object:
+    def counted(judge: Nominator, head: Workload, owner: Queue) -> object:
         counts[head.uid] += 1
         return verdict(judge, head, owner)
 
-    monkeypatch.setattr(Judge, "verdict", counted)
+    monkeypatch.setattr(Nominator, "verdict", counted)
     return counts
 
 
@@ -34,17 +34,17 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def glances(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the first of each class has been glanced at, by its queue."""
     counts: Counter[str] = Counter()
-    look = State.look
+    look = EngineState.look
 
-    def counted(state: State, members: Class) -> Look:
+    def counted(state: EngineState, members: EquivalenceClass) -> Look:
         counts[members.queue] += 1
         return look(state, members)
 
-    monkeypatch.setattr(State, "look", counted)
+    monkeypatch.setattr(EngineState, "look", counted)
     return counts
 
 
-def _full(preemption: Preemption) -> Engine:
+def _full(preemption: PreemptionPolicy) -> Engine:
     """A queue with 4 of its own that uses all 8 of its cohort; something that needs 4 waits in it."""
     made = engine(
         flavor("default"),
@@ -61,7 +61,7 @@ def _full(preemption: Preemption) -> Engine:
 
 @pytest.mark.parametrize("preemption", [TAKES_BACK, BORROWS])
 def test_while_its_queue_uses_more_than_its_own_nobody_is_judged_who_wants_to_take_back(
-    preemption: Preemption, judged: Counter[str]
+    preemption: PreemptionPolicy, judged: Counter[str]
 ) -> None:
     made = _full(preemption)
     judged.clear()
@@ -117,13 +117,13 @@ def test_nobody_is_woken_who_is_awake(monkeypatch: pytest.MonkeyPatch) -> None:
         made.submit(workload(name, pods(cpu="4"), created=number))
     assert admitted(made.cycle()) == ["runs"]
     woken: list[str] = []
-    retry = Class.retry
+    retry = EquivalenceClass.retry
 
-    def noted(members: Class) -> None:
+    def noted(members: EquivalenceClass) -> None:
         woken.append(members.queue)
         retry(members)
 
-    monkeypatch.setattr(Class, "retry", noted)
+    monkeypatch.setattr(EquivalenceClass, "retry", noted)
     made.release("runs")  # it fits, and is within what its queue may take back
     assert woken == ["q"]
     assert admitted(made.cycle()) == ["next"]

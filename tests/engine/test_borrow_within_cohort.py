@@ -4,7 +4,7 @@ import pytest
 
 from admitter.engine.policy import (
     BorrowWithin,
-    Preemption,
+    PreemptionPolicy,
 )
 from admitter.engine.refusal import Reason
 from tests.engine.builders import (
@@ -22,7 +22,7 @@ from tests.engine.preempting import DEFAULT, RECLAIM, asks, cpus, running
     ids=["lower", "equal", "at the threshold", "above the threshold"],
 )
 def test_preempting_in_order_to_borrow(threshold: int | None, victim: int, *, expected: bool) -> None:
-    policy = Preemption(borrow=BorrowWithin.LOWER_PRIORITY, threshold=threshold)
+    policy = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY, threshold=threshold)
     made = engine(DEFAULT, cpus("a", "2", policy), cpus("b", "4"), cpus("c", "2"))
     running(made, "borrows", 8, "b", priority=victim)
     asks(made, "asks", 3, "a", priority=5)
@@ -30,7 +30,7 @@ def test_preempting_in_order_to_borrow(threshold: int | None, victim: int, *, ex
 
 
 def test_a_borrower_does_not_preempt_who_is_within_its_own() -> None:
-    policy = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    policy = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "2", policy), cpus("b", "4"))
     running(made, "within", 4, "b")
     running(made, "mine", 2, "a", priority=9)
@@ -39,7 +39,7 @@ def test_a_borrower_does_not_preempt_who_is_within_its_own() -> None:
 
 
 def test_who_borrows_takes_only_what_others_borrow_if_they_could_take_it_back() -> None:
-    borrows = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    borrows = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "2", borrows), cpus("b", "4", RECLAIM), cpus("c", "2"))
     running(made, "first", 3, "b", since=1)
     running(made, "second", 5, "b", since=2)
@@ -58,7 +58,7 @@ def test_never_is_the_default() -> None:
 
 
 def test_three_levels_deep() -> None:
-    policy = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    policy = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(
         DEFAULT,
         cohort("top", limits={"cpu": {"default": "4"}}),
@@ -86,7 +86,7 @@ def test_three_levels_deep() -> None:
 
 def test_it_is_tried_again_when_an_owner_borrows_more() -> None:
     """Before, the eviction would have left b with less than its own, which it could take back."""
-    policy = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    policy = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "0", policy), cpus("b", "2", RECLAIM), cpus("c", "2"))
     running(made, "low", 2, "b")
     running(made, "high", 1, "b", priority=9)

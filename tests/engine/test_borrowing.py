@@ -2,7 +2,7 @@
 
 import pytest
 
-from admitter.engine.policy import Fungibility, Preemption, WithinQueue
+from admitter.engine.policy import Fungibility, PreemptionPolicy, WithinQueue
 from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, cohort, engine, flavor, flavors_of, pods, queue, use, workload
 
@@ -151,7 +151,7 @@ def test_partial_admission_counts_what_fits_without_evicting(*, preempt: bool) -
         queue(
             "q",
             {"cpu": {"a": "4", "b": "2"}},
-            preemption=Preemption(WithinQueue.LOWER_PRIORITY),
+            preemption=PreemptionPolicy(WithinQueue.LOWER_PRIORITY),
             fungibility=Fungibility(preempt=preempt),
         ),
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Preemption, Queue, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, cohort, engine, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, asks, cpus, running
@@ -174,7 +174,9 @@ def test_whoever_is_more_important_in_the_borrowing_queue_does_not_take_over_wha
 
 
 def test_within_its_own_quota_a_queue_preempts_in_itself_as_ever() -> None:
-    made = engine(DEFAULT, cpus("a", "2", Preemption(within=WithinQueue.LOWER_PRIORITY)), cpus("b", "4"))
+    made = engine(
+        DEFAULT, cpus("a", "2", PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY)), cpus("b", "4")
+    )
     running(made, "low", 2, "a")
     running(made, "lent", 3, "b")
     asks(made, "b0", 4, "b")

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource, Workload
-from admitter.engine.policy import BorrowWithin, Cohort, Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.policy import BorrowWithin, Cohort, PreemptionPolicy, Queue, Reclaim, WithinQueue
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.tree_cycle import Plan
@@ -25,10 +25,10 @@ KEYS: tuple[FlavorResource, ...] = (("a", "cpu"), ("b", "cpu"))
 QUEUES = ("q0", "q1", "q2", "q3")
 COHORTS = ("c0", "c1", "c2", "c3")
 POLICIES = (
-    Preemption(),
-    Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY),
-    Preemption(reclaim=Reclaim.LOWER_PRIORITY, borrow=BorrowWithin.LOWER_PRIORITY),
-    Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE),
+    PreemptionPolicy(),
+    PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY),
+    PreemptionPolicy(reclaim=Reclaim.LOWER_PRIORITY, borrow=BorrowWithin.LOWER_PRIORITY),
+    PreemptionPolicy(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE),
 )
 above = st.sampled_from(["", *COHORTS])
 limits = st.dictionaries(st.sampled_from(KEYS), quotas, max_size=2)

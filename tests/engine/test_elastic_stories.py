@@ -6,10 +6,10 @@ Each quota is a queue of one common cohort; numbers are GPUs, or CPUs where the 
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
 from tests.engine.builders import admitted, engine, evicted, flavor, pods, queue, use, workload
 
-CAPACITY = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+CAPACITY = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 
 def quota(name: str, limits: str) -> Queue:

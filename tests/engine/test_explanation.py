@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
 from admitter.engine.explain.explanation import Explanation
-from admitter.engine.policy import Patience, Preemption, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.refusal import Reason
 from tests.engine.builders import (
     SPOT_TAINT,
@@ -86,7 +86,7 @@ def test_who_waits_ahead_and_behind_a_strict_head() -> None:
 
 
 def test_who_could_be_evicted_if_that_were_enough() -> None:
-    policy = Preemption(within=WithinQueue.LOWER_PRIORITY, reclaim=Reclaim.ANY)
+    policy = PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY, reclaim=Reclaim.ANY)
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, preemption=policy))
     for uid, priority in (("low", 0), ("high", 9)):
         who = workload(uid, pods(cpu="2"), priority=priority)
@@ -101,8 +101,8 @@ def test_who_was_told_to_go_for_one_that_ends_too() -> None:
     """`asks` takes back what `told` borrows, who may go on, and would stay if `asks` alone ended."""
     made = engine(
         DEFAULT,
-        queue("a", {"cpu": {"default": "2"}}, cohort="c", preemption=Preemption(reclaim=Reclaim.ANY)),
-        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=Patience(grace=30)),
+        queue("a", {"cpu": {"default": "2"}}, cohort="c", preemption=PreemptionPolicy(reclaim=Reclaim.ANY)),
+        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=VictimTerms(grace=30)),
         queue("d", {"cpu": {"default": "0"}}, cohort="c"),
     )
     made.submit(workload("told", pods(cpu="2"), queue="b"))
@@ -120,8 +120,8 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
     """Three of `a` run, `asks` is on the way in for one of `b` that may go on: all have to end for `w`."""
     made = engine(
         DEFAULT,
-        queue("a", {"cpu": {"default": "4"}}, cohort="c", preemption=Preemption(reclaim=Reclaim.ANY)),
-        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=Patience(grace=30)),
+        queue("a", {"cpu": {"default": "4"}}, cohort="c", preemption=PreemptionPolicy(reclaim=Reclaim.ANY)),
+        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=VictimTerms(grace=30)),
         queue("d", {"cpu": {"default": "0"}}, cohort="c"),
     )
     for number in range(3):
@@ -212,7 +212,7 @@ def test_enders_of_a_workload_that_can_do_with_fewer_pods() -> None:
 
 
 def test_who_could_be_evicted_in_the_second_flavor() -> None:
-    lower = Preemption(WithinQueue.LOWER_PRIORITY)
+    lower = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=lower))
     made.reserve("high", use("q", "a", cpu="4"), workload("high", priority=9))
     made.reserve("low", use("q", "b", cpu="1"), workload("low"))
@@ -225,7 +225,7 @@ def test_who_could_be_evicted_in_the_second_flavor() -> None:
 
 
 def test_one_who_waits_for_its_victims_and_one_who_waits_for_that_one() -> None:
-    lower = Preemption(WithinQueue.LOWER_PRIORITY)
+    lower = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=lower))
     made.reserve("low", use("q", "f", cpu="4"), workload("low"))
     made.submit(workload("high", pods(cpu="4"), priority=5))

@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import BorrowWithin, Cohort, Preemption, Queue, Reclaim, WithinQueue
-from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Shares
+from admitter.engine.policy import BorrowWithin, Cohort, PreemptionPolicy, Queue, Reclaim, WithinQueue
+from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares
 from tests.engine.builders import admitted, cohort, engine, evicted, flavor, pods, queue, use, workload
 
-ANY = Preemption(reclaim=Reclaim.ANY)
+ANY = PreemptionPolicy(reclaim=Reclaim.ANY)
 NOTHING = {"cpu": {"f": "0"}}
 F = flavor("f")
 
@@ -106,7 +106,7 @@ def test_a_minimum_is_taken_back_whatever_the_shares() -> None:
 
 
 def test_priority_limits_whom_a_share_may_evict() -> None:
-    lower = Preemption(reclaim=Reclaim.LOWER_PRIORITY)
+    lower = PreemptionPolicy(reclaim=Reclaim.LOWER_PRIORITY)
     made = tree(6, team("a"), team("b", preemption=lower))
     submit(made, "a", 3, priority=0)
     submit(made, "a", 3, cpu="1.0", priority=9)
@@ -116,7 +116,7 @@ def test_priority_limits_whom_a_share_may_evict() -> None:
 
 
 def test_borrowing_by_priority_follows_the_shares_too() -> None:
-    lower = Preemption(borrow=BorrowWithin.LOWER_PRIORITY, threshold=3)
+    lower = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY, threshold=3)
     made = tree(6, team("a"), team("b", preemption=lower))
     submit(made, "a", 6, priority=3)
     settle(made)
@@ -211,7 +211,7 @@ def test_the_largest_of_all_ratios_counts() -> None:
     made = engine(F, root, queue("a", limits, cohort="all"), queue("b", limits, cohort="all", weight=2))
     made.reserve("x", use("a", "f", cpu="30", gpu="2"))
     made.reserve("y", use("b", "f", cpu="30", gpu="5"))
-    shares = Shares(made.tree, made.ledger.planned)
+    shares = FairShares(made.tree, made.ledger.planned)
     assert shares.of(("queue", "a")) == (False, Fraction(3, 10)), "cpu"
     assert shares.of(("queue", "b")) == (False, Fraction(1, 4)), "gpu, at twice the weight"
     assert shares.of(("cohort", "all")) == NO_SHARE
@@ -223,7 +223,7 @@ def test_flavors_of_a_resource_count_together_and_only_what_is_borrowed() -> Non
     made = engine(
         F, flavor("g"), root, queue("a", limits, cohort="all"), queue("z", limits, cohort="all", weight=0)
     )
-    shares = Shares(made.tree, made.ledger.planned)
+    shares = FairShares(made.tree, made.ledger.planned)
     made.reserve("x", use("a", "f", cpu="4"))
     made.reserve("y", use("a", "g", cpu="4"))
     made.reserve("z", use("z", "g", cpu="3"))
@@ -257,7 +257,7 @@ def test_a_department_does_not_evict_within_itself_what_others_would_fill() -> N
 
 
 def test_within_a_queue_shares_play_no_part() -> None:
-    made = tree(4, team("a", preemption=Preemption(WithinQueue.LOWER_PRIORITY)))
+    made = tree(4, team("a", preemption=PreemptionPolicy(WithinQueue.LOWER_PRIORITY)))
     submit(made, "a", 1, cpu="4")
     settle(made)
     made.submit(workload("urgent", pods(cpu="1"), queue="a", priority=1))
@@ -284,7 +284,7 @@ def test_change_of_weight_is_seen_by_those_who_wait() -> None:
 
 
 def test_a_queue_keeps_its_min_whatever_its_weight() -> None:
-    made = tree(2, team("x"), team("y", 0, minimum="4", preemption=Preemption()))
+    made = tree(2, team("x"), team("y", 0, minimum="4", preemption=PreemptionPolicy()))
     submit(made, "y", 1, cpu="6")
     settle(made)
     submit(made, "x", 1, cpu="6")

@@ -6,7 +6,7 @@ import pytest
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
-from admitter.engine.policy import Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
 from admitter.engine.refusal import Reason
 from tests.engine.builders import cohort, engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, cpus, running
@@ -146,7 +146,13 @@ def test_who_may_be_evicted_for_the_fewest_pods_is_named() -> None:
     assert explanation.evictable == ("low",)
 
 
-POLICIES = (RECLAIM, LOWER, NEWER, Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY), Preemption())
+POLICIES = (
+    RECLAIM,
+    LOWER,
+    NEWER,
+    PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY),
+    PreemptionPolicy(),
+)
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -9,7 +9,7 @@ from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.explain.explanation import Amounts
 from admitter.engine.model import Flavor, Gpus, PodSet, Taint, Toleration, Workload
-from admitter.engine.policy import Preemption, Queue, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, WithinQueue
 from admitter.engine.refusal import Reason, Rule
 from admitter.names import GPU_MEMORY
 from admitter.policy.messages import waiting_message
@@ -21,7 +21,7 @@ from tests.engine.elastic import quota
 H100, T4 = Flavor("h100", gpu_memory=80), Flavor("t4", gpu_memory=16)
 GPU, SLICE = "nvidia.com/gpu", "nvidia.com/gpu-10gb"
 BOTH = {GPU_MEMORY: {"h100": "160", "t4": "32"}}
-LOWER = Preemption(WithinQueue.LOWER_PRIORITY)
+LOWER = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
 
 
 def pod(
@@ -316,7 +316,7 @@ def test_pods_that_are_other_gpus_are_another_class() -> None:
 
 
 def test_a_victim_that_frees_enough_for_the_smaller_gpu_is_enough() -> None:
-    tolerant = Preemption(WithinQueue.LOWER_PRIORITY)
+    tolerant = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(H100, T4, queue("q", {GPU_MEMORY: {"h100": "79", "t4": "32"}}, preemption=tolerant))
     submit(made, "1", pod(gpu=1))
     submit(made, "22", pod(gpu=1))

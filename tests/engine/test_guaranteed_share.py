@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import BorrowWithin, Preemption, Queue, Reclaim, WithinQueue
+from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption.guaranteed import entitlement
 from tests.engine.builders import (
     NO_PREEMPTION,
@@ -21,10 +21,10 @@ from tests.engine.builders import (
 )
 
 KEY = ("gpu", "memory")
-ELASTIC = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
+ELASTIC = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
 
 
-def quota(name: str, minimum: int, preemption: Preemption = ELASTIC, above: str = "all") -> Queue:
+def quota(name: str, minimum: int, preemption: PreemptionPolicy = ELASTIC, above: str = "all") -> Queue:
     return queue(name, {"memory": {"gpu": str(minimum)}}, cohort=above, preemption=preemption)
 
 
@@ -162,7 +162,7 @@ def test_cohorts_above_take_part_with_all_queues_of_the_tree() -> None:
 
 
 def test_who_borrows_by_priority_leaves_what_is_guaranteed() -> None:
-    lower = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    lower = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(flavor("gpu"), quota("a", 40), quota("b", 10, lower), quota("c", 30))
     running(made, "a", 50)
     running(made, "b", 30)
@@ -171,7 +171,7 @@ def test_who_borrows_by_priority_leaves_what_is_guaranteed() -> None:
 
 
 def test_where_it_is_shared_by_weight_it_means_nothing() -> None:
-    never = Preemption(borrow=BorrowWithin.GUARANTEED_SHARE)
+    never = PreemptionPolicy(borrow=BorrowWithin.GUARANTEED_SHARE)
     made = engine(
         flavor("gpu"), cohort("all", fair=True), quota("a", 40, never), quota("b", 10), quota("c", 30)
     )
@@ -181,7 +181,7 @@ def test_where_it_is_shared_by_weight_it_means_nothing() -> None:
     assert evicted(made.cycle()) == {}
 
 
-def three(name: str, preemption: Preemption = NO_PREEMPTION, **own: str) -> Queue:
+def three(name: str, preemption: PreemptionPolicy = NO_PREEMPTION, **own: str) -> Queue:
     """A queue that counts three resources together, and has as much of them of its own as is said."""
     limits = {resource: {"gpu": own.get(resource, "0")} for resource in ("cpu", "gpu", "memory")}
     return queue(name, limits, cohort="all", preemption=preemption)
@@ -194,7 +194,7 @@ def test_whoever_an_eviction_lets_in_competes_in_his_order(first: str, second: s
 
     `a`, which is awake, would compete for `q` already, if only one of the victims had been looked at.
     """
-    share = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE)
+    share = PreemptionPolicy(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_SHARE)
     made = engine(
         flavor("gpu"),
         three("q", share, gpu="2", memory="2"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Preemption, Reclaim
+from admitter.engine.policy import PreemptionPolicy, Reclaim
 from tests.engine.builders import cohort, engine, evicted, flavor, pods, queue, workload
 
 CHILDREN = ("child1", "child2", "child3")
@@ -69,7 +69,7 @@ def test_what_waits_uses_nothing() -> None:
 
 def static_queues() -> Engine:
     """Guaranteed and maximum CPUs of the three static queues; the cluster has 100."""
-    takes_back = Preemption(reclaim=Reclaim.ANY)
+    takes_back = PreemptionPolicy(reclaim=Reclaim.ANY)
     return engine(
         flavor("default"),
         cohort("root", "", {"cpu": {"default": "0..100"}}),

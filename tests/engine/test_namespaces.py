@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import Preemption, Queue, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, WithinQueue
 from tests.engine.builders import admitted, cohort, engine, evicted, flavor, pods, queue, use, workload
 
-LOWER = Preemption(WithinQueue.LOWER_PRIORITY)
+LOWER = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
 
 
 def shared(
@@ -25,7 +25,7 @@ def shared(
     *,
     cohort: str = "",
     weight: int = 1,
-    preemption: Preemption | None = None,
+    preemption: PreemptionPolicy | None = None,
 ) -> Queue:
     made = queue(name, {"cpu": {"default": cpus}}, strategy, cohort=cohort, weight=weight)
     return replace(made, by_namespace=True, preemption=preemption or made.preemption)
@@ -91,7 +91,7 @@ def test_the_tables(
     late: str,
 ) -> None:
     """16 CPUs, Jobs of one CPU; with preemption it makes no difference who comes late."""
-    sharing = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    sharing = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     made = engine(
         flavor("default"),
         cohort("root", "", {"cpu": {"default": "16"}}, fair=True),

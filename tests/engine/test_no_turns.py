@@ -4,7 +4,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import (
     BorrowWithin,
-    Preemption,
+    PreemptionPolicy,
     Reclaim,
     WithinQueue,
 )
@@ -37,7 +37,7 @@ def comes_to_rest(made: Engine, asking: list[Workload]) -> None:
 
 def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> None:
     """A owns what is contested and borrows the rest; B, more important, has it the other way round."""
-    everything = Preemption(reclaim=Reclaim.ANY, borrow=BorrowWithin.LOWER_PRIORITY)
+    everything = PreemptionPolicy(reclaim=Reclaim.ANY, borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(
         DEFAULT,
         queue("a", {"cpu": {"default": "2"}, "gpu": {"default": "0"}}, cohort="c", preemption=everything),
@@ -59,7 +59,7 @@ def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> 
 
 
 def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
-    policy = Preemption(WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY, Reclaim.ANY)
+    policy = PreemptionPolicy(WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY, Reclaim.ANY)
     made = engine(
         flavor("a"),
         flavor("b"),
@@ -79,7 +79,7 @@ def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
 
 def test_three_of_whom_one_reclaims_what_it_owns_and_borrows_the_rest() -> None:
     """Memory is taken back with borrowed CPU; that goes to middle priority, and from there to high."""
-    both = Preemption(WithinQueue.LOWER_PRIORITY, borrow=BorrowWithin.LOWER_PRIORITY)
+    both = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(
         DEFAULT,
         cohort("c", limits={"cpu": {"default": "3"}}),

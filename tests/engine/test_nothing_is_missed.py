@@ -13,8 +13,16 @@ from hypothesis.stateful import initialize
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, Cohort, Patience, Preemption, Queue, Reclaim, WithinQueue
-from admitter.engine.queue.equivalence import Class
+from admitter.engine.policy import (
+    BorrowWithin,
+    Cohort,
+    PreemptionPolicy,
+    Queue,
+    Reclaim,
+    VictimTerms,
+    WithinQueue,
+)
+from admitter.engine.queue.equivalence import EquivalenceClass
 from admitter.engine.state import Look
 from admitter.engine.tree_cycle import Plan
 from tests.engine import test_tree_properties as tree
@@ -24,13 +32,13 @@ EVENTS: Final = (
     *("set_flavor", "remove_flavor", "define", "set_weight", "submit", "withdraw", "reserve", "set_pods"),
     *("release", "evict", "goes", "spare"),
 )
-patiences = st.builds(Patience, st.sampled_from([0.0, 5.0, 5.0]), st.sampled_from([0.0, 0.0, 2.0]))
+patiences = st.builds(VictimTerms, st.sampled_from([0.0, 5.0, 5.0]), st.sampled_from([0.0, 0.0, 2.0]))
 
 
 @st.composite
 def plain(draw: st.DrawFn, name: str) -> Queue:
     """One of several queues that share one flavor: what is freed in one is felt in all."""
-    policy = Preemption(
+    policy = PreemptionPolicy(
         draw(st.sampled_from([WithinQueue.NEVER, WithinQueue.LOWER_PRIORITY, WithinQueue.LOWER_PRIORITY])),
         draw(st.sampled_from([Reclaim.LOWER_PRIORITY, Reclaim.ANY])),
         draw(st.sampled_from([BorrowWithin.NEVER, BorrowWithin.NEVER, BorrowWithin.GUARANTEED_SHARE])),
@@ -47,7 +55,7 @@ class Untiring(Engine):
         self._state.look = self._doubted  # type: ignore[method-assign]
         self._state.assigner.again = mock.Mock(return_value=None)  # type: ignore[method-assign]
 
-    def _doubted(self, members: Class) -> Look:
+    def _doubted(self, members: EquivalenceClass) -> Look:
         found = self._look(members)
         if found is not Look.SHORT:
             return found

@@ -9,13 +9,13 @@ import pytest
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import (
-    ANY_PATIENCE,
-    NO_PATIENCE,
+    ANY_TERMS,
+    NO_TERMS,
     Cohort,
-    Patience,
-    Preemption,
+    PreemptionPolicy,
     Queue,
     Reclaim,
+    VictimTerms,
     WithinQueue,
 )
 from tests.engine.builders import admitted, cohort, engine, evicted, pods
@@ -150,7 +150,7 @@ def test_in_its_own_queue_it_counts_too() -> None:
 )
 def test_a_queue_written_by_hand_grants_it_in_its_own_queue(rules: object, priority: int) -> None:
     made = engine(
-        DEFAULT, replace(cpus("q", "4", LOWER if rules is LOWER else NEWER), patience=Patience(0, 60))
+        DEFAULT, replace(cpus("q", "4", LOWER if rules is LOWER else NEWER), patience=VictimTerms(0, 60))
     )
     runs_cpus(made, "runs", 4, "q", since=5)
     asks_cpus(made, "asks", 4, "q", priority=priority, created=0)
@@ -160,7 +160,7 @@ def test_a_queue_written_by_hand_grants_it_in_its_own_queue(rules: object, prior
 
 
 def test_a_queue_written_by_hand_grants_it_to_those_who_borrow() -> None:
-    made = engine(DEFAULT, cpus("a", "4", RECLAIM), replace(cpus("b", "0"), patience=Patience(0, 60)))
+    made = engine(DEFAULT, cpus("a", "4", RECLAIM), replace(cpus("b", "0"), patience=VictimTerms(0, 60)))
     runs_cpus(made, "runs", 4, "b", since=5)
     asks_cpus(made, "asks", 4, "a")
     assert evicted(made.cycle(64)) == {}
@@ -171,7 +171,10 @@ def test_a_queue_written_by_hand_grants_it_to_those_who_borrow() -> None:
 def test_where_it_is_shared_by_weight_it_counts_too() -> None:
     shared = cohort("c", limits={"cpu": {"default": "4"}}, fair=True)
     made = engine(
-        DEFAULT, shared, cpus("a", "0", RECLAIM), replace(cpus("b", "0", RECLAIM), patience=Patience(0, 60))
+        DEFAULT,
+        shared,
+        cpus("a", "0", RECLAIM),
+        replace(cpus("b", "0", RECLAIM), patience=VictimTerms(0, 60)),
     )
     for number in range(4):
         runs_cpus(made, f"b{number}", 1, "b", since=number)
@@ -266,11 +269,11 @@ def test_if_its_preemptor_needs_it_no_more_it_stays() -> None:
 
 @pytest.mark.parametrize("where", ["b", "c"])
 def test_who_stays_after_all_may_be_evicted_by_whom_there_was_nobody_for_before(where: str) -> None:
-    within = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.LOWER_PRIORITY)
+    within = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.LOWER_PRIORITY)
     made = engine(
         DEFAULT,
         cpus("a", "2", preemption=RECLAIM),
-        replace(cpus("b", "2", preemption=within), patience=Patience(grace=30)),
+        replace(cpus("b", "2", preemption=within), patience=VictimTerms(grace=30)),
         cpus("c", "2"),
     )
     runs_cpus(made, "ends", 2, where, priority=2)
@@ -289,7 +292,7 @@ def test_who_stays_after_all_may_be_evicted_by_whom_there_was_nobody_for_before(
 # What a queue grants is at most what every Cohort above it allows.
 
 
-def nested(*caps: Patience) -> Callable[[Patience], Patience]:
+def nested(*caps: VictimTerms) -> Callable[[VictimTerms], VictimTerms]:
     """What is left of a grant under cohorts, the nearest one first."""
     names = [f"level-{number}" for number in range(len(caps))]
     cohorts = [
@@ -297,7 +300,7 @@ def nested(*caps: Patience) -> Callable[[Patience], Patience]:
         for name, parent, cap in zip(names, [*names[1:], ""], caps, strict=True)
     ]
 
-    def granted(own: Patience) -> Patience:
+    def granted(own: VictimTerms) -> VictimTerms:
         made = engine(DEFAULT, *cohorts, replace(cpus("q", "4", parent="level-0"), patience=own))
         return made.tree.patience("q")
 
@@ -307,34 +310,42 @@ def nested(*caps: Patience) -> Callable[[Patience], Patience]:
 @pytest.mark.parametrize(
     ("caps", "own", "expected"),
     [
-        pytest.param([ANY_PATIENCE], (300, 60), (300, 60), id="no cap"),
-        pytest.param([Patience(30, inf)], (300, 60), (30, 60), id="grace is capped"),
-        pytest.param([Patience(inf, 10)], (300, 60), (300, 10), id="runtime is capped"),
-        pytest.param([Patience(900, 900)], (300, 60), (300, 60), id="a cap gives nothing"),
-        pytest.param([Patience(0, 0)], (300, 60), (0, 0), id="nothing at all"),
-        pytest.param([ANY_PATIENCE, Patience(30, 20)], (300, 60), (30, 20), id="from above"),
-        pytest.param([Patience(40, 20), Patience(30, 50)], (300, 60), (30, 20), id="the least of all levels"),
+        pytest.param([ANY_TERMS], (300, 60), (300, 60), id="no cap"),
+        pytest.param([VictimTerms(30, inf)], (300, 60), (30, 60), id="grace is capped"),
+        pytest.param([VictimTerms(inf, 10)], (300, 60), (300, 10), id="runtime is capped"),
+        pytest.param([VictimTerms(900, 900)], (300, 60), (300, 60), id="a cap gives nothing"),
+        pytest.param([VictimTerms(0, 0)], (300, 60), (0, 0), id="nothing at all"),
+        pytest.param([ANY_TERMS, VictimTerms(30, 20)], (300, 60), (30, 20), id="from above"),
         pytest.param(
-            [Patience(40, 20), ANY_PATIENCE, Patience(50, 5)], (300, 60), (40, 5), id="three levels"
+            [VictimTerms(40, 20), VictimTerms(30, 50)],
+            (300, 60),
+            (30, 20),
+            id="the least of all levels",
         ),
-        pytest.param([Patience(30, 30)], (0, 0), (0, 0), id="nothing was granted"),
-        pytest.param([Patience(30, 30)], (0, 60), (0, 30), id="one of both was granted"),
+        pytest.param(
+            [VictimTerms(40, 20), ANY_TERMS, VictimTerms(50, 5)],
+            (300, 60),
+            (40, 5),
+            id="three levels",
+        ),
+        pytest.param([VictimTerms(30, 30)], (0, 0), (0, 0), id="nothing was granted"),
+        pytest.param([VictimTerms(30, 30)], (0, 60), (0, 30), id="one of both was granted"),
     ],
 )
 def test_what_the_cohorts_above_allow(
-    caps: list[Patience], own: tuple[float, float], expected: tuple[float, float]
+    caps: list[VictimTerms], own: tuple[float, float], expected: tuple[float, float]
 ) -> None:
-    assert nested(*caps)(Patience(*own)) == Patience(*expected)
+    assert nested(*caps)(VictimTerms(*own)) == VictimTerms(*expected)
 
 
 def test_a_cohort_that_is_only_named_caps_nothing() -> None:
-    made = engine(DEFAULT, replace(cpus("q", "4"), patience=Patience(300, 60)))
-    assert made.tree.patience("q") == Patience(300, 60)
-    assert made.tree.patience("unknown") == NO_PATIENCE
+    made = engine(DEFAULT, replace(cpus("q", "4"), patience=VictimTerms(300, 60)))
+    assert made.tree.patience("q") == VictimTerms(300, 60)
+    assert made.tree.patience("unknown") == NO_TERMS
 
 
 def test_a_cap_on_all_elastic_quotas() -> None:
-    cap = Cohort("elastic-quota", patience=Patience(10, 20))
+    cap = Cohort("elastic-quota", patience=VictimTerms(10, 20))
     made = lent(60, cap=cap)
     asks(made, "a", 10)
     assert evicted(made.cycle(19)) == {}
@@ -347,7 +358,7 @@ def test_a_cap_that_comes_later_counts_at_once_and_goes_with_its_cohort() -> Non
     asks(made, "a", 10)
     made.cycle(10)
     assert made.due == 60
-    made.set_cohort(Cohort("elastic-quota", patience=Patience(inf, 20)))
+    made.set_cohort(Cohort("elastic-quota", patience=VictimTerms(inf, 20)))
     made.cycle(11)
     made.remove_cohort("elastic-quota")
     assert evicted(made.cycle(20)) == {}
@@ -357,8 +368,8 @@ def test_a_cap_that_comes_later_counts_at_once_and_goes_with_its_cohort() -> Non
 
 def test_a_cap_above_the_cohort_of_all_elastic_quotas() -> None:
     made = quotas(
-        Cohort("all", patience=Patience(7, inf)),
-        Cohort("elastic-quota", "all", patience=Patience(9, inf)),
+        Cohort("all", patience=VictimTerms(7, inf)),
+        Cohort("elastic-quota", "all", patience=VictimTerms(9, inf)),
         gpus("a", 5),
         gpus("b", 0, preemption=terms(grace=300)),
     )
@@ -369,7 +380,7 @@ def test_a_cap_above_the_cohort_of_all_elastic_quotas() -> None:
 
 def test_it_is_the_victims_queue_that_grants() -> None:
     def with_grace(queue: Queue, seconds: float) -> Queue:
-        return replace(queue, patience=Patience(seconds, 0))
+        return replace(queue, patience=VictimTerms(seconds, 0))
 
     made = engine(DEFAULT, with_grace(cpus("a", "4", RECLAIM), 99), with_grace(cpus("b", "0"), 3))
     runs_cpus(made, "runs", 4, "b")

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from admitter.engine.cycle import Engine
 from admitter.engine.explain.explanation import Amounts
 from admitter.engine.model import PodSet, Workload
-from admitter.engine.policy import BorrowWithin, Preemption, Queue, Quota, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import (
+    BorrowWithin,
+    PreemptionPolicy,
+    Queue,
+    Quota,
+    Reclaim,
+    Strategy,
+    WithinQueue,
+)
 from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import Plan
 from admitter.names import PODS
@@ -33,7 +41,7 @@ from tests.engine.elastic import quotas as elastic
 KUEUE = {"cpu": {"default": "9"}, "memory": {"default": str(36 * 2**30)}, PODS: {"default": "5"}}
 """The queue of Kueue's documentation that limits how many pods there are."""
 
-LOWER = Preemption(WithinQueue.LOWER_PRIORITY)
+LOWER = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
 DEFAULT = flavor("default")
 
 
@@ -181,7 +189,7 @@ def two_queues(draw: st.DrawFn) -> list[Queue]:
         numbers = st.integers(0, 6)
         cpus = {name: f"{draw(numbers)}" for name in ("spot", "rest")}
         seats = {name: f"{draw(numbers)}" for name in ("spot", "rest")}
-        rules = Preemption(
+        rules = PreemptionPolicy(
             draw(st.sampled_from(WithinQueue)),
             draw(st.sampled_from(Reclaim)),
             draw(st.sampled_from([BorrowWithin.NEVER, BorrowWithin.LOWER_PRIORITY])),

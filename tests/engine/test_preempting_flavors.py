@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Patience, Preemption, Reclaim, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Reclaim, VictimTerms, WithinQueue
 from tests.engine.builders import engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.preempting import LOWER
 
 BOTH = (flavor("on-demand"), flavor("spot"))
 
 
-def full(preemption: Preemption = LOWER, patience: float = 0) -> Engine:
+def full(preemption: PreemptionPolicy = LOWER, patience: float = 0) -> Engine:
     """Alpha uses 6 of its 10 on demand and 5 of its 10 spot; beta borrows the other 5 spot."""
     alpha = queue("alpha", {"cpu": {"on-demand": "10", "spot": "10"}}, cohort="c", preemption=preemption)
-    alpha = replace(alpha, patience=Patience(runtime=patience))
+    alpha = replace(alpha, patience=VictimTerms(runtime=patience))
     made = engine(*BOTH, alpha, queue("beta", {"cpu": {"on-demand": "0", "spot": "0"}}, cohort="c"))
     for uid, name, kind, cpu in (
         ("demand", "alpha", "on-demand", "6"),
@@ -37,19 +37,19 @@ def test_the_earlier_flavor_is_preempted_in_if_it_is_enough_that_one_of_the_own_
     assert asks(full()) == {"demand": "high"}
 
 
-BOTH_RULES = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+BOTH_RULES = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 
 @pytest.mark.parametrize(
     ("preemption", "patience", "priority"),
     [
-        pytest.param(Preemption(reclaim=Reclaim.ANY), 0, 1, id="none of the own may be evicted"),
+        pytest.param(PreemptionPolicy(reclaim=Reclaim.ANY), 0, 1, id="none of the own may be evicted"),
         pytest.param(BOTH_RULES, 0, 0, id="none of the own has a lower priority"),
         pytest.param(BOTH_RULES, 60, 1, id="none of the own has run for long enough"),
     ],
 )
 def test_what_is_taken_back_comes_before_an_earlier_flavor_that_would_be_borrowed(
-    preemption: Preemption, patience: float, priority: int
+    preemption: PreemptionPolicy, patience: float, priority: int
 ) -> None:
     assert asks(full(preemption, patience), priority) == {"other": "high"}
 

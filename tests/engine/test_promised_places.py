@@ -3,18 +3,18 @@
 from dataclasses import replace
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Patience, Preemption, Queue, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import admitted, cohort, engine, evicted, queue
 from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
 
-LOWER_AND_RECLAIM = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+LOWER_AND_RECLAIM = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 
-def graceful(name: str, limits: str, seconds: float, preemption: Preemption | None = None) -> Queue:
+def graceful(name: str, limits: str, seconds: float, preemption: PreemptionPolicy | None = None) -> Queue:
     """A queue whose workloads are told so long before they go."""
-    return replace(cpus(name, limits, preemption), patience=Patience(grace=seconds))
+    return replace(cpus(name, limits, preemption), patience=VictimTerms(grace=seconds))
 
 
 def passed_on(plan: Plan) -> dict[str, str]:
@@ -30,7 +30,7 @@ def waits_again(made: Engine, uid: str) -> None:
     made.submit(held.workload)
 
 
-def low_has_a_place(preemption: Preemption) -> Engine:
+def low_has_a_place(preemption: PreemptionPolicy) -> Engine:
     """One owns 3, which two's `v` uses: it was told to go for `low`."""
     made = engine(DEFAULT, cpus("one", "3..3", preemption), graceful("two", "0..3", 300))
     running(made, "v", 3, "two")
@@ -195,7 +195,7 @@ def test_a_cohort_takes_back_its_own_through_a_queue_that_lends_only_a_part() ->
 
 def test_with_fair_sharing_a_set_of_victims_counts_as_a_whole() -> None:
     """h needs 4 of 10: b may lose b3 if low goes as well, for then a ends up with no more than b."""
-    policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     made = engine(
         DEFAULT,
         cohort("root", "", {"cpu": {"default": "10"}}, fair=True),
@@ -212,7 +212,7 @@ def test_with_fair_sharing_a_set_of_victims_counts_as_a_whole() -> None:
 
 def test_a_place_passes_on_although_something_is_free_that_an_owner_claims() -> None:
     """1 CPU is free beside the place of `low`, and kept for `owner`: `high` has that place instead."""
-    takes = Preemption(reclaim=Reclaim.LOWER_PRIORITY)
+    takes = PreemptionPolicy(reclaim=Reclaim.LOWER_PRIORITY)
     made = engine(DEFAULT, graceful("lends", "0", 15), cpus("owns", "8", takes))
     running(made, "told", 4, "lends", since=1)
     running(made, "stays", 3, "lends", priority=5, since=2)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import BorrowWithin, Preemption, Strategy, WithinQueue
-from admitter.engine.tree_cycle import Eviction, Plan
+from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Strategy, WithinQueue
+from admitter.engine.tree_cycle import Plan, PlannedEviction
 from admitter.policy.messages import passing_message, receipt_message, workload_title
 from tests.engine.builders import cohort, engine, pods, queue, use, workload
 from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, asks, cpus, running
 
 
-def evictions(made: Engine) -> list[Eviction]:
+def evictions(made: Engine) -> list[PlannedEviction]:
     """What the next cycle evicts; the test's engine is spent then."""
     plan = made.cycle(100)
     assert plan.evictions, "somebody has to go"
@@ -34,7 +34,7 @@ def message(made: Engine) -> str:
     ids=["lower", "newer"],
 )
 def test_in_its_own_queue_priority_and_age_are_compared(
-    policy: Preemption, priority: int, expected: str
+    policy: PreemptionPolicy, priority: int, expected: str
 ) -> None:
     made = engine(DEFAULT, cpus("q", "4", policy))
     running(made, "victim", 4, "q", since=50)
@@ -50,7 +50,7 @@ def test_a_queue_takes_back_what_it_lent() -> None:
 
 
 def test_a_queue_borrows_instead_of_lower_priority() -> None:
-    borrows = Preemption(borrow=BorrowWithin.LOWER_PRIORITY)
+    borrows = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "0", borrows), cpus("b", "0"), cpus("rest", "4"))
     running(made, "victim", 4, "b")
     asks(made, "preemptor", 4, "a", priority=3)
@@ -59,7 +59,7 @@ def test_a_queue_borrows_instead_of_lower_priority() -> None:
 
 
 def test_an_elastic_quota_takes_its_guaranteed_share() -> None:
-    elastic = Preemption(WithinQueue.LOWER_PRIORITY, borrow=BorrowWithin.GUARANTEED_SHARE)
+    elastic = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, borrow=BorrowWithin.GUARANTEED_SHARE)
     made = engine(DEFAULT, cpus("a", "4", elastic), cpus("b", "4", elastic), cpus("rest", "8", elastic))
     running(made, "own", 4, "a", priority=9)
     for number in range(6):
@@ -105,7 +105,7 @@ def test_namespaces_give_way_by_their_shares() -> None:
 
 
 def test_victims_of_one_decision_have_each_their_own_receipt() -> None:
-    both = Preemption(within=WithinQueue.LOWER_PRIORITY, reclaim=RECLAIM.reclaim)
+    both = PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY, reclaim=RECLAIM.reclaim)
     made = engine(DEFAULT, cpus("a", "4", both), cpus("b", "4"))
     running(made, "own", 2, "a")
     running(made, "other", 6, "b", priority=50)

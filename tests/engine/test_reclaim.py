@@ -5,7 +5,7 @@ import pytest
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import (
     Cohort,
-    Preemption,
+    PreemptionPolicy,
     Queue,
     Reclaim,
 )
@@ -47,13 +47,13 @@ def test_and_not_from_a_queue_within_its_own() -> None:
 
 @pytest.mark.parametrize(("priority", "expected"), [(0, False), (1, True)])
 def test_reclaim_of_lower_priority_only(priority: int, *, expected: bool) -> None:
-    made = engine(DEFAULT, cpus("a", "4", Preemption(reclaim=Reclaim.LOWER_PRIORITY)), cpus("b", "4"))
+    made = engine(DEFAULT, cpus("a", "4", PreemptionPolicy(reclaim=Reclaim.LOWER_PRIORITY)), cpus("b", "4"))
     running(made, "borrows", 8, "b")
     asks(made, "asks", 4, "a", priority=priority)
     assert evicted(made.cycle()) == ({"borrows": "asks"} if expected else {})
 
 
-POOLED = Preemption(reclaim=Reclaim.ANY)
+POOLED = PreemptionPolicy(reclaim=Reclaim.ANY)
 
 
 @pytest.mark.parametrize("pooled", [True, False], ids=["in the cohort", "by another queue"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Patience, Preemption, Queue, Reclaim, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.preemption.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
 from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import Plan
@@ -22,7 +22,7 @@ def team(made: Engine, uid: str, namespace: str = "a", *, cpu: int = 1, priority
 
 
 def lent(
-    *more: Queue, strategy: Strategy = Strategy.BEST_EFFORT_FIFO, policy: Preemption = RECLAIM
+    *more: Queue, strategy: Strategy = Strategy.BEST_EFFORT_FIFO, policy: PreemptionPolicy = RECLAIM
 ) -> Engine:
     """The owner's 4 CPUs are lent to four workloads of one CPU each."""
     owner = queue("owner", CPUS, strategy, cohort="c", preemption=policy)
@@ -234,9 +234,9 @@ def test_a_place_without_evictions_is_given_back_for_nothing() -> None:
 
 def test_a_place_that_the_engine_passes_on_is_not_given_back() -> None:
     """The one that has it then may give it back."""
-    policy = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
+    policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     made = lent(policy=policy)
-    made.set_queue(replace(cpus("borrower", "0"), patience=Patience(grace=300)))
+    made.set_queue(replace(cpus("borrower", "0"), patience=VictimTerms(grace=300)))
     team(made, "low", cpu=4)
     assert len(made.cycle(0).evictions) == 4
     team(made, "high", cpu=4, priority=9)
@@ -250,7 +250,7 @@ def test_a_place_that_the_engine_passes_on_is_not_given_back() -> None:
 
 
 def test_what_the_engine_evicts_gives_nothing_back() -> None:
-    made = lent(policy=Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY))
+    made = lent(policy=PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY))
     for number in range(3):
         made.reserve(f"own{number}", use("owner", "default", cpu="1"))
         made.release(f"b{number}")

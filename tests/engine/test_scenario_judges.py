@@ -8,10 +8,10 @@ import pytest
 from admitter.engine.cycle import Engine
 from admitter.engine.preemption import within_queue
 from admitter.engine.preemption.lines import ANY_RANK
-from admitter.engine.queue.pending import Pending
+from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.cells import Cell
-from admitter.engine.state import State
-from admitter.engine.tree_cycle import Contest
+from admitter.engine.state import EngineState
+from admitter.engine.tree_cycle import TreeCycle
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.generator import scenario
 from tests.engine.scenarios.judges import judges
@@ -41,15 +41,15 @@ def _places_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nothing_is_woken(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(State, "freed", lambda *_: set())
+    patch.setattr(EngineState, "freed", lambda *_: set())
 
 
 def _nothing_is_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Pending, "news", lambda *_, **__: iter(()))
+    patch.setattr(PendingQueue, "news", lambda *_, **__: iter(()))
 
 
 def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Contest, "_redeem", lambda *_: set())
+    patch.setattr(TreeCycle, "_redeem", lambda *_: set())
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, Fungibility, Preemption, Queue, Reclaim, WithinQueue
-from admitter.engine.preemption.lines import ANY_RANK, Lesser, Line, Lines
+from admitter.engine.policy import BorrowWithin, Fungibility, PreemptionPolicy, Queue, Reclaim, WithinQueue
+from admitter.engine.preemption.lines import ANY_RANK, CandidateLine, CandidateLines, Lesser
 from tests.engine import test_nothing_is_missed as missed
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import engine, flavor, pods, queue, workload
@@ -60,7 +60,7 @@ def some_queues(chance: random.Random) -> list[Queue]:
             resource: {kind: str(chance.choice((0, most, most))) for kind in "abc"}
             for resource, most in (("cpu", 4), ("memory", 8))
         }
-        policy = Preemption(
+        policy = PreemptionPolicy(
             chance.choice(list(WithinQueue)), chance.choice(list(Reclaim)), chance.choice(list(BorrowWithin))
         )
         rules = Fungibility(chance.random() < 0.7, chance.random() < 0.3)
@@ -124,7 +124,7 @@ def test_lines_say_what_a_list_says(
     wanted: list[tuple[int, int, int, int, int, str]], priority: int, created: int, seed: int
 ) -> None:
     """Whatever came and went before, in whichever order."""
-    lines: Lines[str] = Lines()
+    lines: CandidateLines[str] = CandidateLines()
     known = {}
     for number, (level, since, age, cpu, gpu, name) in enumerate(wanted):
         made = workload(f"w{number}", queue=name, priority=level, created=age)
@@ -145,7 +145,7 @@ def test_lines_say_what_a_list_says(
                     for made, since, usage in known.values()
                     if made.queue == name and usage[number][1] and lesser.has(made)
                 )
-                line: Line[str] = lines.of(name).get(key, Line())
+                line: CandidateLine[str] = lines.of(name).get(key, CandidateLine())
                 assert list(line.members(lesser)) == [(where, uid) for where, uid, _ in among]
                 assert line.amount(lesser) == sum(amount for *_, amount in among)
                 assert line.first(lesser) == (among[0][0] if among else None)

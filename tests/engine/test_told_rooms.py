@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from admitter.engine.cycle import Engine
-from admitter.engine.policy import Patience
+from admitter.engine.policy import VictimTerms
 from tests.engine.builders import admitted, engine, evicted
 from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
 
@@ -18,7 +18,7 @@ from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
 @pytest.fixture
 def told() -> Engine:
     """`t` was told to go for `p`, and `q` has asked."""
-    lends = replace(cpus("lends", "0"), patience=Patience(grace=30))
+    lends = replace(cpus("lends", "0"), patience=VictimTerms(grace=30))
     made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
     running(made, "t", 4, "lends", since=1)
     running(made, "v", 1, "b", since=2)
@@ -66,7 +66,7 @@ def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
 
 def test_after_a_restart_it_is_the_same() -> None:
     """The same state, taken up: `t` was told for `p` before, and nothing else of `q`."""
-    lends = replace(cpus("lends", "0"), patience=Patience(grace=30))
+    lends = replace(cpus("lends", "0"), patience=VictimTerms(grace=30))
     made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
     running(made, "t", 4, "lends", since=1)
     running(made, "v", 1, "b", since=2)

@@ -16,15 +16,15 @@ from admitter.engine.policy import (
     BorrowWithin,
     Cohort,
     Fungibility,
-    Preemption,
+    PreemptionPolicy,
     Queue,
     Quota,
     Reclaim,
     Strategy,
     WithinQueue,
 )
-from admitter.engine.quota.fair_shares import Shares
-from admitter.engine.tree_cycle import Eviction, Plan
+from admitter.engine.quota.fair_shares import FairShares
+from admitter.engine.tree_cycle import Plan, PlannedEviction
 from tests.engine.builders import engine, flavor, pods, queue
 from tests.engine.naive import Naive
 
@@ -43,7 +43,7 @@ quotas = st.builds(
     st.none() | cpu,
 )
 policies = st.builds(
-    Preemption,
+    PreemptionPolicy,
     st.sampled_from([*WithinQueue, *list(WithinQueue)[1:]]),
     st.sampled_from([*Reclaim, *list(Reclaim)[1:]]),
     st.sampled_from([*BorrowWithin, *list(BorrowWithin)[1:]]),
@@ -231,7 +231,7 @@ class Tree(RuleBasedStateMachine):
             if eviction.preemptor.uid in self.promised:
                 self.cannot_take_it_back(eviction)
         planned = self.planned()
-        shares = Shares(self.engine.tree, self.engine.ledger.planned)
+        shares = FairShares(self.engine.tree, self.engine.ledger.planned)
         for node in self.engine.tree.parents():
             assert shares.of(node) == naive.share(*node, planned), f"the share of {node}"
         self.check_namespaces(naive)
@@ -270,7 +270,7 @@ class Tree(RuleBasedStateMachine):
                 ahead = [w for w in ahead if w.namespace == workload.namespace]
             assert not ahead, f"{workload.uid} overtakes {ahead[0].uid}"
 
-    def cannot_take_it_back(self, eviction: Eviction) -> None:
+    def cannot_take_it_back(self, eviction: PlannedEviction) -> None:
         """Once the preemptor is in and its victims wait, alone, none of these evicts it again."""
         after = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values())
         for namespace, weight in self.weights.items():

@@ -3,7 +3,7 @@
 import pytest
 
 from admitter.engine.policy import (
-    Preemption,
+    PreemptionPolicy,
 )
 from tests.engine.builders import (
     cohort,
@@ -37,7 +37,7 @@ from tests.engine.preempting import DEFAULT, LOWER, NEWER, asks, cpus, running
         "LowerOrNewer, lower",
     ],
 )
-def test_within_a_queue(policy: Preemption, priority: int, created: float, *, expected: bool) -> None:
+def test_within_a_queue(policy: PreemptionPolicy, priority: int, created: float, *, expected: bool) -> None:
     made = engine(DEFAULT, cpus("q", "4", policy))
     running(made, "victim", 4, "q", since=50)
     asks(made, "asks", 1, "q", priority=priority, created=created)

@@ -21,7 +21,7 @@ from rich.console import Console
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.processes import dies_with_parent
-from admitter.sandbox.state import State
+from admitter.sandbox.state import SandboxState
 
 ROOT: Final = Path(__file__).parents[2]
 SERVER: Final = "kube-apiserver"
@@ -69,7 +69,7 @@ def keep(command: list[str]) -> None:
 
 def component(plane: ControlPlane, name: str) -> psutil.Process:
     """A component's process; of the API server, the real one."""
-    state = State.load(plane.folder)
+    state = SandboxState.load(plane.folder)
     assert state is not None
     process = psutil.Process(state.components[name].pid)
     return process.children()[0] if name == SERVER else process

@@ -11,7 +11,7 @@ from admitter.api.shapes import shape_problem
 from admitter.documents import parsed
 from admitter.importers.reading import Document, document
 from admitter.importers.systems import SYSTEMS, SystemName
-from admitter.importers.translation import OWN, Outcome, Translation, below
+from admitter.importers.translation import OWN, Fidelity, Translation, below
 
 Json = dict[str, Any]
 
@@ -61,7 +61,7 @@ def made(into: Translation, kind: str, name: str | None = None) -> Json:
 
 def refusals(into: Translation) -> dict[tuple[str, str], str]:
     """What was refused, and why."""
-    return {(f.object, f.field): f.words for f in into.findings if f.outcome is Outcome.REFUSED}
+    return {(f.object, f.field): f.words for f in into.findings if f.outcome is Fidelity.REFUSED}
 
 
 def dumped(into: Translation) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported, made, outcomes, refusals, words
 from tests.simulate.test_simulate import simulate, states
 
@@ -58,7 +58,7 @@ def test_the_example_of_fair_sharing_goes_from_t1_to_t2(tmp_path: Path) -> None:
 def test_memory_of_gpus_is_a_resource_here_too() -> None:
     into = imported("nos", memory("a", 40))
     assert made(into, "ElasticQuota")["spec"] == {"min": {"admitter.dev/gpu-memory": 40}}
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     path = "spec.min[nos.nebuly.com/gpu-memory]"
     assert words(into, "ElasticQuota a/quota-a", path) == "as admitter.dev/gpu-memory"
 
@@ -159,7 +159,7 @@ def test_a_pod_that_is_not_held_back_stays_a_pod(
 def test_the_memory_of_a_gpu_becomes_an_option_of_the_controller(text: str, name: str, path: str) -> None:
     into = imported("nos", text)
     assert words(into, name, path).endswith("--gpu-memory-gb 40")
-    assert into.worst is Outcome.APPROXIMATED
+    assert into.worst is Fidelity.APPROXIMATED
 
 
 def test_other_values_of_the_chart_are_refused_by_name() -> None:

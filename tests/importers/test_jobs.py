@@ -2,7 +2,7 @@
 
 import pytest
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported, made, outcomes, refusals, words
 
 LABELS = "labels: {kueue.x-k8s.io/queue-name: main}"
@@ -34,7 +34,7 @@ def test_what_keeps_pods_running_becomes_a_job_of_as_many(kind: str) -> None:
         "template": {"spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "OnFailure"}},
     }
     assert job["metadata"]["labels"] == {"admitter.dev/queue-name": "main"}
-    assert into.worst is Outcome.APPROXIMATED
+    assert into.worst is Fidelity.APPROXIMATED
     assert outcomes(into, f"{kind} a/w")["spec.template.spec.restartPolicy"] == "approximated"
 
 
@@ -105,7 +105,7 @@ def test_a_job_that_a_server_has_completed_can_be_created_again() -> None:
             },
         },
     }
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
 
 
 def test_a_selector_of_ones_own_stays() -> None:
@@ -166,7 +166,7 @@ def test_the_jobs_of_a_cron_job_wait_in_their_queue() -> None:
             },
         },
     }
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     assert "spec.jobTemplate.metadata.labels[kueue.x-k8s.io/queue-name]" in outcomes(
         into, "CronJob a/nightly"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported, made, outcomes, refusals, words
 
 V1BETA1 = """
@@ -78,7 +78,7 @@ def test_a_cluster_queue_of_v1beta1() -> None:
     assert queue["spec"] == SPEC
     assert queue["metadata"] == {"name": "team", "labels": {"owner": "me"}, "annotations": {"note": "kept"}}
     assert set(refusals(into)) == {("ClusterQueue team", "metadata.annotations[kueue.x-k8s.io/odd]")}
-    assert Outcome.APPROXIMATED not in outcomes(into, "ClusterQueue team").values()
+    assert Fidelity.APPROXIMATED not in outcomes(into, "ClusterQueue team").values()
 
 
 @pytest.mark.parametrize("version", ["v1beta2", "v1"])
@@ -192,7 +192,7 @@ def test_a_flavor_of_v1alpha2_has_its_labels_in_a_node_selector() -> None:
         "nodeLabels": {"instance-type": "spot"},
         "nodeTaints": [{"key": "spot", "value": "true", "effect": "NoSchedule"}],
     }
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
 
 
 def test_a_local_queue_of_v1beta2() -> None:
@@ -381,7 +381,7 @@ def test_what_names_no_queue_stays_what_it_is() -> None:
         spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
         """,
     )
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     assert made(into, "Deployment")["spec"]["replicas"] == 2
     assert made(into, "Job")["spec"]["suspend"] is True
     assert "labels" not in made(into, "Job")["metadata"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported, made, outcomes, refusals, words
 from tests.importers.test_kueue_document import DEFAULT, decided, job, queue
 from tests.simulate.test_simulate import states
@@ -62,7 +62,7 @@ def test_a_cohort_has_its_parent_quota_and_weight(version: str) -> None:
         ],
         "fairSharing": {"weight": 3},
     }
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
 
 
 def test_what_a_cohort_borrows_becomes_the_most_that_is_used_below_it(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from admitter.importers.reading import document
-from admitter.importers.translation import Outcome, Translation
+from admitter.importers.translation import Fidelity, Translation
 from tests.cluster.objects import TOLERATES_SPOT
 from tests.importers.importing import Json, imported, made, outcomes, translation
 from tests.simulate.test_simulate import simulate, states
@@ -159,7 +159,7 @@ def flavors(result: Any) -> dict[str, dict[str, str]]:
 
 def test_the_first_sample_admits_nine_cpus_and_36_gi_and_no_more(tmp_path: Path) -> None:
     into = imported("kueue", DEFAULT, TOTAL, queue("a", "cluster-total"))
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     given = [
         job("a", "cpus", {"cpu": "8", "memory": "1Gi"}, 1),
         job("a", "memory", {"cpu": "1", "memory": "35Gi"}, 2),
@@ -179,8 +179,8 @@ def test_codependent_resources_get_one_flavor_and_the_name_with_an_underscore_is
 ) -> None:
     parts = [SPOT, flavor("on_demand"), flavor("vendor1"), flavor("vendor2"), CODEPENDENT]
     into = imported("kueue", *parts, queue("a", "cluster-total"))
-    assert into.worst is Outcome.APPROXIMATED
-    renamed = {(f.object, f.field): f.words for f in into.findings if f.outcome is Outcome.APPROXIMATED}
+    assert into.worst is Fidelity.APPROXIMATED
+    renamed = {(f.object, f.field): f.words for f in into.findings if f.outcome is Fidelity.APPROXIMATED}
     assert set(renamed.values()) == {"renamed: on_demand becomes on-demand"}
     assert set(renamed) == {
         ("ResourceFlavor on_demand", "metadata.name"),
@@ -215,7 +215,7 @@ def test_the_namespace_selector_lets_in_the_namespaces_that_it_says(tmp_path: Pa
     """
     text = TOTAL.replace("      namespaceSelector: {}\n", selector.lstrip("\n").rstrip(" "))
     into = imported("kueue", DEFAULT, text, queue("a", "cluster-total"), queue("b", "cluster-total"))
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     spaces = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": {"team": "team-a"}}},
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "labels": {"team": "team-b"}}},
@@ -242,7 +242,7 @@ def test_a_strict_queue_lets_no_newer_job_pass(tmp_path: Path, strategy: str, sm
 
 def test_the_flavor_of_the_spot_machines_has_its_labels_and_its_taint() -> None:
     into = imported("kueue", SPOT)
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     assert made(into, "ResourceFlavor") == {
         "apiVersion": "admitter.dev/v1alpha1",
         "kind": "ResourceFlavor",
@@ -271,7 +271,7 @@ BORROWING = (
 
 def test_a_team_borrows_up_to_21_cpus_and_84_gi_of_a_team_that_runs_nothing(tmp_path: Path) -> None:
     into = imported("kueue", *BORROWING)
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     given = [job("a", "all", {"cpu": "21", "memory": "84Gi"}, 1), job("a", "more", {"cpu": "1"}, 2)]
     result = decided(tmp_path, into, *given)
     assert states(result) == {"all": "Admitted", "more": "Pending"}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from admitter.importers.dispatch import WRITTEN_BY_SERVERS
 from admitter.importers.reading import Document, document
 from admitter.importers.systems import SystemName
-from admitter.importers.translation import Source, Translation
+from admitter.importers.translation import ManifestSource, Translation
 from tests.importers.importing import Json, documents, leaves, translation
 from tests.importers.samples import SAMPLES
 
@@ -29,7 +29,7 @@ def unaccounted(into: Translation, given_documents: list[Document]) -> set[tuple
     """Fields that are in some objects, but not in the report."""
     missing = set()
     for each in given_documents:
-        book = Source({}, each.name, Translation())
+        book = ManifestSource({}, each.name, Translation())
         for path in WRITTEN_BY_SERVERS:
             book.ignored(path)
         for finding in into.findings:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported
 from tests.importers.trial import node, run
 from tests.simulate.elastic import asks
@@ -101,7 +101,7 @@ def test_a_quota_of_five_pods_lets_five_run(
 ) -> None:
     into = imported(system, text)
     of_pods = {f.field: f for f in into.findings if "pods" in f.field or "pods" in f.words}
-    assert all(finding.outcome is not Outcome.REFUSED for finding in of_pods.values())
+    assert all(finding.outcome is not Fidelity.REFUSED for finding in of_pods.values())
     jobs = [asks("team", name, {"cpu": 1}, pods=2, queue=queue) for name in ("one", "two", "three")]
     result = run(tmp_path, into, *jobs, node("n", cpu="64", memory="64Gi"))
     admitted = [row for row in result["workloads"] if row["state"] == "Admitted"]

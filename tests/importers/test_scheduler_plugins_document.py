@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from admitter.importers.translation import Outcome, Translation
+from admitter.importers.translation import Fidelity, Translation
 from tests.importers.importing import imported, made, outcomes, words
 from tests.simulate.test_simulate import simulate, states
 
@@ -99,7 +99,7 @@ def by_namespace(result: Any) -> dict[str, str]:
 
 def test_the_sample_is_translated_without_a_difference() -> None:
     into = imported("scheduler-plugins", SAMPLE)
-    assert into.worst is Outcome.TRANSLATED
+    assert into.worst is Fidelity.TRANSLATED
     assert made(into, "ElasticQuota") == {
         "apiVersion": "admitter.dev/v1alpha1",
         "kind": "ElasticQuota",
@@ -125,7 +125,7 @@ def test_a_deployment_becomes_a_job_and_the_report_says_so() -> None:
     assert template["spec"]["restartPolicy"] == "OnFailure"
     assert "schedulerName" not in template["spec"]
     assert template["spec"]["containers"][0]["resources"] == {"limits": {"cpu": 1}, "requests": {"cpu": 1}}
-    assert into.worst is Outcome.APPROXIMATED
+    assert into.worst is Fidelity.APPROXIMATED
     assert outcomes(into, "Deployment quota1/nginx")["spec.replicas"] == "approximated"
     assert "a Job of 2 pods" in words(into, "Deployment quota1/nginx", "spec.replicas")
 

@@ -5,13 +5,13 @@ import pytest
 from admitter.importers.naming import Names
 from admitter.importers.reading import Document
 from admitter.importers.systems import SystemName
-from admitter.importers.translation import Outcome, Source, Translation
+from admitter.importers.translation import Fidelity, ManifestSource, Translation
 from tests.importers.importing import Json, outcomes, refusals, translation
 
 
-def source(raw: Json) -> tuple[Source, Translation]:
+def source(raw: Json) -> tuple[ManifestSource, Translation]:
     into = Translation()
-    return Source(raw, "Thing t", into), into
+    return ManifestSource(raw, "Thing t", into), into
 
 
 def test_what_is_not_accounted_for_is_refused_by_name() -> None:
@@ -79,11 +79,11 @@ def test_true_is_no_number() -> None:
 
 def test_the_worst_outcome_counts() -> None:
     into = Translation()
-    assert into.worst is Outcome.TRANSLATED
-    into.find("a", "x", Outcome.APPROXIMATED, "")
-    into.find("b", "y", Outcome.TRANSLATED, "")
-    assert (into.worst, into.worst.severity) == (Outcome.APPROXIMATED, 1)
-    into.find("c", "z", Outcome.REFUSED, "")
+    assert into.worst is Fidelity.TRANSLATED
+    into.find("a", "x", Fidelity.APPROXIMATED, "")
+    into.find("b", "y", Fidelity.TRANSLATED, "")
+    assert (into.worst, into.worst.severity) == (Fidelity.APPROXIMATED, 1)
+    into.find("c", "z", Fidelity.REFUSED, "")
     assert into.worst.severity == 2
 
 
@@ -152,7 +152,7 @@ def test_labels_and_annotations_are_such_as_an_api_server_takes(
 
 def test_of_what_is_refused_as_a_whole_only_refusals_are_told() -> None:
     thing, into = source({"a": 1, "b": 2, "c": 3})
-    other = Source({"a": 1}, thing.title, into)
+    other = ManifestSource({"a": 1}, thing.title, into)
     other.translated("a", "the same")
     thing.translated("a", "the same")
     thing.refused("b", "wrong")
@@ -160,7 +160,11 @@ def test_of_what_is_refused_as_a_whole_only_refusals_are_told() -> None:
     thing.approximated("c", "nearly")
     thing.close()
     told = [(f.field, f.outcome) for f in into.findings]
-    assert told == [("a", Outcome.TRANSLATED), ("b", Outcome.REFUSED), ("", Outcome.REFUSED)]
+    assert told == [
+        ("a", Fidelity.TRANSLATED),
+        ("b", Fidelity.REFUSED),
+        ("", Fidelity.REFUSED),
+    ]
 
 
 def test_of_two_manifests_of_one_name_the_first_counts() -> None:

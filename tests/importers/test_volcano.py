@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
-from admitter.importers.translation import Json, Outcome
+from admitter.importers.translation import Fidelity, Json
 from tests.importers.importing import documents, imported, translation
 from tests.importers.trial import account, by_name, from_last_to_first, quotas, specs, words
 
-TRANSLATED, APPROXIMATED, REFUSED = Outcome
+TRANSLATED, APPROXIMATED, REFUSED = Fidelity
 
 DEFAULT_ACTIONS = "enqueue, allocate, backfill"
 PLUGINS = ("priority", "gang", "conformance", "drf", "predicates", "proportion", "nodeorder", "binpack")
@@ -182,7 +182,7 @@ def test_the_queue_called_root_is_the_top() -> None:
     ids=["without a configuration", "not to be reclaimed", "by default", "reclaim", "preempt"],
 )  # fmt: skip
 def test_who_is_evicted_for_whom_is_up_to_the_actions(
-    texts: list[str], preemption: Json | None, outcome: Outcome
+    texts: list[str], preemption: Json | None, outcome: Fidelity
 ) -> None:
     into = imported("volcano", *texts)
     assert specs(into, "ClusterQueue")["q"].get("preemption") == preemption
@@ -227,7 +227,7 @@ def test_namespaces_take_turns_if_drf_orders_them(configuration: str, ordering: 
          "arguments", "an unknown plugin", "no YAML", "another key", "another ConfigMap"],
 )  # fmt: skip
 def test_the_schedulers_configuration_is_accounted_for(
-    configuration: str, field: str, outcome: Outcome
+    configuration: str, field: str, outcome: Fidelity
 ) -> None:
     assert account(imported("volcano", configuration))[field] is outcome
 
@@ -249,7 +249,7 @@ def test_the_schedulers_configuration_is_accounted_for(
         ({"colour": "red"}, "colour", REFUSED),
     ],
 )
-def test_fields_of_queues_are_accounted_for(spec: Json, field: str, outcome: Outcome) -> None:
+def test_fields_of_queues_are_accounted_for(spec: Json, field: str, outcome: Fidelity) -> None:
     assert account(imported("volcano", queue(**spec)))[f"spec.{field}"] is outcome
 
 
@@ -263,7 +263,7 @@ def test_a_closed_queue_holds_what_comes() -> None:
     assert "stopPolicy" not in spec_of(queue(status={"state": "Open"}))
 
 
-def weighed(weight: object) -> tuple[Json, Outcome]:
+def weighed(weight: object) -> tuple[Json, Fidelity]:
     """What remains of a quota with a weight, and what became of that."""
     hard = {"limits.memory": "2Gi", "volcano.sh/namespace.weight": weight}
     raw = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "w", "namespace": "ns"}}

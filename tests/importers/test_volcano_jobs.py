@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
-from admitter.importers.translation import Json, Outcome
+from admitter.importers.translation import Fidelity, Json
 from tests.importers.importing import imported
 from tests.importers.trial import account, by_name, specs, words
 
-TRANSLATED, APPROXIMATED, REFUSED = Outcome
+TRANSLATED, APPROXIMATED, REFUSED = Fidelity
 
 POD: Json = {"containers": [{"name": "main", "image": "work"}], "restartPolicy": "Never"}
 
@@ -91,7 +91,7 @@ def test_a_job_without_a_queue_is_in_the_default_one_which_is_made_if_it_is_miss
         ({"colour": "red"}, "colour", REFUSED, {}),
     ],
 )
-def test_fields_of_jobs_are_accounted_for(spec: Json, field: str, outcome: Outcome, made: Json) -> None:
+def test_fields_of_jobs_are_accounted_for(spec: Json, field: str, outcome: Fidelity, made: Json) -> None:
     into = imported("volcano", vcjob(task(), **spec))
     assert account(into)[f"spec.{field}"] is outcome
     common = {"suspend", "parallelism", "completions", "template"}
@@ -110,7 +110,7 @@ def test_fields_of_jobs_are_accounted_for(spec: Json, field: str, outcome: Outco
         ({"policies": [{"event": "*", "action": "RestartTask"}]}, "policies[0]", REFUSED),
     ],
 )
-def test_fields_of_tasks_are_accounted_for(more: Json, field: str, outcome: Outcome) -> None:
+def test_fields_of_tasks_are_accounted_for(more: Json, field: str, outcome: Fidelity) -> None:
     assert account(imported("volcano", vcjob(task(**more))))[f"spec.tasks[0].{field}"] is outcome
 
 
@@ -131,7 +131,7 @@ def test_the_priority_of_a_job_is_that_of_its_pods_unless_they_have_their_own() 
     ],
     ids=["finished", "running", "without tasks"],
 )
-def test_a_job_that_can_not_wait_any_more_leaves_nothing(text: str, outcome: Outcome) -> None:
+def test_a_job_that_can_not_wait_any_more_leaves_nothing(text: str, outcome: Fidelity) -> None:
     into = imported("volcano", text)
     assert (into.manifests, into.worst) == ([], outcome)
 

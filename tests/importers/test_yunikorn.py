@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import documents, imported, translation
 from tests.importers.trial import account, by_name, from_last_to_first, quotas, specs, words
 
-TRANSLATED, APPROXIMATED, REFUSED = Outcome
+TRANSLATED, APPROXIMATED, REFUSED = Fidelity
 
 ROOT = "partitions[0].queues[0]"
 LEAF = f"{ROOT}.queues[0]"
@@ -338,7 +338,7 @@ def test_a_delay_that_not_all_queues_have_is_refused() -> None:
         ("some.other", "x", REFUSED, "not known"),
     ],
 )
-def test_properties_are_accounted_for(name: str, value: str, outcome: Outcome, word: str) -> None:
+def test_properties_are_accounted_for(name: str, value: str, outcome: Fidelity, word: str) -> None:
     into = imported("yunikorn", one_queue(f"properties: {{{name}: '{value}'}}"))
     field = f"{LEAF}.properties[{name}]"
     assert account(into)[field] is outcome
@@ -439,7 +439,7 @@ BY_PARENT = BY_NAMESPACE.replace("true", "true, parent: {name: tag, value: names
     ids=["no rules", "by user", "not created", "by namespace", "by namespace, below the annotated one"],
 )
 def test_annotations_that_no_rule_asks_for_come_only_close(
-    rules: str, quota: Outcome, parent: Outcome
+    rules: str, quota: Fidelity, parent: Fidelity
 ) -> None:
     text = annotated(namespace_quota='{"cpu": "4"}', parentqueue="root.a")
     into = imported("yunikorn", one_queue("parent: true", partition=rules), text)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from admitter.importers.translation import Outcome
+from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported
 from tests.importers.trial import account, by_name, words
 
@@ -96,7 +96,7 @@ def test_who_administrates_a_queue_may_submit_to_it_and_the_rest_of_his_powers_i
     assert granted(text) == {"a.b": {("User", "sue")}}
     into = imported("yunikorn", text)
     field = "partitions[0].queues[0].queues[0].queues[0].adminacl"
-    assert account(into)[field] is Outcome.APPROXIMATED
+    assert account(into)[field] is Fidelity.APPROXIMATED
     assert "administrators" in words(into, field)
 
 
@@ -113,14 +113,14 @@ metadata: {name: finance, annotations: {yunikorn.apache.org/parentqueue: root.a}
 @pytest.mark.parametrize(
     ("acl", "outcome", "word"),
     [
-        ("'*'", Outcome.TRANSLATED, "submit"),
-        ("sue", Outcome.APPROXIMATED, "admitter-submitter"),
-        ("' '", Outcome.APPROXIMATED, "no user"),
-        ("a b c", Outcome.REFUSED, "a space"),
-        ("[sue]", Outcome.REFUSED, "must be a text"),
+        ("'*'", Fidelity.TRANSLATED, "submit"),
+        ("sue", Fidelity.APPROXIMATED, "admitter-submitter"),
+        ("' '", Fidelity.APPROXIMATED, "no user"),
+        ("a b c", Fidelity.REFUSED, "a space"),
+        ("[sue]", Fidelity.REFUSED, "must be a text"),
     ],
 )
-def test_lists_are_accounted_for(acl: str, outcome: Outcome, word: str) -> None:
+def test_lists_are_accounted_for(acl: str, outcome: Fidelity, word: str) -> None:
     into = imported("yunikorn", tree(leaf=f"submitacl: {acl}"))
     field = "partitions[0].queues[0].queues[0].queues[0].submitacl"
     assert account(into)[field] is outcome

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admitter.importers.translation import Json, Outcome
+from admitter.importers.translation import Fidelity, Json
 from tests.importers.importing import imported
 from tests.importers.trial import by_name, cpu_in_use, node, one_cpu_jobs, quotas, run, specs
 from tests.simulate.test_simulate import annotate, simulate
@@ -191,7 +191,7 @@ def test_a_static_queue_takes_back_what_it_is_guaranteed(tmp_path: Path) -> None
 
 def test_the_pod_of_the_page_waits_as_a_job_in_the_queue_of_its_label(tmp_path: Path) -> None:
     into = imported("yunikorn", STATIC, pod("my-test-app"))
-    assert into.worst is Outcome.APPROXIMATED
+    assert into.worst is Fidelity.APPROXIMATED
     result = run(tmp_path, into, node("n", cpu="100", memory="1000G", **{"hugepages-1Gi": "4"}))
     (row,) = result["workloads"]
     assert (row["job"], row["state"], row["clusterQueue"]) == ("my-test-app", "Admitted", "sandbox")

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 import yaml
 
-from admitter.importers.translation import Json, Outcome, Translation
+from admitter.importers.translation import Fidelity, Json, Translation
 from tests.importers.importing import imported
 from tests.importers.trial import account, by_name, specs, words
 
-TRANSLATED, APPROXIMATED, REFUSED = Outcome
+TRANSLATED, APPROXIMATED, REFUSED = Fidelity
 
 LABELS = ("yunikorn.apache.org/queue", "queue")
 CANONICAL, LEGACY = LABELS

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, Outcome, Translation
+from admitter.importers.translation import Fidelity, Json, Translation
 from tests.cluster.objects import job
 from tests.simulate.test_simulate import simulate
 
@@ -24,11 +24,11 @@ def quotas(spec: Json) -> dict[str, Json]:
     return {each["name"]: each["flavors"][0].get("quota", {}) for each in resources}
 
 
-def account(into: Translation) -> dict[str, Outcome]:
+def account(into: Translation) -> dict[str, Fidelity]:
     """What became of each field; the worst if it was told more than once."""
-    found: dict[str, Outcome] = {}
+    found: dict[str, Fidelity] = {}
     for finding in into.findings:
-        known = found.get(finding.field, Outcome.TRANSLATED)
+        known = found.get(finding.field, Fidelity.TRANSLATED)
         found[finding.field] = max(known, finding.outcome, key=lambda outcome: outcome.severity)
     return found
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from admitter.cache.world import World
 from admitter.convert.settings import Settings
-from admitter.insight.snapshot_file import Snapshot
+from admitter.insight.snapshot_file import SnapshotFile
 from admitter.policy.snapshot import plural_of
 
 Json = dict[str, Any]
@@ -128,6 +128,6 @@ class State:
             "workloads", name, namespace, metadata=metadata, spec=spec, status=state | (status or {})
         )
 
-    def snapshot(self, settings: Settings | None = None) -> Snapshot:
+    def snapshot(self, settings: Settings | None = None) -> SnapshotFile:
         """All of it, at midnight."""
-        return Snapshot(NOW, settings or Settings(), self.objects)
+        return SnapshotFile(NOW, settings or Settings(), self.objects)

@@ -12,7 +12,7 @@ from admitter.insight.forecast.arrivals import MOST, Arrivals
 from admitter.insight.forecast.durations import Durations
 from admitter.insight.snapshot_file import facts
 from admitter.names import SIMULATED_RUNTIME_ANNOTATION
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.quantities.durations import parse_duration
 from admitter.simulate.manifests import Change
 from tests.insight.states import NOW, State
@@ -47,7 +47,7 @@ def came(state: State, *moments: float, cpus: str = "4", namespace: str = "a", t
 
 
 def arrivals(state: State) -> Arrivals:
-    picture = Picture(facts(state.snapshot()))
+    picture = Snapshot(facts(state.snapshot()))
     views: list[WorkloadView] = list(picture.world.workloads)
     return Arrivals(views, Durations(picture), NOW)
 

@@ -10,12 +10,12 @@ import pytest
 
 from admitter.cache.views import parse_job
 from admitter.insight.explain.text import short, start
-from admitter.insight.forecast.durations import LONGER, POINTS, Durations, Runtimes, Source, likely
+from admitter.insight.forecast.durations import LONGER, POINTS, Durations, Runtimes, RuntimeSource, likely
 from admitter.insight.forecast.estimates import Estimate, Estimator
 from admitter.insight.report import estimate_json
 from admitter.insight.snapshot_file import facts
 from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.simulate.manifests import Change
 from tests.insight.states import NOW, State
 
@@ -40,14 +40,14 @@ def finished(state: State, *runtimes: float, cpus: str = "4", namespace: str = "
 
 def estimated(state: State, *names: str, expected: Sequence[Change] | None = None) -> list[Estimate]:
     known = facts(state.snapshot())
-    picture = Picture(known)
+    picture = Snapshot(known)
     views = [picture.find("a", name) for name in names]
     found = Estimator(known, picture, expected=expected).of([view for view in views if view is not None])
     return [found[view.uid] for view in views if view is not None]
 
 
 def runtimes(state: State, name: str) -> Runtimes | None:
-    picture = Picture(facts(state.snapshot()))
+    picture = Snapshot(facts(state.snapshot()))
     view = picture.find("a", name)
     assert view is not None
     return Durations(picture).of(view)
@@ -57,7 +57,7 @@ def test_what_a_job_says_goes_before_all_else(state: State) -> None:
     finished(state, 100, 200, 300)
     state.waits("a", "says", {"cpu": "4"}, annotations={"admitter.dev/expected-runtime": "90s"})
     said = runtimes(state, "says")
-    assert said == Runtimes(Source.SAID, (90.0,), unproven=True, otherwise=(100.0, 200.0, 300.0))
+    assert said == Runtimes(RuntimeSource.SAID, (90.0,), unproven=True, otherwise=(100.0, 200.0, 300.0))
 
 
 def test_an_annotation_that_is_no_duration_says_nothing(state: State) -> None:
@@ -76,7 +76,7 @@ def test_three_finished_ones_like_it_tell_more_than_its_deadline_and_no_more_tha
 def test_with_two_the_deadline_counts(state: State) -> None:
     finished(state, 300, 100)
     state.waits("a", "waits", {"cpu": "4"}, spec={"activeDeadlineSeconds": 400})
-    assert runtimes(state, "waits") == Runtimes(Source.DEADLINE, (400.0,))
+    assert runtimes(state, "waits") == Runtimes(RuntimeSource.DEADLINE, (400.0,))
 
 
 def test_those_elsewhere_that_ask_for_the_same_tell_more_than_other_jobs_of_its_namespace(
@@ -88,22 +88,22 @@ def test_those_elsewhere_that_ask_for_the_same_tell_more_than_other_jobs_of_its_
     state.waits("a", "waits", {"cpu": "4"}, spec={"activeDeadlineSeconds": 250})
     state.waits("a", "other", {"cpu": "2"})
     with_deadline = runtimes(state, "waits")
-    assert with_deadline == Runtimes(Source.DEADLINE, (250.0,)), "two are within it"
+    assert with_deadline == Runtimes(RuntimeSource.DEADLINE, (250.0,)), "two are within it"
     state.waits("a", "waits", {"cpu": "4"})
-    assert runtimes(state, "waits") == Runtimes(Source.REQUESTS, (100.0, 200.0, 300.0))
+    assert runtimes(state, "waits") == Runtimes(RuntimeSource.REQUESTS, (100.0, 200.0, 300.0))
     other = runtimes(state, "other")
     assert other is not None
-    assert other.source is Source.NAMESPACE
+    assert other.source is RuntimeSource.NAMESPACE
 
 
 def test_without_its_like_its_namespace_tells_then_its_queue(state: State) -> None:
     finished(state, 100, 200, 300, cpus="1")
     state.waits("a", "waits", {"cpu": "4"})
-    assert runtimes(state, "waits") == Runtimes(Source.NAMESPACE, (100.0, 200.0, 300.0))
+    assert runtimes(state, "waits") == Runtimes(RuntimeSource.NAMESPACE, (100.0, 200.0, 300.0))
 
 
 def test_one_that_has_run_for_long_takes_longer_than_those_that_took_less() -> None:
-    known = Runtimes(Source.SHAPE, (100.0, 200.0, 300.0))
+    known = Runtimes(RuntimeSource.SHAPE, (100.0, 200.0, 300.0))
     assert {known.draw(Random(seed), 250) for seed in range(9)} == {300.0}
     assert known.middle(150) == 300.0
     assert known.middle(400) > 400, "longer than all before it: it ends soon"
@@ -143,7 +143,7 @@ def test_the_next_starts_when_the_first_is_expected_to_end(state: State) -> None
     second, third = estimated(state, "second", "third")
     assert (second.earliest, second.median, second.latest) == (100.0, 100.0, 100.0)
     assert (third.earliest, third.median, third.latest) == (260.0, 260.0, 260.0)
-    assert second.sources == (Source.SHAPE,)
+    assert second.sources == (RuntimeSource.SHAPE,)
 
 
 def test_what_varied_gives_a_range(state: State) -> None:

@@ -13,7 +13,7 @@ from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
 from admitter.insight.forecast.playing import Playing, in_turn
 from admitter.insight.report import estimate_json
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.simulate.items import Event
 from admitter.simulate.simulator import Simulator
 from tests.insight.states import NOW, State
@@ -51,7 +51,7 @@ def state() -> State:
 
 def estimated(state: State, name: str, playing: Playing) -> Estimate:
     known = facts(state.snapshot())
-    picture = Picture(known)
+    picture = Snapshot(known)
     view = picture.find("a", name)
     assert view is not None
     return Estimator(known, picture, expected=(), playing=playing).of([view])[view.uid]
@@ -175,7 +175,7 @@ def test_time_goes_to_all_trees_alike() -> None:
         state.waits(name, "sooner", {"cpu": "4"}, created=-20, annotations=runtime)
         state.waits(name, "later", {"cpu": "4"}, created=-10, annotations=runtime)
     known = facts(state.snapshot())
-    picture = Picture(known)
+    picture = Snapshot(known)
     views = [view for view in picture.world.workloads if view.job and view.job[0] == "later"]
     clock = Steps()
     Estimator(known, picture, playing=Playing(proceed=Deadline(10_000.0, clock).proceed)).of(views)

@@ -6,7 +6,7 @@ import pytest
 
 from admitter.insight.explain.explainer import Explainer, UnknownError
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from tests.insight.asking import Desk
 from tests.insight.states import State, moment
 
@@ -148,7 +148,7 @@ def test_a_job_that_is_none_of_ours(state: State, tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_not_there_is_told_with_the_nearest(desk: Desk, state: State) -> None:
-    explainer = Explainer(Picture(facts(state.snapshot())))
+    explainer = Explainer(Snapshot(facts(state.snapshot())))
     with pytest.raises(UnknownError, match=r"no Workload trian in namespace a; did you mean train\?"):
         explainer.explain("a", "trian")
     with pytest.raises(UnknownError, match=r"no Workload train in namespace b; there is one in a"):
@@ -163,7 +163,7 @@ def test_who_waits_for_the_end_of_those_evicted_for_it_is_told_whose(state: Stat
     job = state.waits("a", "urgent", {GPU: "2"}, priority="high")
     key = {"namespace": "a", "name": "job-urgent", "uid": job["metadata"]["uid"]}
     evicted = {"type": "Evicted", "status": "True", "lastTransitionTime": moment(-5), "reason": "Preempted"}
-    picture = Picture(facts(state.snapshot()))
+    picture = Snapshot(facts(state.snapshot()))
     workload = picture.find("a", "urgent")
     assert workload is not None
     key["name"] = workload.name
@@ -181,7 +181,7 @@ def test_who_waits_for_the_end_of_those_evicted_for_it_is_told_whose(state: Stat
 
 def test_a_job_that_runs_counts_though_its_workload_is_gone(state: State, tmp_path: Path) -> None:
     job = state.waits("a", "loose", {GPU: "3"})
-    workload = Picture(facts(state.snapshot())).find("a", "loose")
+    workload = Snapshot(facts(state.snapshot())).find("a", "loose")
     assert workload is not None
     job["spec"]["suspend"] = False
     job["spec"]["template"]["metadata"] = {

@@ -15,7 +15,7 @@ from admitter.insight.explain.explainer import Answer, Explainer
 from admitter.insight.explain.outlook import first, with_enders
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from tests.insight.asking import AT_LEISURE, Desk
 from tests.insight.states import State
 
@@ -96,13 +96,13 @@ def test_the_status_says_the_reason_if_even_that_takes_long_to_work_out(
         say(lines)
         said.set()
 
-    def slow(known: Facts) -> Picture:
+    def slow(known: Facts) -> Snapshot:
         assert said.wait(30), "the reason does not wait for this"
-        return Picture(known)
+        return Snapshot(known)
 
     monkeypatch.setattr(estimating, "SOON", 0.0)
     monkeypatch.setattr(explain, "_say", telling)
-    monkeypatch.setattr(explain, "Picture", slow)
+    monkeypatch.setattr(explain, "Snapshot", slow)
     lines = desk.tell(name)
     assert lines[:4] == [f"a/{name}: Pending", words, "So says its status; more is being worked out.", ""]
     assert lines[4].startswith(f"a/{name}: Pending in ClusterQueue total")
@@ -160,7 +160,7 @@ def test_a_table_says_what_there_was_no_time_for(desk: Desk) -> None:
 
 
 def asked(state: State, name: str) -> tuple[Explainer, Answer]:
-    explainer = Explainer(Picture(facts(state.snapshot())))
+    explainer = Explainer(Snapshot(facts(state.snapshot())))
     return explainer, first(explainer, "a", name)
 
 

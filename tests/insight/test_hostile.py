@@ -14,10 +14,10 @@ from admitter.insight.forecast.estimates import Estimator
 from admitter.insight.lint import lint
 from admitter.insight.listing import rows
 from admitter.insight.report import answer_json, estimate_json, row_json
-from admitter.insight.snapshot_file import Snapshot, facts
+from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.insight.what_if.compare import compare
 from admitter.insight.what_if.report import difference_json
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.manifests import Change
 from admitter.top.scene import scene
 from admitter.web.scene import line_json
@@ -80,7 +80,7 @@ PLACES: Final = [(name, path) for name, paths in WRITTEN.items() for path in pat
 
 
 @cache
-def cluster(*, shared: bool) -> Snapshot:
+def cluster(*, shared: bool) -> SnapshotFile:
     """A namespace `honest` and a namespace `hostile`, with queues of their own or one for both."""
     state = State()
     for name in ("honest",) if shared else ("honest", "hostile"):
@@ -105,7 +105,7 @@ def cluster(*, shared: bool) -> Snapshot:
     return state.snapshot()
 
 
-def spoilt(snapshot: Snapshot, place: tuple[str, str], value: Any) -> Snapshot:
+def spoilt(snapshot: SnapshotFile, place: tuple[str, str], value: Any) -> SnapshotFile:
     """The same with another value at a path of an object of `hostile`, as it is read from a file."""
     (plural, name), keys = place[0].split("/"), place[1].split("/")
     if "annotations" in keys or "labels" in keys:  # names there have slashes
@@ -122,20 +122,20 @@ def spoilt(snapshot: Snapshot, place: tuple[str, str], value: Any) -> Snapshot:
     for key in keys[:-1]:
         inside = inside[int(key)] if isinstance(inside, list) else inside.setdefault(key, {})
     inside[keys[-1]] = value
-    return Snapshot(snapshot.taken, snapshot.settings, orjson.loads(orjson.dumps(objects)))
+    return SnapshotFile(snapshot.taken, snapshot.settings, orjson.loads(orjson.dumps(objects)))
 
 
 def answers(known: Facts) -> Json:
     """All that is said of the namespace `honest`, by whatever says it."""
-    picture = Picture(known)
+    picture = Snapshot(known)
     listed = list(rows(picture, None))
     mine = [row for row in listed if row.workload.namespace == "honest"]
     starts = Estimator(known, picture, runs=5).of(
         [row.workload for row in listed if row.position is not None]
     )
-    explainer = Explainer(Picture(known))
+    explainer = Explainer(Snapshot(known))
     explained = {row.job: explainer.explain("honest", row.job) for row in mine}
-    shown = scene(known, Picture(known))
+    shown = scene(known, Snapshot(known))
     there = {"kind": "ClusterQueue", "metadata": {"name": "honest"}}
     difference = difference_json(compare(known, [Change(NOW, 0, there, gone=True)]), NOW)
     return {

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from admitter.cli.main import app
 from admitter.insight.lint import lint
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from tests.cluster.objects import ADMITTER, Json, cluster_queue, local_queue, resource_flavor
 from tests.insight.states import State
 
@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "lint.md"
 
 def found(state: State) -> set[tuple[str, str]]:
     """Rule and object of each finding."""
-    return {(each.rule, each.object) for each in lint(Picture(facts(state.snapshot())))}
+    return {(each.rule, each.object) for each in lint(Snapshot(facts(state.snapshot())))}
 
 
 def node(
@@ -104,7 +104,7 @@ def test_quota_of_what_nodes_do_not_have(state: State) -> None:
     node(state, "default", cpu="4")
     state.queue("odd", {"example.com/fpga": {"default": {"min": "1"}}})
     state.namespace("b", "odd")
-    (finding,) = lint(Picture(facts(state.snapshot())))
+    (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert finding.message == "the min of example.com/fpga in it come to 1, but its nodes have 0"
 
 
@@ -119,11 +119,11 @@ def test_elastic_quotas_above_what_their_nodes_have(state: State) -> None:
         state.put("elasticquotas", "quota", name, spec=spec)
     assert found(state) == set()
     state.objects["elasticquotas"][0]["spec"]["min"]["cpu"] = "4"
-    (finding,) = lint(Picture(facts(state.snapshot())))
+    (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert (finding.rule, finding.object) == ("MoreThanNodes", "Cohort elastic-quota")
     assert finding.message == "the min of cpu of all elastic quotas come to 7, but their nodes have 6"
     state.objects["elasticquotas"][0]["spec"]["flavors"] = ["default"]
-    (finding,) = lint(Picture(facts(state.snapshot())))
+    (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert finding.message.endswith("come to 7, but their nodes have 4")
 
 
@@ -146,7 +146,7 @@ def test_namespaces_that_are_missing_count_only_where_any_are_known() -> None:
     state.put("compositeelasticquotas", "both", "a", spec=spec)
     assert found(state) == set()
     state.put("namespaces", "a")
-    (finding,) = lint(Picture(facts(state.snapshot())))
+    (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert (finding.severity, finding.rule) == ("warning", "NamespaceNotFound")
 
 
@@ -156,7 +156,7 @@ def test_more_than_the_cohort_above_allows_works_all_the_same(state: State) -> N
 
     state.put("cohorts", "up", spec={"resources": cpus(min="1", max="2")})
     state.put("cohorts", "down", spec={"parent": "up", "resources": cpus(min="3")})
-    (finding,) = lint(Picture(facts(state.snapshot())))
+    (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert (finding.severity, finding.rule, finding.object) == ("warning", "ExceedsParent", "Cohort down")
 
 
@@ -180,7 +180,7 @@ def test_a_flavor_whose_nodes_take_nobody_until_one_does(state: State) -> None:
     gpu = {"key": "gpu", "value": "true", "effect": "NoSchedule"}
     node(state, "gpu", cordoned=True, cpu="4")
     node(state, "gpu", [gpu], cpu="4")
-    (finding,) = lint(Picture(facts(state.snapshot())))
+    (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert (finding.severity, finding.rule, finding.object) == (
         "warning",
         "ClosedNodes",

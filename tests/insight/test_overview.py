@@ -1,16 +1,16 @@
 """The quota tree with what is in use of it."""
 
-from admitter.insight.overview import Line, overview
+from admitter.insight.overview import OverviewLine, overview
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from tests.insight.states import State
 
 
-def lines(state: State) -> dict[str, Line]:
-    return {line.title: line for line in overview(Picture(facts(state.snapshot())))}
+def lines(state: State) -> dict[str, OverviewLine]:
+    return {line.title: line for line in overview(Snapshot(facts(state.snapshot())))}
 
 
-def cores(line: Line) -> tuple[int, int, int | None, int, int]:
+def cores(line: OverviewLine) -> tuple[int, int, int | None, int, int]:
     """Used, own, most, borrowed and lent, in thousandths of a core."""
     (use,) = line.uses
     return use.used, use.minimum, use.maximum, use.borrowed, use.lent

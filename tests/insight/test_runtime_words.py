@@ -8,11 +8,11 @@ import pytest
 
 from admitter.cache.views import parse_job
 from admitter.insight.explain.text import short, start
-from admitter.insight.forecast.durations import Durations, Runtimes, Source
+from admitter.insight.forecast.durations import Durations, Runtimes, RuntimeSource
 from admitter.insight.forecast.estimates import Estimate, Estimator
 from admitter.insight.forecast.runtime_words import LONGEST
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from tests.insight.asking import Desk
 from tests.insight.states import Json, State
 
@@ -45,7 +45,7 @@ def state() -> State:
 
 def told(state: State, name: str, namespace: str = "a") -> Runtimes | None:
     """What is known of a Job's runtime."""
-    picture = Picture(facts(state.snapshot()))
+    picture = Snapshot(facts(state.snapshot()))
     view = picture.find(namespace, name)
     assert view is not None
     return Durations(picture).of(view)
@@ -53,7 +53,7 @@ def told(state: State, name: str, namespace: str = "a") -> Runtimes | None:
 
 def estimate(state: State, name: str, namespace: str) -> Estimate:
     known = facts(state.snapshot())
-    picture = Picture(known)
+    picture = Snapshot(known)
     view = picture.find(namespace, name)
     assert view is not None
     return Estimator(known, picture).of([view])[view.uid]
@@ -158,7 +158,7 @@ def test_a_word_is_worth_no_more_than_the_deadline(state: State, spec: Json, sec
     state.waits("a", "says", {"cpu": "4"}, **word("90s", **spec))
     found = told(state, "says")
     assert found is not None
-    assert (found.source, found.seconds, found.unproven) == (Source.SAID, (seconds,), True)
+    assert (found.source, found.seconds, found.unproven) == (RuntimeSource.SAID, (seconds,), True)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_words_are_worth_what_earlier_ones_of_their_owner_came_to(state: State) 
     past(state, "1h", 60, 72, 108)
     state.waits("a", "says", {"cpu": "4"}, **word("2h"))
     state.waits("b", "says", {"cpu": "4"}, **word("2h"))
-    assert told(state, "says") == Runtimes(Source.SAID, (120.0, 144.0, 216.0))
+    assert told(state, "says") == Runtimes(RuntimeSource.SAID, (120.0, 144.0, 216.0))
     other = told(state, "says", "b")
     assert other is not None
     assert (other.seconds, other.unproven) == ((7200.0,), True), "those of a tell nothing of b"
@@ -195,7 +195,7 @@ def test_words_are_worth_what_earlier_ones_of_their_owner_came_to(state: State) 
 def test_two_tell_too_little(state: State) -> None:
     past(state, "1h", 60, 72)
     state.waits("a", "says", {"cpu": "4"}, **word("2h"))
-    assert told(state, "says") == Runtimes(Source.SAID, (7200.0,), unproven=True)
+    assert told(state, "says") == Runtimes(RuntimeSource.SAID, (7200.0,), unproven=True)
 
 
 def test_those_that_still_run_bear_out_that_it_takes_longer(state: State) -> None:
@@ -213,8 +213,8 @@ def test_few_seconds_bear_out_no_year(state: State) -> None:
     state.waits("a", "soon", {"cpu": "4"}, **word("20s"))
     state.waits("a", "late", {"cpu": "4"}, **word("365d"))
     soon, late = told(state, "soon"), told(state, "late")
-    assert soon == Runtimes(Source.SAID, (20.0, 20.0, 20.0))
-    assert late == Runtimes(Source.SAID, (YEAR,), unproven=True, otherwise=(1.0, 1.0, 1.0))
+    assert soon == Runtimes(RuntimeSource.SAID, (20.0, 20.0, 20.0))
+    assert late == Runtimes(RuntimeSource.SAID, (YEAR,), unproven=True, otherwise=(1.0, 1.0, 1.0))
 
 
 def test_what_comes_of_a_word_is_bounded_too(state: State) -> None:

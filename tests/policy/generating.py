@@ -8,7 +8,7 @@ from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import ObjectView, parse_object
 from admitter.cache.world import World
 from admitter.policy.generated import Generated, store_of
-from admitter.policy.namespace_plan import Plan, plan
+from admitter.policy.namespace_plan import NamespacePlan, plan
 
 Json = dict[str, Any]
 
@@ -61,7 +61,7 @@ class Server:
         if view is not None:
             self.world.namespaces.delete(view.key, view.uid)
 
-    def converge(self, namespace: str) -> Plan:
+    def converge(self, namespace: str) -> NamespacePlan:
         """Do what a plan says; afterwards there is nothing left to do."""
         made = plan(self.world, namespace)
         for wanted in made.put:

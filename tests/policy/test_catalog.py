@@ -17,8 +17,8 @@ from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import Group
 from admitter.names import ANY_NODE, GENERATED_BY_LABEL, GENERATED_LABEL
-from admitter.policy.catalog import Catalog, Told
-from admitter.quotas.nodes import Node
+from admitter.policy.catalog import Catalog, CatalogListener
+from admitter.quotas.nodes import NodeCapacity
 from tests.quotas.test_hierarchy import resources
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ class Cluster:
     serial: int = 0
 
     def __post_init__(self) -> None:
-        told = Told(self.told.append, lambda cohorts: self.cohorts_told.append(set(cohorts)))
+        told = CatalogListener(self.told.append, lambda cohorts: self.cohorts_told.append(set(cohorts)))
         self.catalog = Catalog(self.world, self.engine, DEFAULT_GPUS, told)
 
     def write(self, kind: str, name: str, spec: Json | None = None, **labels: str) -> None:
@@ -253,7 +253,7 @@ def join(cluster: Cluster, name: str, **allocatable: int) -> None:
     cluster.serial += 1
     known = cluster.world.nodes.get(("", name))
     uid = known.uid if known is not None else name
-    node = Node({"kind": "b"}, (), True, allocatable)
+    node = NodeCapacity({"kind": "b"}, (), True, allocatable)
     cluster.world.nodes.apply(NodeView("", name, uid, cluster.serial, node))
     cluster.catalog.nodes_changed()
 
@@ -302,11 +302,13 @@ def test_a_root_that_no_longer_follows_the_nodes_has_what_it_says(following: Clu
 
 def test_what_a_node_says_again_changes_nothing() -> None:
     manager = Manager(cast("Any", None), lambda: datetime(2026, 1, 1, tzinfo=UTC), Random(0))
-    node = Node({"a": "b"}, (), True, {"cpu": 4000})
+    node = NodeCapacity({"a": "b"}, (), True, {"cpu": 4000})
     old, new = (NodeView("", "one", "u", version, node) for version in (1, 2))
     manager._node_changed(old, new)
     assert not manager._catalog.stale
-    manager._node_changed(old, NodeView("", "one", "u", 3, Node({"a": "b"}, (), False, {"cpu": 4000})))
+    manager._node_changed(
+        old, NodeView("", "one", "u", 3, NodeCapacity({"a": "b"}, (), False, {"cpu": 4000}))
+    )
     assert manager._catalog.stale
 
 

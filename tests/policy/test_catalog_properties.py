@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from admitter.cache.node_views import NodeView
 from admitter.names import GENERATED_BY_LABEL, GENERATED_LABEL
 from admitter.quotas.hierarchy import cohort_use
-from admitter.quotas.nodes import Node
+from admitter.quotas.nodes import NodeCapacity
 from tests.policy.test_catalog import Cluster
 from tests.quotas.test_hierarchy import resources
 
@@ -82,7 +82,7 @@ class Definitions(RuleBasedStateMachine):
     @rule(number=st.integers(0, 2), kind=st.sampled_from(["x", "y"]), cpu=amount)
     def join(self, number: int, kind: str, cpu: int) -> None:
         self.cluster.serial += 1
-        node = Node({"kind": kind}, (), True, {"cpu": cpu * 1000, "memory": 1})
+        node = NodeCapacity({"kind": kind}, (), True, {"cpu": cpu * 1000, "memory": 1})
         self.cluster.world.nodes.apply(NodeView("", f"n{number}", f"n{number}", self.cluster.serial, node))
         self.cluster.catalog.nodes_changed()
 

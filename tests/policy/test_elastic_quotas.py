@@ -15,7 +15,7 @@ from admitter.engine.model import Flavor
 from admitter.engine.policy import Group
 from admitter.names import ANY_NODE
 from admitter.policy.defects import Defect
-from admitter.policy.elastic_quotas import ElasticQuotas, Place
+from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.quotas.elastic import POOL
 
 Json = dict[str, Any]
@@ -28,7 +28,7 @@ class Cluster:
     world: World = field(default_factory=World)
     engine: Engine = field(default_factory=Engine)
     flavors: dict[str, Defect | None] = field(default_factory=dict)
-    told: list[tuple[set[str], set[Place]]] = field(default_factory=list)
+    told: list[tuple[set[str], set[QuotaKey]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.serial = 0
@@ -39,7 +39,7 @@ class Cluster:
             return self.flavors[name]
         return ActiveReason.FLAVOR_NOT_FOUND, f"{where}: there is no such ResourceFlavor"
 
-    def _changed(self, namespaces: set[str], places: set[Place]) -> None:
+    def _changed(self, namespaces: set[str], places: set[QuotaKey]) -> None:
         self.told.append((namespaces, places))
 
     def _raw(self, namespace: str, name: str, created: float, spec: Json, uid: str) -> Json:

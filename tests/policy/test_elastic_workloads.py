@@ -8,7 +8,7 @@ from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import parse_job, parse_object, parse_workload
 from admitter.cache.world import World
 from admitter.client.pace import Pace
-from admitter.controllers.workload.eviction import Eviction
+from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.marks import Marks
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
@@ -85,7 +85,7 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     admission = {"clusterQueue": "eq_a_quota", "pool": "elastic_quota", "podSets": []}
     running = parse_workload(waiting | {"status": {"admission": admission}})
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
-    eviction = Eviction(world, catalog, grace, Shortages(engine, catalog), cast("Any", None))
+    eviction = Evictions(world, catalog, grace, Shortages(engine, catalog), cast("Any", None))
     assert eviction.wanted(running) is None
 
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 from admitter.cache.node_views import NodeView
 from admitter.engine.model import Workload
 from admitter.names import ANY_NODE
-from admitter.quotas.nodes import Node
+from admitter.quotas.nodes import NodeCapacity
 from tests.engine.builders import pods
 from tests.policy.test_catalog import Cluster
 from tests.quotas.test_hierarchy import resources
@@ -103,7 +103,7 @@ class Trees(RuleBasedStateMachine):
     )
     def join(self, name: str, kind: str, cpu: int, *, schedulable: bool) -> None:
         self.cluster.serial += 1
-        node = Node({"kind": kind}, (), schedulable, {"cpu": cpu * 1000})
+        node = NodeCapacity({"kind": kind}, (), schedulable, {"cpu": cpu * 1000})
         known = self.cluster.world.nodes.get(("", name))
         uid = known.uid if known is not None else str(self.cluster.serial)
         self.cluster.world.nodes.apply(NodeView("", name, uid, self.cluster.serial, node))

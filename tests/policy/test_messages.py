@@ -7,7 +7,7 @@ import pytest
 
 from admitter.api.conditions import WaitingReason
 from admitter.engine.model import PodSet
-from admitter.engine.policy import Preemption, Strategy, WithinQueue
+from admitter.engine.policy import PreemptionPolicy, Strategy, WithinQueue
 from admitter.engine.preemption.back_off import BackOff
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.policy.messages import waiting_message, workload_title
@@ -82,7 +82,7 @@ def test_the_engines_reasons_are_those_of_the_conditions() -> None:
     ("fair", "words"), [(False, "would make room"), (True, "would make room, by the shares of their queues")]
 )
 def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
-    policy = Preemption(WithinQueue.LOWER_PRIORITY)
+    policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(
         flavor("f"),
         cohort("all", limits={"cpu": {"f": "2"}}, fair=fair),

@@ -10,7 +10,7 @@ from admitter.api.conditions import ActiveReason
 from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import JobView, at, parse_job, parse_object, timestamp
 from admitter.cache.world import World
-from admitter.policy.placement_policies import Claim, PlacementPolicies
+from admitter.policy.placement_policies import PlacementClaim, PlacementPolicies
 
 Json = dict[str, Any]
 
@@ -46,7 +46,7 @@ class Cluster:
         found = self.policies.governing(namespace)
         return found.name if found is not None else None
 
-    def claim(self, job: JobView, labelled: float = 0) -> Claim:
+    def claim(self, job: JobView, labelled: float = 0) -> PlacementClaim:
         policy = self.policies.governing("a")
         assert policy is not None
         return self.policies.claim(policy, job, labelled)
@@ -99,18 +99,24 @@ LATE = 10**6
 @pytest.mark.parametrize(
     ("created", "annotations", "labelled", "claim"),
     [
-        pytest.param(50, {"placement": "p"}, 0, Claim.YES, id="marked, and older than the rules"),
-        pytest.param(99, {}, 0, Claim.NO, id="there before"),
-        pytest.param(100, {}, LATE, Claim.YES, id="made before the API server took notice"),
-        pytest.param(160, {}, LATE, Claim.YES, id="made before it must have taken notice"),
-        pytest.param(161, {}, LATE, Claim.UNLESS_PASSED, id="made before its namespace was labelled, or not"),
-        pytest.param(161, {}, 101, Claim.UNLESS_PASSED, id="made before it must have known of the label"),
-        pytest.param(162, {}, 101, Claim.YES, id="missed by an API server that could not read policies"),
+        pytest.param(50, {"placement": "p"}, 0, PlacementClaim.YES, id="marked, and older than the rules"),
+        pytest.param(99, {}, 0, PlacementClaim.NO, id="there before"),
+        pytest.param(100, {}, LATE, PlacementClaim.YES, id="made before the API server took notice"),
+        pytest.param(160, {}, LATE, PlacementClaim.YES, id="made before it must have taken notice"),
+        pytest.param(
+            161, {}, LATE, PlacementClaim.UNLESS_PASSED, id="made before its namespace was labelled, or not"
+        ),
+        pytest.param(
+            161, {}, 101, PlacementClaim.UNLESS_PASSED, id="made before it must have known of the label"
+        ),
+        pytest.param(
+            162, {}, 101, PlacementClaim.YES, id="missed by an API server that could not read policies"
+        ),
     ],
 )
 @pytest.mark.parametrize("stamp", [{}, STAMPED], ids=["nobody knows its maker", "it says who made it"])
 def test_which_jobs_are_a_policys_whatever_they_say_of_their_maker(
-    created: float, annotations: dict[str, str], labelled: float, claim: Claim, stamp: dict[str, str]
+    created: float, annotations: dict[str, str], labelled: float, claim: PlacementClaim, stamp: dict[str, str]
 ) -> None:
     cluster = Cluster()
     cluster.namespace("a")
@@ -121,13 +127,15 @@ def test_which_jobs_are_a_policys_whatever_they_say_of_their_maker(
 @pytest.mark.parametrize(
     ("created", "annotations", "claim"),
     [
-        pytest.param(99, {}, Claim.NO, id="there before"),
-        pytest.param(LATE, {}, Claim.UNLESS_KUEUES, id="passed by the API server"),
-        pytest.param(LATE, {"placement": "p"}, Claim.YES, id="marked when it had a queue of ours too"),
+        pytest.param(99, {}, PlacementClaim.NO, id="there before"),
+        pytest.param(LATE, {}, PlacementClaim.UNLESS_KUEUES, id="passed by the API server"),
+        pytest.param(
+            LATE, {"placement": "p"}, PlacementClaim.YES, id="marked when it had a queue of ours too"
+        ),
     ],
 )
 def test_a_job_with_a_queue_of_kueue_is_placed_only_if_kueue_does_not_have_it(
-    created: float, annotations: dict[str, str], claim: Claim
+    created: float, annotations: dict[str, str], claim: PlacementClaim
 ) -> None:
     cluster = Cluster()
     cluster.namespace("a")
@@ -136,9 +144,11 @@ def test_a_job_with_a_queue_of_kueue_is_placed_only_if_kueue_does_not_have_it(
     assert cluster.claim(cluster.job(created, labels, **annotations)) is claim
 
 
-@pytest.mark.parametrize(("suspend", "claim"), [(True, Claim.YES), (False, Claim.NO)], ids=["waits", "runs"])
+@pytest.mark.parametrize(
+    ("suspend", "claim"), [(True, PlacementClaim.YES), (False, PlacementClaim.NO)], ids=["waits", "runs"]
+)
 def test_a_job_whose_policy_has_ended_is_the_next_ones_unless_it_was_resumed(
-    suspend: bool, claim: Claim
+    suspend: bool, claim: PlacementClaim
 ) -> None:
     cluster = Cluster()
     cluster.namespace("a")
@@ -163,14 +173,14 @@ def test_a_new_policy_counts_from_its_creation_and_a_changed_one_once_its_time_i
     cluster = Cluster()
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}}, created=70)
-    assert [cluster.claim(cluster.job(time)) for time in (69, 70)] == [Claim.NO, Claim.YES]
+    assert [cluster.claim(cluster.job(time)) for time in (69, 70)] == [PlacementClaim.NO, PlacementClaim.YES]
     cluster.policy("p", {"namespaceSelector": {}}, created=70, status=SINCE_100, generation=2)
-    assert cluster.claim(cluster.job(200)) is Claim.NO
-    assert cluster.claim(cluster.job(200, placement="p")) is Claim.YES
+    assert cluster.claim(cluster.job(200)) is PlacementClaim.NO
+    assert cluster.claim(cluster.job(200, placement="p")) is PlacementClaim.YES
 
 
 def test_a_job_with_a_queue_is_nobodys() -> None:
     cluster = Cluster()
     cluster.namespace("a")
     cluster.policy("p", {"namespaceSelector": {}})
-    assert cluster.claim(cluster.job(10, {"admitter.dev/queue-name": "main"})) is Claim.NO
+    assert cluster.claim(cluster.job(10, {"admitter.dev/queue-name": "main"})) is PlacementClaim.NO

@@ -13,12 +13,12 @@ from admitter.engine.policy import (
     BorrowWithin,
     Fungibility,
     Group,
-    Patience,
-    Preemption,
+    PreemptionPolicy,
     Queue,
     Quota,
     Reclaim,
     Strategy,
+    VictimTerms,
     WithinQueue,
 )
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, GPU_MEMORY, GPU_MEMORY_ALIASES
@@ -208,10 +208,10 @@ def test_the_queue_of_a_quota() -> None:
         },
         COHORT,
         Fungibility(),
-        Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE),
+        PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE),
         pool=POOL,
         lenient=True,
-        patience=Patience(300, 30),
+        patience=VictimTerms(300, 30),
     )
     assert made.preemption == RULES
 
@@ -263,6 +263,6 @@ def test_a_composite_is_one_queue_for_all_of_its_namespaces() -> None:
 
 
 def test_what_is_granted_by_default_is_nothing() -> None:
-    assert queue(min={"cpu": 1}).patience == Patience(0, 0)
-    assert queue(min={"cpu": 1}, preemption={"gracePeriod": "1h30m"}).patience == Patience(5400, 0)
+    assert queue(min={"cpu": 1}).patience == VictimTerms(0, 0)
+    assert queue(min={"cpu": 1}, preemption={"gracePeriod": "1h30m"}).patience == VictimTerms(5400, 0)
     assert queue(preemption={"minRuntime": "365000d"}).patience.runtime < inf

@@ -11,7 +11,7 @@ from admitter.engine.policy import Group, Quota
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import to_amount
 from admitter.quotas import hierarchy
-from admitter.quotas.hierarchy import Hierarchy, Leaf, Use, cohort_use
+from admitter.quotas.hierarchy import Hierarchy, Leaf, QuotaUse, cohort_use
 from tests.engine.builders import cohort, engine, flavor, queue, use
 
 Json = dict[str, Any]
@@ -234,6 +234,8 @@ def test_what_a_cohort_shows_is_of_its_whole_subtree() -> None:
     made.reserve("w", use("q", "a", cpu="6"))
     made.reserve("v", use("r", "a", cpu="1"))
     tree, book = made.tree, made.ledger.real
-    assert cohort_use(tree, book, "top") == {("a", "cpu"): Use(10_000, 7000, 0)}
-    assert cohort_use(tree, book, "left") == {("a", "cpu"): Use(3000, 6000, 1000)}, "capped, and 5 its own"
+    assert cohort_use(tree, book, "top") == {("a", "cpu"): QuotaUse(10_000, 7000, 0)}
+    assert cohort_use(tree, book, "left") == {("a", "cpu"): QuotaUse(3000, 6000, 1000)}, (
+        "capped, and 5 its own"
+    )
     assert cohort_use(tree, book, "only-named") == {}

@@ -13,7 +13,7 @@ from admitter.engine.model import Flavor, Taint, Toleration
 from admitter.engine.policy import Group, Quota
 from admitter.names import ANY_NODE, GPU_MEMORY
 from admitter.quotas import hierarchy, nodes
-from admitter.quotas.nodes import Node
+from admitter.quotas.nodes import NodeCapacity
 from tests.quotas.test_hierarchy import resources
 
 Json = dict[str, Any]
@@ -24,8 +24,8 @@ ANY = Flavor(ANY_NODE)
 GPUS = GpuSettings(32, {"example.com/gpu": None})
 
 
-def node(*taints: Taint, cpu: int = 1000, schedulable: bool = True, **labels: str) -> Node:
-    return Node(labels, taints, schedulable, {"cpu": cpu})
+def node(*taints: Taint, cpu: int = 1000, schedulable: bool = True, **labels: str) -> NodeCapacity:
+    return NodeCapacity(labels, taints, schedulable, {"cpu": cpu})
 
 
 def flavor(name: str, *taints: Taint, tolerations: tuple[Toleration, ...] = (), **labels: str) -> Flavor:
@@ -65,7 +65,7 @@ def flavor(name: str, *taints: Taint, tolerations: tuple[Toleration, ...] = (), 
     ],
 )
 def test_a_node_counts_for_one_flavor_or_none(
-    made: Node, flavors: tuple[Flavor, ...], expected: str | None
+    made: NodeCapacity, flavors: tuple[Flavor, ...], expected: str | None
 ) -> None:
     for order in (flavors, flavors[::-1]):
         found = nodes.totals([made], order, GPUS)
@@ -93,7 +93,7 @@ def test_no_node_counts_twice() -> None:
 )
 def test_memory_of_gpus_is_counted_by_the_flavor(allocatable: dict[str, int], memory: int | None) -> None:
     large = Flavor("large", gpu_memory=80)
-    found = nodes.totals([Node({}, (), True, allocatable)], [large], GPUS)
+    found = nodes.totals([NodeCapacity({}, (), True, allocatable)], [large], GPUS)
     assert found.get(("large", GPU_MEMORY)) == memory
 
 

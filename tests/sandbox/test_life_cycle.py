@@ -20,7 +20,7 @@ from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import KubectlError
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
-from admitter.sandbox.state import Phase, State
+from admitter.sandbox.state import Phase, SandboxState
 from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
 
 pytestmark = pytest.mark.cluster
@@ -44,8 +44,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     ControlPlane.stop_in(place)
 
 
-def state_of(folder: Path) -> State:
-    state = State.load(folder)
+def state_of(folder: Path) -> SandboxState:
+    state = SandboxState.load(folder)
     assert state
     return state
 
@@ -94,7 +94,7 @@ def test_it_ends_with_its_owner_even_a_killed_one(folder: Path) -> None:
         assert len(processes_in(folder)) == len(COMPONENTS) + 1
         owner.kill()
     eventually(lambda: processes_in(folder) == [], "all of it is gone")
-    assert State.load(folder) is None
+    assert SandboxState.load(folder) is None
 
 
 def test_its_components_end_with_a_killed_supervisor(folder: Path) -> None:
@@ -119,7 +119,7 @@ def test_when_a_component_dies_the_rest_goes_and_the_reason_stays(folder: Path) 
 @pytest.mark.parametrize("component", ["kube-apiserver", "kwok"])
 def test_ctrl_c_leaves_nothing_however_far_the_start_is(tmp_path: Path, folder: Path, component: str) -> None:
     def component_runs() -> bool:
-        state = State.load(folder)
+        state = SandboxState.load(folder)
         return state is not None and component in state.components
 
     environment = {"XDG_STATE_HOME": str(tmp_path)}
@@ -129,7 +129,7 @@ def test_ctrl_c_leaves_nothing_however_far_the_start_is(tmp_path: Path, folder: 
         process.communicate()
         assert process.returncode != 0
     assert processes_in(folder) == []
-    assert State.load(folder) is None
+    assert SandboxState.load(folder) is None
 
 
 def test_a_port_that_another_process_takes_first_is_no_failure(

@@ -8,7 +8,7 @@ import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.processes import ProcessIdentity, end
-from admitter.sandbox.state import Phase, State
+from admitter.sandbox.state import Phase, SandboxState
 from tests.sandbox.helpers import eventually, started
 
 PARENT = """
@@ -32,7 +32,7 @@ def test_a_recycled_number_is_another_process(sleeper: "subprocess.Popen[str]", 
     earlier = ProcessIdentity(sleeper.pid, running.created - 60)
     assert earlier.find() is None
 
-    State(Phase.READY, earlier, {"etcd": earlier}).save(tmp_path)
+    SandboxState(Phase.READY, earlier, {"etcd": earlier}).save(tmp_path)
     assert ControlPlane.find(tmp_path) is None
     assert ControlPlane.stop_in(tmp_path) is False
     assert sleeper.poll() is None
@@ -65,7 +65,7 @@ def test_a_child_ends_with_its_killed_parent() -> None:
 
 
 def test_a_state_survives_the_way_through_its_file(tmp_path: Path) -> None:
-    state = State(
+    state = SandboxState(
         Phase.FAILED,
         ProcessIdentity(1, 2.5),
         {"etcd": ProcessIdentity(3, 4.5)},
@@ -74,6 +74,6 @@ def test_a_state_survives_the_way_through_its_file(tmp_path: Path) -> None:
         message="why",
     )
     state.save(tmp_path)
-    assert State.load(tmp_path) == state
-    State.remove(tmp_path)
-    assert State.load(tmp_path) is None
+    assert SandboxState.load(tmp_path) == state
+    SandboxState.remove(tmp_path)
+    assert SandboxState.load(tmp_path) is None

@@ -10,7 +10,7 @@ import pytest
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.releases import PACKAGES
-from admitter.sandbox.state import State
+from admitter.sandbox.state import SandboxState
 from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
 
 HANGS = "exec sleep 600"
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 def await_api_server(folder: Path) -> None:
     def runs() -> bool:
-        state = State.load(folder)
+        state = SandboxState.load(folder)
         return state is not None and "kube-apiserver" in state.components
 
     eventually(runs, "the API server has been started")
@@ -57,7 +57,7 @@ def test_whatever_ends_up_while_it_starts_ends_everything(folder: Path, number: 
         process.communicate()
         assert process.returncode != 0
     eventually(lambda: processes_in(folder) == [], "all of it is gone")
-    assert State.load(folder) is None
+    assert SandboxState.load(folder) is None
 
 
 @pytest.mark.parametrize("milestone", [".lock", "supervisor.log", "state.json", "pki", "logs/etcd.log"])
@@ -68,7 +68,7 @@ def test_ctrl_c_at_any_moment_leaves_nothing(folder: Path, milestone: str) -> No
         process.communicate()
         assert process.returncode != 0
     eventually(lambda: processes_in(folder) == [], "all of it is gone")
-    assert State.load(folder) is None
+    assert SandboxState.load(folder) is None
 
 
 def test_down_ends_a_start_of_somebody_else(folder: Path) -> None:

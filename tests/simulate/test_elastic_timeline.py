@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.quotas.elastic import POOL
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
@@ -70,7 +70,7 @@ class Follower:
             path = Path(folder) / "manifests.json"
             path.write_text(json.dumps({"kind": "List", "items": manifests}))
             timeline = read([str(path)])
-            self.simulator = Simulator(timeline, Picture(Facts(timeline.start)))
+            self.simulator = Simulator(timeline, Snapshot(Facts(timeline.start)))
         self.admitted: dict[str, float] = {}
         self.told: dict[str, float] = {}
         self.events: list[Event] = []

@@ -7,29 +7,29 @@ from textual.pilot import Pilot
 
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.top.app import Top
-from admitter.top.scene import Scene, scene
+from admitter.top.scene import TopScene, scene
 from tests.insight.states import State
 
 SIZE = (80, 24)
 
 
-def scene_of(state: State) -> Scene:
+def scene_of(state: State) -> TopScene:
     """What there is to show of a state."""
     known = facts(state.snapshot())
-    return scene(known, Picture(known))
+    return scene(known, Snapshot(known))
 
 
 class Script:
     """Shows what it is given, and has the trouble that it is given."""
 
-    def __init__(self, first: Scene | None) -> None:
+    def __init__(self, first: TopScene | None) -> None:
         self.title = "training  https://10.0.0.1:6443"
         self.words = ""
         self._first = first
 
-    async def follow(self, show: Callable[[Scene], None]) -> None:
+    async def follow(self, show: Callable[[TopScene], None]) -> None:
         """Show the first one; tests hand over the others."""
         if self._first is not None:
             show(self._first)
@@ -87,7 +87,7 @@ class Glass:
 
 @asynccontextmanager
 async def watching(
-    first: State | Scene | None, size: tuple[int, int] = SIZE, allowance: Allowance = NO_LIMIT
+    first: State | TopScene | None, size: tuple[int, int] = SIZE, allowance: Allowance = NO_LIMIT
 ) -> AsyncIterator[Glass]:
     """Look at a state; None: nothing has been read yet. Estimates may take as long as is allowed."""
     script = Script(scene_of(first) if isinstance(first, State) else first)

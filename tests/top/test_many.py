@@ -4,14 +4,14 @@ import time
 
 import pytest
 
-from admitter.top.scene import Scene
+from admitter.top.scene import TopScene
 from admitter.top.table import Table
 from tests.top.clusters import company, many
 from tests.top.screens import Glass, names, scene_of, watching
 
 
 @pytest.fixture(scope="module")
-def large() -> Scene:
+def large() -> TopScene:
     return scene_of(many(1000, 20_000))
 
 
@@ -38,7 +38,7 @@ async def test_thirty_queues_are_a_page_and_a_half() -> None:
         assert names(await glass.press("home"))[0] == "department-00"
 
 
-async def test_only_what_is_in_view_is_drawn(large: Scene, drawn: list[int]) -> None:
+async def test_only_what_is_in_view_is_drawn(large: TopScene, drawn: list[int]) -> None:
     async with watching(large) as glass:
         assert (await glass.lines())[1].startswith("1,000 queues: 10,000 waiting, 10,000 admitted")
         widgets = len(glass.app.screen.query("*"))
@@ -56,7 +56,7 @@ async def test_only_what_is_in_view_is_drawn(large: Scene, drawn: list[int]) -> 
         assert len(glass.app.screen.query("*")) <= widgets
 
 
-async def test_a_picture_that_is_the_same_draws_nothing(large: Scene, drawn: list[int]) -> None:
+async def test_a_picture_that_is_the_same_draws_nothing(large: TopScene, drawn: list[int]) -> None:
     async with watching(large) as glass:
         drawn.clear()
         glass.app.take(large)
@@ -73,7 +73,7 @@ async def test_a_picture_draws_what_has_changed(drawn: list[int]) -> None:
         assert drawn == [4], "one more waits in queue alone"
 
 
-async def test_keys_cost_little(large: Scene) -> None:
+async def test_keys_cost_little(large: TopScene) -> None:
     """Some milliseconds of CPU each; a second would be too much for anybody's patience."""
     async with watching(large) as glass:
         keys = [

@@ -1,7 +1,7 @@
 """The order of the tree, and what of it is shown."""
 
 from admitter.top.scene import ASTRAY
-from admitter.top.tree import Order, arranged
+from admitter.top.tree import SortOrder, arranged
 from tests.top.clusters import GPU, company
 from tests.top.screens import scene_of
 
@@ -10,7 +10,7 @@ KEY = ("a100", GPU)
 
 
 def titles(
-    order: Order = Order.NAME, folded: frozenset[tuple[str, str]] = frozenset(), words: str = ""
+    order: SortOrder = SortOrder.NAME, folded: frozenset[tuple[str, str]] = frozenset(), words: str = ""
 ) -> list[str]:
     found = arranged(SCENE.lines, KEY, order, folded, words)
     return [place.line.title.removeprefix("ClusterQueue ").removeprefix("Cohort ") for place in found]
@@ -19,13 +19,13 @@ def titles(
 def test_places_are_below_their_cohort_in_any_order() -> None:
     stray = "without a queue"
     assert titles() == ["research", "team-a", "team-b", "alone", "broken", stray]
-    assert titles(Order.USE) == ["research", "team-a", "team-b", "alone", "broken", stray]
-    assert titles(Order.WAITING) == ["research", "team-a", "team-b", "alone", stray, "broken"]
-    assert titles(Order.RECENT)[:2] == ["research", "team-a"]
+    assert titles(SortOrder.USE) == ["research", "team-a", "team-b", "alone", "broken", stray]
+    assert titles(SortOrder.WAITING) == ["research", "team-a", "team-b", "alone", stray, "broken"]
+    assert titles(SortOrder.RECENT)[:2] == ["research", "team-a"]
 
 
 def test_a_folded_cohort_says_how_many_it_hides() -> None:
-    first, second, *_ = arranged(SCENE.lines, KEY, Order.NAME, {("cohort", "research")}, "")
+    first, second, *_ = arranged(SCENE.lines, KEY, SortOrder.NAME, {("cohort", "research")}, "")
     assert (first.folded, first.below) == (True, 2)
     assert second.line.title == "ClusterQueue alone"
 

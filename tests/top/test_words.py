@@ -2,7 +2,7 @@
 
 import pytest
 
-from admitter.insight.overview import Use
+from admitter.insight.overview import OverviewUse
 from admitter.top.words import age, amount, bar, place
 
 GI = 2**30
@@ -43,8 +43,8 @@ def test_an_age_is_told_in_its_largest_unit() -> None:
     ]
 
 
-def gpus(used: int, minimum: int, maximum: int | None = None, borrowed: int = 0) -> Use:
-    return Use("a100", "gpu", used, minimum, maximum, borrowed, 0)
+def gpus(used: int, minimum: int, maximum: int | None = None, borrowed: int = 0) -> OverviewUse:
+    return OverviewUse("a100", "gpu", used, minimum, maximum, borrowed, 0)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def gpus(used: int, minimum: int, maximum: int | None = None, borrowed: int = 0)
         *("full", "over a max that was lowered", "a little", "nearly all", "nothing", "no limits"),
     ],
 )
-def test_a_bar_reads_without_colour(use: Use, expected: str) -> None:
+def test_a_bar_reads_without_colour(use: OverviewUse, expected: str) -> None:
     assert bar(use, 10) == expected
 
 

@@ -11,8 +11,8 @@ from aiohttp import web
 from admitter.client.access import Access, User
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
-from admitter.web.scene import Scene
+from admitter.policy.snapshot import Snapshot
+from admitter.web.scene import WebScene
 from admitter.web.server import Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage
@@ -48,7 +48,7 @@ class Still(Stage):
         """The next scene."""
         self._revision += 1
         known = facts(state.snapshot())
-        scene = Scene(known, Picture(known), self._revision, self.limits)
+        scene = WebScene(known, Snapshot(known), self._revision, self.limits)
         scene.work_out()
         self.put(scene)
 

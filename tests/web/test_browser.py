@@ -11,7 +11,7 @@ from playwright.async_api import Page, async_playwright, expect
 from admitter.insight.explain.outlook import first, start_of
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance, Deadline
 from admitter.web import scene
-from admitter.web.scene import Scene
+from admitter.web.scene import WebScene
 from tests.insight.states import State
 from tests.web.pages import ADMIN, CHROMIUM, HOW, TENANT, Served, department, fleet, served
 
@@ -241,13 +241,13 @@ async def test_a_start_that_is_not_found_in_time_is_said_to_be_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     may_end = threading.Event()
-    estimate = Scene._estimate
+    estimate = WebScene._estimate
 
-    def late(shown: Scene, queue: str, deadline: Deadline) -> bool:
+    def late(shown: WebScene, queue: str, deadline: Deadline) -> bool:
         may_end.wait()
         return estimate(shown, queue, deadline)
 
-    monkeypatch.setattr(Scene, "_estimate", late)
+    monkeypatch.setattr(WebScene, "_estimate", late)
     try:
         async with looking(department(), allowance=Allowance(0.5)) as (page, tab):
             await tab.goto(f"{page.address}/#/queue/a")

@@ -8,8 +8,8 @@ from playwright.async_api import Page as Tab
 
 from admitter.insight.forecast.deadline import NO_LIMIT
 from admitter.insight.snapshot_file import facts
-from admitter.policy.snapshot import Picture
-from admitter.web.scene import Scene
+from admitter.policy.snapshot import Snapshot
+from admitter.web.scene import WebScene
 from admitter.web.stage import SAMPLE_SECONDS, SAMPLES
 from benchmarks.lookers import Served, at_the_server, in_a_browser
 from tests.insight.states import NOW, State
@@ -65,7 +65,7 @@ def test_use_over_time_is_an_hour_of_each_queue_that_there_is() -> None:
 
     def sample(number: int, state: State) -> None:
         known = replace(facts(state.snapshot()), taken=NOW + number * SAMPLE_SECONDS)
-        stage.put(Scene(known, Picture(known), number, stage.limits))
+        stage.put(WebScene(known, Snapshot(known), number, stage.limits))
 
     sample(0, lent("a", "gone", used=True))
     sample(1, lent("a", used=False))

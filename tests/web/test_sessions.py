@@ -8,7 +8,7 @@ import pytest
 from admitter.client.access import OF_ALL, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access, TooManyTokensError
 from admitter.client.rates import Rate, Rates
 from admitter.web.sessions import IDLE_SECONDS, MOST, MOST_OF_ONE, Sessions
-from admitter.web.shares import Shares
+from admitter.web.shares import PartyShares
 
 
 class Clock:
@@ -57,7 +57,7 @@ def account(number: int) -> str:
 
 
 def test_of_too_many_that_party_gives_that_has_most() -> None:
-    shares = Shares(most=4, most_of_one=3)
+    shares = PartyShares(most=4, most_of_one=3)
     for name, user in (("a1", "anna"), ("b1", "bert"), ("b2", "bert"), ("b3", "bert")):
         assert shares.take(name, user) is None
     shares.use("b1")

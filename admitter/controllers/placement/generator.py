@@ -9,7 +9,7 @@ from admitter.client.transport import Transport
 from admitter.policy.generated import Generated, store_of
 
 
-class Generator:
+class GeneratedObjectWriter:
     """Writes generated objects; whoever calls it has made sure that they are not somebody's own."""
 
     def __init__(self, world: World, transport: Transport) -> None:

@@ -14,7 +14,7 @@ from admitter.cache.views import ObjectView
 from admitter.cache.world import World
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
-from admitter.controllers.placement.generator import Generator
+from admitter.controllers.placement.generator import GeneratedObjectWriter
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.names import GENERATED_LABEL, ROOT_COHORT
 from admitter.policy.defects import Defect
@@ -39,7 +39,7 @@ class NamespaceQueues:
         """
         self._world = world
         self._events = events
-        self._generator = Generator(world, transport)
+        self._generator = GeneratedObjectWriter(world, transport)
         self._changed = changed
         self._defects: dict[str, Defect] = {}
         self.queue: WorkQueue[str] = WorkQueue(self.converge, WORKERS)

@@ -16,15 +16,15 @@ from admitter.client.errors import ConflictError, InvalidError
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
-from admitter.controllers.placement.generator import Generator
+from admitter.controllers.placement.generator import GeneratedObjectWriter
 from admitter.controllers.placement.guards import Guards
-from admitter.controllers.placement.submit_access import Access
+from admitter.controllers.placement.submit_access import SubmitAccess
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import hold, release, settle
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import store_of
 from admitter.policy.placement_plan import generated, surroundings
-from admitter.policy.placement_policies import Claim, Policy
+from admitter.policy.placement_policies import PlacementClaim, ReadPolicy
 from admitter.policy.status import Clock
 from admitter.quotas.placement import Placed, PlacementError, place
 
@@ -54,9 +54,9 @@ class Placement:
         self._clock = clock
         self._started = clock().timestamp()
         self._labelled: dict[str, float] = {}
-        self._access = Access(transport, clock)
+        self._access = SubmitAccess(transport, clock)
         self._guards = Guards(transport, clock)
-        self._generator = Generator(world, transport)
+        self._generator = GeneratedObjectWriter(world, transport)
         self._said: dict[Key, tuple[str, str, str]] = {}
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
 
@@ -131,16 +131,16 @@ class Placement:
         queue = self._world.local_queues.get((job.namespace, job.queue))
         return queue is None or self._world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
 
-    async def _is_its(self, policy: Policy, job: JobView) -> bool:
+    async def _is_its(self, policy: ReadPolicy, job: JobView) -> bool:
         """Whether a policy is to place a Job; raises ClusterError if nobody can say now."""
         labelled = self._labelled.get(job.namespace, self._started)
         match self._policies.claim(policy, job, labelled):
-            case Claim.UNLESS_PASSED:
+            case PlacementClaim.UNLESS_PASSED:
                 return not await self._guards.marked(job.created)
-            case Claim.UNLESS_KUEUES:
+            case PlacementClaim.UNLESS_KUEUES:
                 return not await self._guards.kueues(job.created)
             case claim:
-                return claim is Claim.YES
+                return claim is PlacementClaim.YES
 
     async def _release(self, job: JobView) -> None:
         assert job.submission is not None
@@ -151,7 +151,7 @@ class Placement:
             self._tell(job, PlacementReason.PLACEMENT_ENDED, words)
             await release(job, self._world, self._transport)
 
-    async def _place(self, policy: Policy, job: JobView) -> None:
+    async def _place(self, policy: ReadPolicy, job: JobView) -> None:
         try:
             placed = self._found(policy, job)
             if not await self._may_submit(policy, job, placed):
@@ -165,11 +165,11 @@ class Placement:
             await settle(job, placed.queue, self._world, self._transport)
         log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
 
-    def _found(self, policy: Policy, job: JobView) -> Placed:
+    def _found(self, policy: ReadPolicy, job: JobView) -> Placed:
         assert job.submission is not None
         return place(policy.rules, job.submission, surroundings(self._world, self._catalog, job.namespace))
 
-    async def _may_submit(self, policy: Policy, job: JobView, placed: Placed) -> bool:
+    async def _may_submit(self, policy: ReadPolicy, job: JobView, placed: Placed) -> bool:
         """Whether the Job's maker may; if only the Job says who that is, there is nobody to ask about."""
         assert job.submission is not None
         maker = job.submission.maker
@@ -182,7 +182,7 @@ class Placement:
         self.queue.add_later(job.key, ASKED_AGAIN_SECONDS)
         return False
 
-    async def _make(self, policy: Policy, job: JobView, placed: Placed) -> None:
+    async def _make(self, policy: ReadPolicy, job: JobView, placed: Placed) -> None:
         """Make what is missing.
 
         Raises:
@@ -197,7 +197,7 @@ class Placement:
             except InvalidError as error:
                 raise PlacementError(f"{wanted.plural} {wanted.key[1]} can't be made: {error}") from error
 
-    async def _leave(self, policy: Policy, job: JobView, reason: PlacementReason, message: str) -> None:
+    async def _leave(self, policy: ReadPolicy, job: JobView, reason: PlacementReason, message: str) -> None:
         """Let a Job wait for a queue, also for one by other rules of the policy."""
         assert job.submission is not None
         self._tell(job, reason, message)

@@ -14,7 +14,7 @@ MOST_REMEMBERED: Final = 10_000
 _Question = tuple[Maker, str, str]
 
 
-class Access:
+class SubmitAccess:
     """Asks, and remembers the answer for a moment: many Jobs of one user come at once."""
 
     def __init__(self, transport: Transport, clock: Clock) -> None:

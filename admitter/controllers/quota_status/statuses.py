@@ -37,7 +37,7 @@ Target = tuple[str, Key]
 """Plural of a kind, and the key of an object of it."""
 
 
-class Queues:
+class QuotaStatuses:
     """Counts workloads by queue, and writes the status of what changed.
 
     Attributes:

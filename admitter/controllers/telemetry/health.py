@@ -13,7 +13,7 @@ MOST_LATE_SECONDS: Final = 30.0
 """An event loop that is later than that is taken for stuck. To read 100,000 Jobs at the start takes less."""
 
 
-class State(NamedTuple):
+class ProcessState(NamedTuple):
     """Whether a process can do what it is there for, and in words what it does."""
 
     ready: bool
@@ -36,7 +36,7 @@ class Probes:
     """
 
     problem: Callable[[], str | None]
-    state: Callable[[], State]
+    state: Callable[[], ProcessState]
     page: Callable[[], Awaitable[bytes]]
     refusal: Callable[[web.Request], Awaitable[web.Response | None]] = _open
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from admitter.client.store import Key
-from admitter.controllers.quota_status.statuses import Queues
+from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.metrics import QUEUE_LABELS
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource
@@ -46,7 +46,7 @@ class _Cell(NamedTuple):
 class StateMetrics:
     """Takes down what is so in a turn of the event loop, and shows it as metrics."""
 
-    def __init__(self, engine: Engine, queues: Queues, deciding: Callable[[], Iterable[Key]]) -> None:
+    def __init__(self, engine: Engine, queues: QuotaStatuses, deciding: Callable[[], Iterable[Key]]) -> None:
         """Prepare.
 
         Args:

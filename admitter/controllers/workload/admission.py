@@ -15,7 +15,7 @@ import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
 from admitter.cache.pod_views import PodView
-from admitter.cache.preemption_status import Preemption
+from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import Json, WorkloadView, at, parse_workload
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import (
@@ -31,13 +31,13 @@ from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
 from admitter.controllers.workload.grace import GracePeriods
-from admitter.controllers.workload.orphaned_pods import Remainders
-from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, Promises
+from admitter.controllers.workload.orphaned_pods import OrphanedPods
+from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, ReservationWriter
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine import model
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission
-from admitter.engine.tree_cycle import Eviction
+from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import RETURNED_ANNOTATION
 from admitter.policy import status
 from admitter.policy.gate import Gate, Waiting
@@ -86,7 +86,7 @@ class Admissions:
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
-        self._remainders = Remainders(world, engine, transport, self._freed)
+        self._remainders = OrphanedPods(world, engine, transport, self._freed)
         self.usage_changed: Callable[[str], None] = lambda _: None
         self.decided: Callable[[float], None] = lambda _: None
         self._keys: dict[str, Key] = {}
@@ -97,7 +97,7 @@ class Admissions:
         self.restored = False
         self.overruled = asyncio.Event()
         self._wake = asyncio.Event()
-        self._promises = Promises(world, engine, reasons, transport, grace.now, self._slots)
+        self._promises = ReservationWriter(world, engine, reasons, transport, grace.now, self._slots)
         self._promises.again = self._wake.set
         self._timer: asyncio.TimerHandle | None = None
         self._shards = world.shards
@@ -178,7 +178,7 @@ class Admissions:
         """What has been told that it will be evicted, and need not go after all."""
         return filter(self._may_be_told, self._grace.unneeded())
 
-    def _passed_on(self) -> Iterator[tuple[WorkloadView, Preemption]]:
+    def _passed_on(self) -> Iterator[tuple[WorkloadView, PreemptionStatus]]:
         """What has been told that it will be evicted for one Workload, and goes for another one now."""
         for told in filter(self._may_be_told, self._grace.needed()):
             if (by := self._promises.passed_on(told)) is not None:
@@ -388,7 +388,7 @@ class Admissions:
         asyncio.get_running_loop().call_later(REFUSED_SECONDS, over)
 
     async def _evict(
-        self, key: Key, eviction: Eviction, generation: int, earlier: asyncio.Task[None] | None
+        self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
     ) -> None:
         """Write that a Workload has to go; if that is not to be had, its preemptor competes anew.
 
@@ -415,7 +415,7 @@ class Admissions:
                 self._engine.withdraw(eviction.preemptor.uid)
             self._written(key, uid)
 
-    async def _tell_anew(self, workload: WorkloadView, by: Preemption | None) -> None:
+    async def _tell_anew(self, workload: WorkloadView, by: PreemptionStatus | None) -> None:
         """Write for which other Workload one goes that has been told, or that it need not go after all."""
         key, uid = workload.key, workload.uid
         try:
@@ -432,14 +432,14 @@ class Admissions:
         finally:
             self._written(key, uid)
 
-    async def _write_eviction(self, key: Key, eviction: Eviction, generation: int) -> None:
+    async def _write_eviction(self, key: Key, eviction: PlannedEviction, generation: int) -> None:
         view, preemptor = self._world.workloads.get(key), self._keys.get(eviction.preemptor.uid)
         if view is None or view.admission is None or preemptor is None:
             return  # it has gone, or nobody needs its place any more
         if self._shards.epoch_of(eviction.admission.queue) is None:
             return  # whose the tree is now decides anew
         why = receipt_message(eviction)
-        by = Preemption(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
+        by = PreemptionStatus(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
         if view.evicting:
             await self._reassign(view, by)
             return
@@ -452,7 +452,7 @@ class Admissions:
             body = status.preempted(view, by, now)
         self._reasons.evicted(await self._patch(view, body))
 
-    async def _reassign(self, view: WorkloadView, by: Preemption) -> None:
+    async def _reassign(self, view: WorkloadView, by: PreemptionStatus) -> None:
         """Write for which Workload one makes room now that has to go anyway, or has been told to."""
         if view.goes_for == (by.uid, by.generation):
             return

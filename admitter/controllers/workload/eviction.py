@@ -22,7 +22,7 @@ from admitter.policy.catalog import Catalog
 from admitter.policy.shortage import Shortages
 
 
-class Eviction:
+class Evictions:
     """Evicts Workloads, one step a call.
 
     Attributes:

@@ -17,7 +17,7 @@ from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import adopt, hold
-from admitter.controllers.workload.eviction import Eviction
+from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.refused_starts import RefusedStarts, is_for_good
 from admitter.names import (
@@ -48,7 +48,7 @@ class Jobs:
         catalog: Catalog,
         events: Events,
         marks: Marks,
-        eviction: Eviction,
+        eviction: Evictions,
         transport: Transport,
     ) -> None:
         self._world = world

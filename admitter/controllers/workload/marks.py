@@ -17,7 +17,7 @@ from admitter.client.errors import ClusterError, NotFoundError, level_of
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
-from admitter.engine.quota.capacity import Capacity, Excess
+from admitter.engine.quota.capacity import Capacity, OverQuotaUse
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, EVICTION_TIME_ANNOTATION
 
 IN_QUOTA: Final = "in-quota"
@@ -97,10 +97,10 @@ class Marks:
                 excesses[queue] = self._excesses(queue)
             yield from self._differences(workload, excesses[queue].get(workload.uid))
 
-    def _excesses(self, queue: str) -> dict[str, Excess]:
+    def _excesses(self, queue: str) -> dict[str, OverQuotaUse]:
         return {excess.reservation.holder: excess for excess in self._capacity.real(queue).excesses}
 
-    def _differences(self, workload: WorkloadView, excess: Excess | None) -> Iterator[Write]:
+    def _differences(self, workload: WorkloadView, excess: OverQuotaUse | None) -> Iterator[Write]:
         elastic = workload.admission is not None and bool(workload.admission.pool)
         capacity = _word(elastic, excess is not None)
         if workload.capacity != (capacity or ""):
@@ -114,7 +114,7 @@ class Marks:
                     yield "pod", pod.key, change
 
     @staticmethod
-    def _difference(pod: PodView, elastic: bool, excess: Excess | None, until: str) -> Json:
+    def _difference(pod: PodView, elastic: bool, excess: OverQuotaUse | None, until: str) -> Json:
         change: Json = {}
         capacity = _word(elastic, excess is not None and pod.name in excess.pods)
         if elastic and pod.capacity != capacity:

@@ -31,7 +31,7 @@ LOOKED_AGAIN_SECONDS: Final = 2.0
 log = structlog.get_logger(__name__)
 
 
-class Room:
+class MemoryRoom:
     """Parks what there is no room for, and takes it in when there is."""
 
     def __init__(self, store: Store[WorkloadView], transport: Transport) -> None:

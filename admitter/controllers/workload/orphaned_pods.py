@@ -26,7 +26,7 @@ LATER_SECONDS: Final = 5.0
 """A follower can't bar starts: by then those that were on their way have arrived."""
 
 
-class Gone(NamedTuple):
+class DeletedWorkload(NamedTuple):
     """A Workload that is gone, with what it held.
 
     Attributes:
@@ -46,7 +46,7 @@ class Gone(NamedTuple):
         return pod.workload_uid in {"", self.uid}
 
 
-class Remainders:
+class OrphanedPods:
     """Counts labelled pods whose Workload holds nothing."""
 
     def __init__(
@@ -57,9 +57,9 @@ class Remainders:
         self._world = world
         self._engine = engine
         self._transport = transport
-        self.queue: WorkQueue[Gone] = WorkQueue(self._settle, workers=WORKERS)
+        self.queue: WorkQueue[DeletedWorkload] = WorkQueue(self._settle, workers=WORKERS)
         # By namespace and name, and by holder: one of the same name may be gone before another is settled.
-        self._unsettled: defaultdict[Key, dict[str, Gone]] = defaultdict(dict)
+        self._unsettled: defaultdict[Key, dict[str, DeletedWorkload]] = defaultdict(dict)
         self._leads = False
 
     def lead(self) -> None:
@@ -93,7 +93,9 @@ class Remainders:
         Only Jobs make pods with the labels: one that was made by hand has none that we do not know.
         """
         assert workload.admission is not None
-        gone = Gone(workload.key, workload.uid, workload.uid, workload.job[0] if workload.job else "")
+        gone = DeletedWorkload(
+            workload.key, workload.uid, workload.uid, workload.job[0] if workload.job else ""
+        )
         if workload.job is None:
             self._replace(gone)
             return
@@ -106,7 +108,7 @@ class Remainders:
         """Whether what a Workload held that is gone counts until it is settled."""
         return uid in self._unsettled.get(key, {})
 
-    def _named(self, key: Key) -> list[Gone]:
+    def _named(self, key: Key) -> list[DeletedWorkload]:
         """What is gone under some name, and not settled."""
         return list(self._unsettled[key].values()) if key in self._unsettled else []
 
@@ -130,24 +132,24 @@ class Remainders:
             return
         if any(gone.job == job.name for gone in self._named(key)):
             return  # what it may run is counted already
-        gone = Gone(key, job.started_by_uid, job.uid, job.name)
+        gone = DeletedWorkload(key, job.started_by_uid, job.uid, job.name)
         self._engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
         self._count_together(gone)
         self.queue.add(gone)
 
-    def _count_together(self, gone: Gone) -> None:
+    def _count_together(self, gone: DeletedWorkload) -> None:
         """Count pods with all that their Workload held, and not one by one, until that is settled."""
         self._unsettled[gone.key][gone.holder] = gone
         for pod in filter(gone.counts, self._world.pods_named(gone.key)):
             self._engine.release(pod.uid)
 
-    def _look_at(self, gone: Gone) -> None:
+    def _look_at(self, gone: DeletedWorkload) -> None:
         if self._leads:
             self.queue.add(gone)
         else:
             self.queue.add_later(gone, LATER_SECONDS)
 
-    async def _settle(self, gone: Gone) -> None:
+    async def _settle(self, gone: DeletedWorkload) -> None:
         """Replace what the Workload held by what its pods still use.
 
         A Job that is there still may be about to make pods: that is over when it has stopped. Job and pods
@@ -179,7 +181,7 @@ class Remainders:
         except NotFoundError:
             return None
 
-    def _replace(self, gone: Gone) -> None:
+    def _replace(self, gone: DeletedWorkload) -> None:
         """Count the pods that there are instead of what their Workload held."""
         for pod in self._world.pods_named(gone.key):
             self.pod_changed(None, pod)

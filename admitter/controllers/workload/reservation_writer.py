@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from admitter.cache.preemption_status import Place, Preemption
+from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView, parse_workload
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import ClusterError, ConflictError, is_passing, level_of
@@ -22,7 +22,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.tree_cycle import Plan
 from admitter.policy import status
 from admitter.policy.gate import Waiting
-from admitter.policy.pending_reservations import Promised
+from admitter.policy.pending_reservations import ReportedReservation
 
 PAUSE_SECONDS: Final = 1.0
 REFUSED_SECONDS: Final = 10.0
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class ReservationRecord:
     """What the status of a Workload is to say of its place.
 
     Attributes:
@@ -44,11 +44,11 @@ class Promise:
 
     key: Key
     queue: str
-    place: Place
+    place: ReservationStatus
     waiting: Waiting | None = None
 
 
-class Promises:
+class ReservationWriter:
     """Keeps the places in statuses as they are in the engine.
 
     Attributes:
@@ -82,7 +82,7 @@ class Promises:
         self._clock = clock
         self._slots = slots
         self.again: Callable[[], None] = lambda: None
-        self._made: dict[str, Promise] = {}
+        self._made: dict[str, ReservationRecord] = {}
         self._due: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -90,7 +90,7 @@ class Promises:
         """Whether more is known here of the place of a Workload than its status says."""
         return uid in self._made
 
-    def adopt(self, found: Iterable[Promised]) -> None:
+    def adopt(self, found: Iterable[ReportedReservation]) -> None:
         """Keep up what statuses promise: what is not kept is void, what only victims tell of is written.
 
         Args:
@@ -98,8 +98,8 @@ class Promises:
         """
         for each in found:
             hold = self._holds.get(each.uid)
-            place = Place(each.generation, hold.admission if hold is not None else None)
-            self._made[each.uid] = Promise(each.key, each.admission.queue, place)
+            place = ReservationStatus(each.generation, hold.admission if hold is not None else None)
+            self._made[each.uid] = ReservationRecord(each.key, each.admission.queue, place)
             self._due[each.uid] = None  # what is written already is not written again
 
     def seen(self, view: WorkloadView) -> None:
@@ -118,7 +118,7 @@ class Promises:
 
     def _void(self, view: WorkloadView, generation: int, queue: str) -> None:
         if self._world.shards.epoch_of(queue) is not None:
-            self._made[view.uid] = Promise(view.key, queue, Place(generation))
+            self._made[view.uid] = ReservationRecord(view.key, queue, ReservationStatus(generation))
             self._due[view.uid] = None
             self.again()
 
@@ -131,15 +131,15 @@ class Promises:
         for uid, (key, waiting) in planned.items():
             hold = self._holds.get(uid)
             if hold is not None:
-                place = Place(self.generation(uid, key) + 1, hold.admission)
-                self._made[uid] = Promise(key, hold.queue, place, waiting)
+                place = ReservationStatus(self.generation(uid, key) + 1, hold.admission)
+                self._made[uid] = ReservationRecord(key, hold.queue, place, waiting)
                 self._due[uid] = None
         for uid in self._made.keys() - self._holds.keys():
             made = self._made[uid]
             if made.place.admission is not None:
                 # One that is given up is over: whatever the Workload gets later was not made by its victims.
                 ended = made.place.generation + (self._ledger.held(uid) is None)
-                self._made[uid] = replace(made, place=Place(ended), waiting=None)
+                self._made[uid] = replace(made, place=ReservationStatus(ended), waiting=None)
                 self._due[uid] = None
 
     def forsake(self) -> None:
@@ -154,7 +154,7 @@ class Promises:
         written = view.place.generation if view is not None and view.uid == uid else 0
         return max(written, made.place.generation if made is not None else 0)
 
-    def passed_on(self, told: WorkloadView) -> Preemption | None:
+    def passed_on(self, told: WorkloadView) -> PreemptionStatus | None:
         """The place for which a Workload goes that was told to go for another one; None if there is no such.
 
         What it leaves has come to another Workload than before, since that one got in elsewhere.
@@ -163,7 +163,7 @@ class Promises:
         made = self._made.get(uid)
         if made is None or made.place.admission is None or told.goes_for == (uid, made.place.generation):
             return None
-        return Preemption(made.key, uid, made.place.admission, made.place.generation)
+        return PreemptionStatus(made.key, uid, made.place.admission, made.place.generation)
 
     def amend(self, group: asyncio.TaskGroup, plan: Plan, keys: Mapping[str, Key]) -> None:
         """Begin to write what a cycle has changed of evictions that are over, or have begun.
@@ -179,7 +179,9 @@ class Promises:
             key, view = keys[each.preemptor.uid], self._world.workloads.get(keys.get(each.victim, ("", "")))
             if view is not None and view.uid == each.victim and view.evict_at is None and view.preemption:
                 generation = self.generation(each.preemptor.uid, key)
-                by = Preemption(key, each.preemptor.uid, each.admission, generation, why=view.preemption.why)
+                by = PreemptionStatus(
+                    key, each.preemptor.uid, each.admission, generation, why=view.preemption.why
+                )
                 group.create_task(self._amended(view, status.reassigned(view, by)))
         for uid in plan.restored:
             view = self._world.workloads.get(keys.get(uid, ("", "")))

@@ -18,7 +18,7 @@ ANSWER_SECONDS: Final = 30.0
 """A scheduler that works answers in less, also when a burst of pods has just been made."""
 
 
-class Unanswered:
+class UnscheduledPods:
     """Tells of each Workload, once, whose pods no scheduler answers for."""
 
     def __init__(self, world: World, events: Events, clock: Clock) -> None:

@@ -4,21 +4,23 @@ from collections.abc import Callable
 from math import inf
 
 from admitter.engine.model import Workload
-from admitter.engine.nominator import Judge
+from admitter.engine.nominator import Nominator
 from admitter.engine.policy import Queue
-from admitter.engine.queue.competing_heads import Verdict
+from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.ledger import Reservation
-from admitter.engine.state import State
+from admitter.engine.state import EngineState
 
 
 class _EnoughError(Exception):
     """The search is to end."""
 
 
-class Enders:
+class BlockingWorkloads:
     """Plans without some holders, and with them again: the state is in the end as it was."""
 
-    def __init__(self, state: State, workload: Workload, queue: Queue, enough: Callable[[], bool]) -> None:
+    def __init__(
+        self, state: EngineState, workload: Workload, queue: Queue, enough: Callable[[], bool]
+    ) -> None:
         """Prepare.
 
         Args:
@@ -29,7 +31,7 @@ class Enders:
         """
         self._tree = state.tree
         self._ledger = state.ledger
-        self._judge = Judge(state)
+        self._judge = Nominator(state)
         self._workload = workload
         self._queue = queue
         self._enough = enough
@@ -91,7 +93,7 @@ class Enders:
         self._look_up()
         if self._judge.fits(self._workload, self._queue):
             return True
-        return isinstance(self._judge.verdict(self._workload, self._queue), Verdict)
+        return isinstance(self._judge.verdict(self._workload, self._queue), Nomination)
 
     def _look_up(self) -> None:
         """Between two attempts: go on, unless it is enough."""

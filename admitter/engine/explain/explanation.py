@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from admitter.engine.explain.blocking import Enders
+from admitter.engine.explain.blocking import BlockingWorkloads
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import FlavorResource, PodSet, Workload
@@ -17,7 +17,7 @@ from admitter.engine.preemption.search import Search
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal
-from admitter.engine.state import State
+from admitter.engine.state import EngineState
 
 _T = TypeVar("_T")
 _ByPodSet = dict[str, tuple[_T, ...]]
@@ -86,10 +86,10 @@ class Explanation:
     sought: bool = True
 
 
-class Explainer:
+class RefusalExplainer:
     """Explains in one state, which it leaves as it was."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: EngineState) -> None:
         self._state = state
         self._book = state.ledger.planned
 
@@ -108,7 +108,7 @@ class Explainer:
         refusal = pending.refusal(workload, queue, awaited=awaited) or (
             outcome if isinstance(outcome, Refusal) else None
         )
-        enders = None if enough() else Enders(self._state, workload, queue, enough).found()
+        enders = None if enough() else BlockingWorkloads(self._state, workload, queue, enough).found()
         evictable = self._evictable(workload, queue, enough) if enders is not None else None
         return Explanation(
             workload,

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from admitter.engine.flavors.attempt import Attempt, Choice, Combination, Ground, InVain, Passed, Slot
+from admitter.engine.flavors.attempt import Attempt, AttemptContext, Choice, Combination, InVain, Passed, Slot
 from admitter.engine.flavors.matching import conflict, mismatch
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Queue
@@ -82,7 +82,7 @@ class Assigner:
         self._book = book
         self._flavors = flavors
         self._giving = giving
-        self._ground = Ground(book, flavors, self.mismatch)
+        self._ground = AttemptContext(book, flavors, self.mismatch)
 
     def interests(self, workload: Workload, queue: Queue) -> dict[FlavorResource, int]:
         """All that a decision on a workload may depend on, and how much a pod set needs of it at least."""

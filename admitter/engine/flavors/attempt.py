@@ -88,7 +88,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class AttemptContext:
     """What attempts are made on.
 
     Attributes:
@@ -117,7 +117,7 @@ class Attempt:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: AttemptContext,
         queue: Queue,
         slots: list[Slot],
         passed: Collection[Combination],

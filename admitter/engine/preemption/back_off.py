@@ -40,7 +40,7 @@ def seconds(count: int) -> int:
     return int(min(FIRST_SECONDS * 2 ** (count - 1), LONGEST_SECONDS))
 
 
-class Returned:
+class ReturnedReservations:
     """Follows the places that evictions have made, and what becomes of them.
 
     Attributes:

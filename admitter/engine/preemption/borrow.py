@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, Preemption, Reclaim
-from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim
+from admitter.engine.preemption.candidates import Candidate, SimpleRule
 from admitter.engine.preemption.lines import NO_RANK, Lesser
 from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.tree import Tree
 
 
-def lesser(policy: Preemption, preemptor: Workload) -> Lesser:
+def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
     """Victims by priority in other queues that borrow, for a preemptor whose queue borrows too."""
     match policy.borrow:
         case BorrowWithin.NEVER | BorrowWithin.GUARANTEED_SHARE:
@@ -41,7 +41,7 @@ def _spares(chain: Sequence[Cell], amount: int) -> bool:
     return True
 
 
-class Borrowing(Simple):
+class Borrowing(SimpleRule):
     """Both borrow; priority decides."""
 
     def __init__(self, tree: Tree, lacks: Callable[[Candidate], bool]) -> None:

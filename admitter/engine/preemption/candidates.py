@@ -8,19 +8,19 @@ from operator import itemgetter
 from typing import Protocol
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.preemption.lines import Lesser, Line, Lines, Place
+from admitter.engine.preemption.lines import CandidateLine, CandidateLines, Lesser, Place
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.capacity import Age, Standing
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Reservation, place_of
 from admitter.engine.quota.tree import Node, Tree
 
-QueueLines = Mapping[FlavorResource, Line[Reservation]]
+QueueLines = Mapping[FlavorResource, CandidateLine[Reservation]]
 """Reservations of one queue that could be evicted, by what they use."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CandidateContext:
     """What candidates are looked for on: the tree, what is in use, and what of it is contested."""
 
     tree: Tree
@@ -37,7 +37,7 @@ class Pool:
         own: whether it is the preemptor's own queue.
     """
 
-    def __init__(self, ground: Ground, queue: str, side: Node) -> None:
+    def __init__(self, ground: CandidateContext, queue: str, side: Node) -> None:
         self.queue = queue
         self.side = side
         self.own = side == ("queue", queue)
@@ -121,7 +121,9 @@ class InLine(Pool):
     They are looked at one by one, as they are taken.
     """
 
-    def __init__(self, ground: Ground, queue: str, side: Node, lines: QueueLines, lesser: Lesser) -> None:
+    def __init__(
+        self, ground: CandidateContext, queue: str, side: Node, lines: QueueLines, lesser: Lesser
+    ) -> None:
         """Prepare.
 
         Args:
@@ -173,7 +175,7 @@ class InLine(Pool):
         return self._lines[key].largest
 
 
-class Queues:
+class QueuePools:
     """The candidates of many queues that part from the preemptor's at one place, all in line.
 
     A queue is looked at when the first of it is taken, or when all have to be known.
@@ -183,9 +185,9 @@ class Queues:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: CandidateContext,
         side: Node,
-        lines: Lines[Reservation],
+        lines: CandidateLines[Reservation],
         lesser: Lesser,
         among: Callable[[str], bool],
     ) -> None:
@@ -277,7 +279,7 @@ class OverQuota(Pool):
 
     def __init__(
         self,
-        ground: Ground,
+        ground: CandidateContext,
         queue: str,
         side: Node,
         standing: Standing,
@@ -305,7 +307,7 @@ class OverQuota(Pool):
         return excesses[place].newest if place < len(excesses) else None
 
 
-Group = Pool | Queues
+Group = Pool | QueuePools
 """Candidates that are looked at together."""
 
 
@@ -363,7 +365,7 @@ class _Turn:
         return self.age is not None
 
 
-class Rule(Protocol):
+class PreemptionRule(Protocol):
     """By what right workloads of other queues are evicted."""
 
     def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
@@ -379,7 +381,7 @@ class Rule(Protocol):
         """A candidate was taken out (-1), or put back (1)."""
 
 
-class Simple:
+class SimpleRule:
     """What is the same for every rule that does not say otherwise."""
 
     def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:

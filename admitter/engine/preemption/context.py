@@ -11,7 +11,7 @@ from admitter.engine.quota.tree import Tree
 
 
 @dataclass(slots=True)
-class Scene:
+class PreemptionContext:
     """What victims are looked for in.
 
     Attributes:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 
-class Promises:
+class Displacements:
     """Victims and preemptors, by UID; a victim has one preemptor, the last one."""
 
     def __init__(self) -> None:

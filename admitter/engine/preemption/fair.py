@@ -11,22 +11,22 @@ from fractions import Fraction
 from heapq import heapify, heappop, heappush
 
 from admitter.engine.model import FlavorResource, Usage, Workload
-from admitter.engine.policy import Preemption, Queue
+from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption import borrow, reclaim
 from admitter.engine.preemption.candidates import Candidate, Group, place
 from admitter.engine.preemption.lines import Lesser
 from admitter.engine.quota.book import Book
-from admitter.engine.quota.fair_shares import ENDLESS, Share, Shares
+from admitter.engine.quota.fair_shares import ENDLESS, FairShares, Share
 from admitter.engine.quota.tree import Node, Tree
 
 
-def lesser(policy: Preemption, preemptor: Workload) -> Lesser:
+def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
     """Which workloads of other queues a queue's policy lets a workload preempt, if the shares do."""
     reclaimed, borrowed = reclaim.lesser(policy.reclaim, preemptor), borrow.lesser(policy, preemptor)
     return Lesser(max(reclaimed.below, borrowed.below))
 
 
-class FairSharing:
+class FairPreemption:
     """Takes from the queue with the largest share first, and never past the point where they are equal."""
 
     def __init__(
@@ -48,7 +48,7 @@ class FairSharing:
         self._least = tuple((key, amount - own.get(key, 0)) for key, amount in usage) + tuple(
             (key, -amount) for key, amount in own.items() if key not in dict(usage)
         )
-        self._shares = Shares(tree, book)
+        self._shares = FairShares(tree, book)
         self._path = list(tree.path(("queue", queue.name)))
         self._before = {node: self._shares.of(node) for node in self._path}
         self._after: dict[Usage, dict[Node, Share]] = {}

@@ -7,7 +7,7 @@ from admitter.engine.flavors.attempt import Wanted
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import within_queue
-from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.lines import ANY_RANK
 
 
@@ -19,7 +19,7 @@ class Glance:
         barred: likewise.
     """
 
-    def __init__(self, scene: Scene, queue: Queue, preemptor: Workload) -> None:
+    def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload) -> None:
         """Prepare.
 
         Args:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from admitter.engine.model import FlavorResource, Usage
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.borrow import spares
-from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.preemption.candidates import Candidate, SimpleRule
 from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.tree import Node, Tree
@@ -53,7 +53,7 @@ def _beyond(minimum: int, used: int, spare: int, total: int) -> bool:
     return over > 0 and (not total or over * total > minimum * spare)
 
 
-class GuaranteedSharing(Simple):
+class GuaranteedSharing(SimpleRule):
     """Both are beyond their own; the preemptor within its guaranteed part, the victim's queue beyond that."""
 
     def __init__(self, tree: Tree, book: Book, queue: Queue, usage: Usage) -> None:

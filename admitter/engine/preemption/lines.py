@@ -39,7 +39,7 @@ ANY_RANK: Final = Lesser()
 NO_RANK: Final = Lesser(-inf)
 
 
-class Line(Generic[T]):
+class CandidateLine(Generic[T]):
     """Sorted, with the sums that are asked for.
 
     Attributes:
@@ -130,14 +130,14 @@ class Line(Generic[T]):
             yield place
 
 
-class Lines(Generic[T]):
+class CandidateLines(Generic[T]):
     """The lines of all queues, and the queues in the order of their fronts."""
 
     def __init__(self) -> None:
-        self._of: defaultdict[str, dict[FlavorResource, Line[T]]] = defaultdict(dict)
+        self._of: defaultdict[str, dict[FlavorResource, CandidateLine[T]]] = defaultdict(dict)
         self._fronts: defaultdict[FlavorResource, list[tuple[Place, str]]] = defaultdict(list)
 
-    def of(self, queue: str) -> Mapping[FlavorResource, Line[T]]:
+    def of(self, queue: str) -> Mapping[FlavorResource, CandidateLine[T]]:
         """The lines of a queue, by what is used; none is empty."""
         return self._of.get(queue, {})
 
@@ -148,7 +148,7 @@ class Lines(Generic[T]):
                 lines = self._of[queue]
                 line = lines.get(key)
                 if line is None:
-                    line = lines[key] = Line()
+                    line = lines[key] = CandidateLine()
                 before = line.front
                 line.add(place, workload, member, amount)
                 if before is None or place < before:
@@ -162,7 +162,7 @@ class Lines(Generic[T]):
                 if amount:
                     found[key].append((place, workload, member, amount))
         for key, listed in found.items():
-            line = self._of[queue][key] = Line()
+            line = self._of[queue][key] = CandidateLine()
             line.fill(listed)
             self._moved(queue, key, None, line.front)
 

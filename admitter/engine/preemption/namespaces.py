@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
 from admitter.engine.model import FlavorResource, Usage, Workload
-from admitter.engine.preemption.candidates import Candidate, Group, Rule, place
+from admitter.engine.preemption.candidates import Candidate, Group, PreemptionRule, place
 from admitter.engine.quota.namespace_shares import NO_SHARE, NamespaceShare, Sharing, by_resource
 
 _Turn = tuple[bool, bool, NamespaceShare, str]
@@ -43,7 +43,7 @@ def givers(sharing: Sharing, preemptor: Workload, share: NamespaceShare) -> list
 class AmongNamespaces:
     """Another rule, with shares of namespaces in the preemptor's own queue."""
 
-    def __init__(self, rule: Rule, sharing: Sharing, preemptor: Workload, usage: Usage) -> None:
+    def __init__(self, rule: PreemptionRule, sharing: Sharing, preemptor: Workload, usage: Usage) -> None:
         """Prepare, with nothing taken out yet.
 
         Args:

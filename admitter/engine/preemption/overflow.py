@@ -8,7 +8,7 @@ stays.
 from collections.abc import Set as AbstractSet
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.preemption.candidates import Candidate, Ground, Pool, place
+from admitter.engine.preemption.candidates import Candidate, CandidateContext, Pool, place
 from admitter.engine.quota.ledger import Ledger, Reservation
 from admitter.engine.quota.tree import Node, Tree
 
@@ -40,7 +40,7 @@ class Overflow:
         for reservation in rest:
             if reservation.workload is None or reservation.holder in leaving:
                 self._count(reservation, -1)
-        ground = Ground(self._tree, self._book, frozenset())
+        ground = CandidateContext(self._tree, self._book, frozenset())
         pools = {name: Pool(ground, name, self._root) for name in names}
         staying = (r for r in rest if r.workload is not None and r.holder not in leaving)
         return self._among(sorted((Candidate(r, pools[r.queue]) for r in staying), key=place))

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from admitter.engine.model import Workload
 from admitter.engine.quota.book import Book
-from admitter.engine.quota.fair_shares import Share, Shares
+from admitter.engine.quota.fair_shares import FairShares, Share
 from admitter.engine.quota.ledger import Reservation
 from admitter.engine.quota.tree import Node, Tree
 
@@ -104,7 +104,7 @@ class Receipts:
         self._preemptor = preemptor
         self._grounds = grounds
         self._before: dict[Node, Share] = {}
-        shares = Shares(tree, book)
+        shares = FairShares(tree, book)
         for name in {victim.queue for victim in victims} - {preemptor.queue}:
             if grounds is Grounds.FAIR_SHARE:
                 theirs, _ = parting(tree, name, preemptor.queue)
@@ -112,10 +112,10 @@ class Receipts:
 
     def finished(self, victims: Sequence[Reservation]) -> list[Receipt]:
         """A receipt for each, now that they are out and the preemptor is in."""
-        shares = Shares(self._tree, self._book)
+        shares = FairShares(self._tree, self._book)
         return [self._receipt(victim, shares) for victim in victims]
 
-    def _receipt(self, victim: Reservation, shares: Shares) -> Receipt:
+    def _receipt(self, victim: Reservation, shares: FairShares) -> Receipt:
         if victim.queue == self._preemptor.queue:
             return Receipt(self._in_own_queue(victim))
         if self._grounds is not Grounds.FAIR_SHARE:

@@ -17,21 +17,21 @@ from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import borrow, fair, guaranteed, namespaces, reclaim, within_queue
 from admitter.engine.preemption.candidates import (
     Candidate,
-    Ground,
+    CandidateContext,
     Group,
     InLine,
     OverQuota,
     Pool,
+    PreemptionRule,
     QueueLines,
-    Queues,
-    Rule,
+    QueuePools,
     first_of,
 )
-from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.lines import ANY_RANK, Lesser
 from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.preemption.within_queue import WithinOwnQueue
-from admitter.engine.quota.cells import Together
+from admitter.engine.quota.cells import FlavorsTogether
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE
 from admitter.engine.quota.ledger import Reservation
 from admitter.engine.quota.namespace_shares import ENDLESS as NOBODY_GIVES
@@ -81,7 +81,7 @@ class Search:
             what was told to go for others.
     """
 
-    def __init__(self, scene: Scene, queue: Queue, preemptor: Workload, usage: Usage) -> None:
+    def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload, usage: Usage) -> None:
         """Prepare.
 
         Args:
@@ -109,7 +109,7 @@ class Search:
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if key not in self._contested and cell.is_kept(amount)
         )
-        self._together: dict[Together, int] = {}
+        self._together: dict[FlavorsTogether, int] = {}
         for cell, amount in self._wanted:
             if cell.together is not None:
                 self._together[cell.together] = self._together.get(cell.together, 0) + amount
@@ -118,7 +118,7 @@ class Search:
             for (key, _), (cell, _) in zip(self._usage, self._wanted, strict=True)
             if cell.together is not None and not self._within(cell.together)
         )
-        self._ground = Ground(tree, self._book, self._contested)
+        self._ground = CandidateContext(tree, self._book, self._contested)
         self.due = inf
         self._found: list[Group] = []
         self.barred = False
@@ -188,7 +188,7 @@ class Search:
         lesser = borrow.lesser(policy, self._preemptor)
         return self._by_rule(own, borrow.Borrowing(self._tree, self._guaranteed().lacks), lesser)
 
-    def _by_rule(self, own: list[Group], rule: Rule, lesser: Lesser) -> list[Reservation]:
+    def _by_rule(self, own: list[Group], rule: PreemptionRule, lesser: Lesser) -> list[Reservation]:
         others: list[Group] = []
         for side in self._sides:
             others += self._others(side, lesser)
@@ -199,7 +199,7 @@ class Search:
 
     def _by_share(self, own: list[Group]) -> list[Reservation]:
         held = next((pool.held for pool in _pools(own)), {})
-        rule = fair.FairSharing(self._tree, self._book, self._queue, self._usage, held)
+        rule = fair.FairPreemption(self._tree, self._book, self._queue, self._usage, held)
         self.share = min(self.share, rule.share)
         lesser = fair.lesser(self._queue.preemption, self._preemptor)
         others: list[Group] = []
@@ -299,7 +299,7 @@ class Search:
             given = self._is_beside(side, name) if giving is None else name in giving
             return given and name not in apart and exceeds(name)
 
-        queues = Queues(self._ground, side, self._ledger.lines, lesser, among)
+        queues = QueuePools(self._ground, side, self._ledger.lines, lesser, among)
         return self._noted([*groups, queues] if queues else groups)
 
     def _exceeding(self, side: Node) -> Callable[[str], bool]:
@@ -375,7 +375,7 @@ class Search:
             for key, amount in reservation.usage
         )
 
-    def _least(self, pools: Sequence[Group], rule: Rule) -> list[Reservation]:
+    def _least(self, pools: Sequence[Group], rule: PreemptionRule) -> list[Reservation]:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none.
 
         The first victim may be why others may not go: then it is tried without one of them, and without
@@ -401,7 +401,7 @@ class Search:
                     break
         return found.victims
 
-    def _attempt(self, pools: Sequence[Group], rule: Rule, spared: AbstractSet[str]) -> "_Attempt":
+    def _attempt(self, pools: Sequence[Group], rule: PreemptionRule, spared: AbstractSet[str]) -> "_Attempt":
         """Take out allowed victims until the preemptor fits, but for some; leaves all as it was."""
         made = _Attempt()
         removed: list[Candidate] = []
@@ -430,7 +430,7 @@ class Search:
                 candidate.move(1)
                 rule.moved(candidate, 1)
 
-    def _give_back(self, removed: list[Candidate], rule: Rule) -> list[Candidate]:
+    def _give_back(self, removed: list[Candidate], rule: PreemptionRule) -> list[Candidate]:
         """Put back what is not needed; returns the rest, in order."""
         while True:
             needed = []
@@ -482,6 +482,6 @@ class Search:
             cell.add(-amount)
         return found
 
-    def _within(self, together: Together) -> bool:
+    def _within(self, together: FlavorsTogether) -> bool:
         """Whether the preemptor fits in a limit on all flavors together."""
         return self._together[together] <= together.limit - together.used

@@ -2,7 +2,7 @@
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue
-from admitter.engine.preemption.candidates import Candidate, Simple
+from admitter.engine.preemption.candidates import Candidate, SimpleRule
 from admitter.engine.preemption.lines import NO_RANK, Lesser
 
 
@@ -21,7 +21,7 @@ def lesser(policy: WithinQueue, preemptor: Workload) -> Lesser:
             return Lesser(preemptor.priority, preemptor.rank)
 
 
-class WithinOwnQueue(Simple):
+class WithinOwnQueue(SimpleRule):
     """No other queue loses anything."""
 
     def may_go(self, candidate: Candidate) -> bool:

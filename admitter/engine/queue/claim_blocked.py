@@ -8,28 +8,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from admitter.engine.model import FlavorResource, Usage
-from admitter.engine.preemption.context import Scene
+from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.glance import Glance
-from admitter.engine.queue.equivalence import Class
+from admitter.engine.queue.equivalence import EquivalenceClass
 from admitter.engine.quota.tree import Node
 
 _Seen = tuple[frozenset[str], tuple[tuple[FlavorResource, int, int], ...]]
 """What was told to go, and how much room there is of each flavor and resource, and how much beside claims."""
 
 
-class Withheld:
+class ClaimBlocked:
     """Parked classes by their trees, and what each has room for but for claims."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: PreemptionContext) -> None:
         self._scene = scene
         self._tree = scene.tree
         self._ledger = scene.ledger
         self._book = scene.ledger.planned
-        self._parked: defaultdict[Node, dict[Class, Usage]] = defaultdict(dict)
-        self._bound: defaultdict[Node, dict[Class, _Seen]] = defaultdict(dict)
-        self._kept: defaultdict[Node, dict[Class, int]] = defaultdict(dict)  # with their tickets
+        self._parked: defaultdict[Node, dict[EquivalenceClass, Usage]] = defaultdict(dict)
+        self._bound: defaultdict[Node, dict[EquivalenceClass, _Seen]] = defaultdict(dict)
+        self._kept: defaultdict[Node, dict[EquivalenceClass, int]] = defaultdict(dict)  # with their tickets
 
-    def park(self, members: Class, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
+    def park(self, members: EquivalenceClass, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
         """A class was parked.
 
         Args:
@@ -49,7 +49,7 @@ class Withheld:
         if not self._bound[root]:
             del self._bound[root]
 
-    def keep(self, members: Class) -> None:
+    def keep(self, members: EquivalenceClass) -> None:
         """A parked class may fit as soon as others claim less."""
         self._kept[self._tree.root(members.queue)][members] = members.ticket
 
@@ -114,7 +114,7 @@ class Withheld:
             self._bound.pop(root, None)
         return names
 
-    def _may_evict(self, members: Class, wanted: Usage) -> bool:
+    def _may_evict(self, members: EquivalenceClass, wanted: Usage) -> bool:
         """Whether a parked class may evict something for any of what it asks for; at a glance."""
         head = members.head()
         if head is None or not members.needs:

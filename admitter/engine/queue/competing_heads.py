@@ -10,12 +10,12 @@ from admitter.engine.model import Workload
 from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.queue.equivalence import Rank
 from admitter.engine.quota.book import Book
-from admitter.engine.quota.fair_shares import Share, Shares
-from admitter.engine.quota.ledger import Hold, Reservation
+from admitter.engine.quota.fair_shares import FairShares, Share
+from admitter.engine.quota.ledger import PendingReservation, Reservation
 from admitter.engine.quota.tree import Node, Tree
 
 
-class Verdict(NamedTuple):
+class Nomination(NamedTuple):
     """What a workload could get, and what would have to make room for it.
 
     Attributes:
@@ -28,11 +28,11 @@ class Verdict(NamedTuple):
     proposal: Proposal
     victims: Sequence[Reservation] = ()
     grounds: Grounds = Grounds.RECLAIM
-    places: Sequence[Hold] = ()
+    places: Sequence[PendingReservation] = ()
 
 
 @dataclass(slots=True)
-class Entry:
+class CompetingHead:
     """A queue's head that competes.
 
     Attributes:
@@ -44,7 +44,7 @@ class Entry:
 
     workload: Workload
     borrowing: bool
-    verdict: Verdict | None
+    verdict: Nomination | None
     judged: int
 
     @property
@@ -53,7 +53,7 @@ class Entry:
         return (self.borrowing, self.workload.rank)
 
 
-class Field(Protocol):
+class CompetingHeads(Protocol):
     """Heads that compete, one a queue.
 
     Attributes:
@@ -68,10 +68,10 @@ class Field(Protocol):
     def __contains__(self, queue: str) -> bool:
         """Whether a queue's head is among them."""
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: CompetingHead) -> None:
         """Let one compete."""
 
-    def pop(self) -> Entry:
+    def pop(self) -> CompetingHead:
         """Take out the next head."""
 
     def changed(self, queue: str) -> None:
@@ -84,7 +84,7 @@ class ByRank:
     lazy = True
 
     def __init__(self) -> None:
-        self._heap: list[tuple[tuple[bool, Rank], Entry]] = []
+        self._heap: list[tuple[tuple[bool, Rank], CompetingHead]] = []
         self._queues: set[str] = set()
 
     def __len__(self) -> int:
@@ -93,12 +93,12 @@ class ByRank:
     def __contains__(self, queue: str) -> bool:
         return queue in self._queues
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: CompetingHead) -> None:
         """Let one compete."""
         self._queues.add(entry.workload.queue)
         heapq.heappush(self._heap, (entry.key, entry))
 
-    def pop(self) -> Entry:
+    def pop(self) -> CompetingHead:
         """Take out the next head."""
         _, entry = heapq.heappop(self._heap)
         self._queues.discard(entry.workload.queue)
@@ -118,12 +118,12 @@ class ByShare:
     lazy = False
 
     def __init__(self, tree: Tree, book: Book, root: Node) -> None:
-        self._shares = Shares(tree, book)
+        self._shares = FairShares(tree, book)
         self._parents: Mapping[Node, Node | None] = tree.parents()
         self._paths = {name: list(tree.path(("queue", name))) for name in tree.members(root)}
         depths = {node: len(path) - i for path in self._paths.values() for i, node in enumerate(path)}
         self._upwards = sorted(depths, key=lambda node: (-depths[node], node))
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, CompetingHead] = {}
         self._with: dict[str, dict[Node, Share]] = {}
 
     def __len__(self) -> int:
@@ -132,12 +132,12 @@ class ByShare:
     def __contains__(self, queue: str) -> bool:
         return queue in self._entries
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: CompetingHead) -> None:
         """Let one compete."""
         self._entries[entry.workload.queue] = entry
         self._with.pop(entry.workload.queue, None)
 
-    def pop(self) -> Entry:
+    def pop(self) -> CompetingHead:
         """Take out the next head."""
         winners = {("queue", name): entry for name, entry in self._entries.items()}
         best: dict[Node, tuple[bool, Share, Rank]] = {}
@@ -160,7 +160,7 @@ class ByShare:
             if self._paths[name][-2:-1] == top:
                 del self._with[name]
 
-    def _shares_with(self, entry: Entry) -> dict[Node, Share]:
+    def _shares_with(self, entry: CompetingHead) -> dict[Node, Share]:
         """The shares of a queue and of what is above it with one from there in."""
         queue = entry.workload.queue
         assert entry.verdict is not None, "shares are compared of what is judged"

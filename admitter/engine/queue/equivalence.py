@@ -39,14 +39,14 @@ class Need(NamedTuple):
     cell: Cell
 
 
-class Owner(Protocol):
+class ClassOwner(Protocol):
     """Keeps the classes of a queue."""
 
-    def retried(self, members: "Class") -> None:
+    def retried(self, members: "EquivalenceClass") -> None:
         """A class is to be tried again, or for the first time."""
 
 
-class Class:
+class EquivalenceClass:
     """Waiting workloads of one shape in one queue, first come first.
 
     Attributes:
@@ -65,7 +65,7 @@ class Class:
         back_off: until when nothing is evicted for it; None: something may be.
     """
 
-    def __init__(self, owner: Owner, queue: str, namespace: str, shape: Shape) -> None:
+    def __init__(self, owner: ClassOwner, queue: str, namespace: str, shape: Shape) -> None:
         self._owner = owner
         self.queue = queue
         self.namespace = namespace
@@ -86,7 +86,7 @@ class Class:
         self._told: Refusal | None = None
         self._untold: set[str] = set()
         self.ticket = 0
-        self._places: list[_Place] = []
+        self._places: list[_FreedQuota] = []
 
     def add(self, workload: Workload) -> None:
         """Take a workload in."""
@@ -130,7 +130,7 @@ class Class:
         """Another reason may have been reported since."""
         self._told = None
 
-    def wait_at(self, places: Iterable[tuple["_Place", int]]) -> None:
+    def wait_at(self, places: Iterable[tuple["_FreedQuota", int]]) -> None:
         """Be found in some places until it is woken, and be due when so much has been freed there."""
         self.leave()
         shortfalls = []
@@ -173,18 +173,18 @@ class Class:
         self._places.clear()
 
 
-class _Place:
+class _FreedQuota:
     """The classes that wait for one resource in one flavor of a tree, and how much was ever freed there."""
 
     __slots__ = ("due", "freed", "waiting")
 
     def __init__(self) -> None:
         self.freed = 0
-        self.waiting: set[Class] = set()
-        self.due: list[tuple[int, int, int, Class]] = []
+        self.waiting: set[EquivalenceClass] = set()
+        self.due: list[tuple[int, int, int, EquivalenceClass]] = []
 
 
-class Waiters:
+class InadmissibleClasses:
     """Parked classes by what their refusals depend on: a flavor and resource in a tree.
 
     What a class lacks is known when it is parked. Before so much has been freed in its tree it can't
@@ -192,18 +192,22 @@ class Waiters:
     """
 
     def __init__(self) -> None:
-        self._places: defaultdict[tuple[Node, FlavorResource], _Place] = defaultdict(_Place)
+        self._places: defaultdict[tuple[Node, FlavorResource], _FreedQuota] = defaultdict(_FreedQuota)
 
     def park(
-        self, members: Class, refusal: Refusal, root: Node, shortfalls: Iterable[tuple[FlavorResource, int]]
+        self,
+        members: EquivalenceClass,
+        refusal: Refusal,
+        root: Node,
+        shortfalls: Iterable[tuple[FlavorResource, int]],
     ) -> None:
         """Park a class until enough of one of some keys is freed in its tree."""
         members.parked = members.refusal = refusal
         members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
 
-    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[Class]:
+    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[EquivalenceClass]:
         """The classes that may fit now that so much was freed in a tree."""
-        found: dict[Class, None] = {}
+        found: dict[EquivalenceClass, None] = {}
         for key, amount in usage:
             place = self._places.get((root, key))
             if place is None:
@@ -215,9 +219,9 @@ class Waiters:
                     found[members] = None
         return list(found)
 
-    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[Class]:
+    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[EquivalenceClass]:
         """All classes that are parked for one of some keys in a tree."""
-        found: dict[Class, None] = {}
+        found: dict[EquivalenceClass, None] = {}
         for key in keys:
             place = self._places.get((root, key))
             if place is not None:

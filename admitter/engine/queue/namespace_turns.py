@@ -11,20 +11,24 @@ from collections.abc import Callable, Iterable
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.back_off import Returned
-from admitter.engine.queue.equivalence import Class, Rank, Shape
-from admitter.engine.queue.pending import Pending
+from admitter.engine.preemption.back_off import ReturnedReservations
+from admitter.engine.queue.equivalence import EquivalenceClass, Rank, Shape
+from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.namespace_shares import NamespaceShare, Sharing
 
 Turn = tuple[bool, NamespaceShare, Rank]
 """Whether it evicts nothing now, in a strict queue: then it is the last; then the share, and the rank."""
 
 
-class ByNamespace(Pending):
+class PendingByNamespace(PendingQueue):
     """All that waits in one queue that namespaces share."""
 
     def __init__(
-        self, queue: str, is_displaced: Callable[[str], bool], returned: Returned, sharing: Sharing
+        self,
+        queue: str,
+        is_displaced: Callable[[str], bool],
+        returned: ReturnedReservations,
+        sharing: Sharing,
     ) -> None:
         """Prepare.
 
@@ -36,12 +40,12 @@ class ByNamespace(Pending):
         """
         super().__init__(queue, is_displaced, returned)
         self._sharing = sharing
-        self._of_namespace: dict[str, dict[Shape, Class]] = {}
+        self._of_namespace: dict[str, dict[Shape, EquivalenceClass]] = {}
         self._heap: list[tuple[Turn, str]] = []
         self._strict = False
         self._touched: set[str] = set()
 
-    def add(self, workload: Workload) -> Class:
+    def add(self, workload: Workload) -> EquivalenceClass:
         """Let a workload wait; returns its class."""
         members = super().add(workload)
         namespace = workload.namespace
@@ -49,7 +53,7 @@ class ByNamespace(Pending):
         self._touched.add(namespace)
         return members
 
-    def retried(self, members: Class) -> None:
+    def retried(self, members: EquivalenceClass) -> None:
         """A class is to be tried again, or for the first time."""
         self._touched.add(members.namespace)
 
@@ -64,7 +68,9 @@ class ByNamespace(Pending):
             if not classes:
                 del self._of_namespace[workload.namespace]
 
-    def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
+    def claimant(
+        self, strategy: Strategy, counts: Callable[[EquivalenceClass], bool]
+    ) -> EquivalenceClass | None:
         """As for any queue, but in the order of namespaces, which changes with what they use."""
         ranked = [
             ((members.back_off is not None, self._sharing.of(namespace), head.rank), members)
@@ -103,7 +109,7 @@ class ByNamespace(Pending):
         return self._wake(members for name in shrunk for members in self._of_namespace[name].values())
 
     @staticmethod
-    def _wake(classes: Iterable[Class]) -> bool:
+    def _wake(classes: Iterable[EquivalenceClass]) -> bool:
         found = False
         for members in classes:
             members.needs = []

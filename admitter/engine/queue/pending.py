@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.back_off import BackOff, Returned
-from admitter.engine.queue.equivalence import Class, Need, Rank, Shape
+from admitter.engine.preemption.back_off import BackOff, ReturnedReservations
+from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import Reason, Refusal
 
@@ -19,13 +19,13 @@ class _Heads:
     """
 
     def __init__(self, *, awake: bool = False) -> None:
-        self._heap: list[tuple[Rank, int, Class]] = []
-        self._ranks: dict[Class, Rank] = {}
+        self._heap: list[tuple[Rank, int, EquivalenceClass]] = []
+        self._ranks: dict[EquivalenceClass, Rank] = {}
         self._serial = 0
         self._most = 64
         self._only_awake = awake
 
-    def put(self, members: Class) -> None:
+    def put(self, members: EquivalenceClass) -> None:
         """A class counts, or has got another head."""
         head, known = members.head(), self._ranks.get(members)
         if head is not None and (known is None or head.rank < known):
@@ -42,7 +42,7 @@ class _Heads:
         heapq.heapify(self._heap)
         self._most = 2 * len(self._heap) + 64
 
-    def first(self, counts: Callable[[Class], bool] | None = None) -> Workload | None:
+    def first(self, counts: Callable[[EquivalenceClass], bool] | None = None) -> Workload | None:
         """The first head of those that count; a class that does not must be put in again once it does."""
         heap, ranks = self._heap, self._ranks
         while heap:
@@ -67,10 +67,12 @@ class _Heads:
         return None
 
 
-class Pending:
+class PendingQueue:
     """All that waits in one queue."""
 
-    def __init__(self, queue: str, is_displaced: Callable[[str], bool], returned: Returned) -> None:
+    def __init__(
+        self, queue: str, is_displaced: Callable[[str], bool], returned: ReturnedReservations
+    ) -> None:
         """Prepare.
 
         Args:
@@ -81,8 +83,8 @@ class Pending:
         self._queue = queue
         self._is_displaced = is_displaced
         self._returned = returned
-        self._classes: dict[Shape, Class] = {}
-        self._class_of: dict[str, Class] = {}
+        self._classes: dict[Shape, EquivalenceClass] = {}
+        self._class_of: dict[str, EquivalenceClass] = {}
         self._heads = _Heads()
         self._set_back = _Heads()  # those that evict nothing now: in a strict queue their turn is the last
         self._awake = _Heads(awake=True)
@@ -99,12 +101,12 @@ class Pending:
         """A workload that waits."""
         return self._class_of[uid].members[uid]
 
-    def add(self, workload: Workload) -> Class:
+    def add(self, workload: Workload) -> EquivalenceClass:
         """Let a workload wait; returns its class."""
         shape = self._shape(workload)
         members = self._classes.get(shape)
         if members is None:
-            members = self._classes[shape] = Class(self, self._queue, workload.namespace, shape)
+            members = self._classes[shape] = EquivalenceClass(self, self._queue, workload.namespace, shape)
             members.back_off = self.back_off(workload)
         self._class_of[workload.uid] = members
         members.add(workload)
@@ -118,7 +120,7 @@ class Pending:
                 self.retried(members)
         return members
 
-    def retried(self, members: Class) -> None:
+    def retried(self, members: EquivalenceClass) -> None:
         """A class is to be tried again, or for the first time."""
         self._awake.put(members)
 
@@ -214,7 +216,7 @@ class Pending:
             members.wake()
         return bool(found)
 
-    def class_of(self, workload: Workload) -> Class:
+    def class_of(self, workload: Workload) -> EquivalenceClass:
         """The class of a waiting workload."""
         return self._class_of[workload.uid]
 
@@ -245,7 +247,9 @@ class Pending:
         """What did not count as a claimant may count by now."""
         self._claiming = None
 
-    def claimant(self, strategy: Strategy, counts: Callable[[Class], bool]) -> Class | None:
+    def claimant(
+        self, strategy: Strategy, counts: Callable[[EquivalenceClass], bool]
+    ) -> EquivalenceClass | None:
         """The first class that counts, of those that may have their turn, parked or not; None if none does.
 
         Args:
@@ -303,7 +307,9 @@ class Pending:
         return self._first_head()
 
     @staticmethod
-    def _refusal(members: Class, queue: Queue, first: Workload | None, *, awaited: bool) -> Refusal | None:
+    def _refusal(
+        members: EquivalenceClass, queue: Queue, first: Workload | None, *, awaited: bool
+    ) -> Refusal | None:
         blocked = first is not None and (awaited or members.head() is not first)
         if not blocked:
             return members.parked

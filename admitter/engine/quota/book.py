@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.quota.cells import NO_QUOTA, Cell, Renewal, Together
+from admitter.engine.quota.cells import NO_QUOTA, Cell, FlavorsTogether, Renewal
 from admitter.engine.quota.tree import Node, Tree
 
 
@@ -25,7 +25,7 @@ class Book:
         self._nodes: defaultdict[Node, dict[FlavorResource, Cell]] = defaultdict(dict)
         self._borrowers: defaultdict[tuple[Node, FlavorResource], set[str]] = defaultdict(set)
         self._unused: defaultdict[Node, dict[FlavorResource, int]] = defaultdict(dict)
-        self._together: defaultdict[str, dict[str, Together]] = defaultdict(dict)
+        self._together: defaultdict[str, dict[str, FlavorsTogether]] = defaultdict(dict)
         tree.follow(self)
 
     def used(self, queue: str) -> Mapping[FlavorResource, int]:
@@ -114,7 +114,7 @@ class Book:
             usage: how much of each flavor and resource.
             room: whether a cell has room for so much.
         """
-        together: dict[Together, int] = {}
+        together: dict[FlavorsTogether, int] = {}
         for key, amount in usage:
             if amount:
                 cell = self.cell(queue, key)
@@ -124,10 +124,10 @@ class Book:
                     together[cell.together] = together.get(cell.together, 0) + amount
         return all(amount <= limited.limit - limited.used for limited, amount in together.items())
 
-    def _limit_together(self, queue: str, resource: str) -> Together | None:
+    def _limit_together(self, queue: str, resource: str) -> FlavorsTogether | None:
         definition = self._tree.queues.get(queue)
         limit = definition.limits.get(resource) if definition is not None else None
-        return None if limit is None else self._together[queue].setdefault(resource, Together(limit))
+        return None if limit is None else self._together[queue].setdefault(resource, FlavorsTogether(limit))
 
     def at(self, node: Node, key: FlavorResource) -> Cell:
         """The cell of any node."""

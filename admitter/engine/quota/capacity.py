@@ -41,7 +41,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class OverQuotaUse:
     """What a workload has over its quota.
 
     Attributes:
@@ -61,7 +61,7 @@ class Excess:
 class Standing:
     """A queue's workloads that are over quota, newest first, and what they hold together."""
 
-    excesses: list[Excess] = field(default_factory=list)
+    excesses: list[OverQuotaUse] = field(default_factory=list)
     held: dict[FlavorResource, int] = field(default_factory=dict)
     largest: dict[FlavorResource, int] = field(default_factory=dict)
 
@@ -119,7 +119,7 @@ class Capacity:
         standing = Standing()
         for holder, age in sorted(newest.items(), key=lambda entry: entry[1], reverse=True):
             reservation = reservations[holder]
-            excess = Excess(reservation, age, frozenset(pods.get(holder, ())), holder in coming)
+            excess = OverQuotaUse(reservation, age, frozenset(pods.get(holder, ())), holder in coming)
             standing.excesses.append(excess)
             for key, amount in reservation.usage:
                 standing.held[key] = standing.held.get(key, 0) + amount

@@ -12,7 +12,7 @@ from admitter.engine.policy import Quota
 NO_QUOTA: Final = Quota()
 
 
-class Together:
+class FlavorsTogether:
     """One resource in all flavors of one queue that has a limit on that.
 
     Attributes:
@@ -88,7 +88,7 @@ class Cell:
         self.limit: int | None = None
         self.used = 0
         self.total = 0
-        self.together: Together | None = None
+        self.together: FlavorsTogether | None = None
         self.attached = 0
         self.claimed = 0
         self.handed = 0

@@ -14,8 +14,8 @@ from admitter.engine.flavors.assigner import Assigner, Proposal
 from admitter.engine.flavors.partial_admission import largest_that_fits
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue
-from admitter.engine.queue.equivalence import Class
-from admitter.engine.queue.pending import Pending
+from admitter.engine.queue.equivalence import EquivalenceClass
+from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.tree import Node, Tree
@@ -57,7 +57,7 @@ class _LookedAt:
     """
 
     version: int
-    pending: Pending
+    pending: PendingQueue
     left: _Left
     together: dict[str, int]
 
@@ -123,7 +123,7 @@ class Claims:
         return sorted(found)
 
     def refresh(
-        self, queue: str, pending: Pending | None, *, awaited: bool, taken: Taken = NOTHING_TAKEN
+        self, queue: str, pending: PendingQueue | None, *, awaited: bool, taken: Taken = NOTHING_TAKEN
     ) -> dict[FlavorResource, int]:
         """Let the next candidate of a queue claim what it owns, in the place of what was claimed before.
 
@@ -175,15 +175,15 @@ class Claims:
         for key, amount in claim.amounts:
             self._book.at(claim.node, key).attach(sign * amount)
 
-    def _made(self, queue: Queue, pending: Pending) -> Claim | None:
+    def _made(self, queue: Queue, pending: PendingQueue) -> Claim | None:
         """The claim of the first candidate that a subtree below the root owns all of."""
         left = self._left(queue)
         owners = [each for each in left if max(each[1].values(), default=0) > 0]
         if not owners:
             return None
-        made: dict[Class, Claim] = {}
+        made: dict[EquivalenceClass, Claim] = {}
 
-        def counts(members: Class) -> bool:
+        def counts(members: EquivalenceClass) -> bool:
             if members.back_off is not None:
                 return False  # for its own doing it takes nothing back: others may borrow meanwhile
             workload = members.head()
@@ -228,7 +228,7 @@ class Claims:
         return {resource: limited.limit - limited.used for resource, limited in cells if limited is not None}
 
     def _may_own(
-        self, queue: Queue, members: Class, workload: Workload, free: Mapping[FlavorResource, int]
+        self, queue: Queue, members: EquivalenceClass, workload: Workload, free: Mapping[FlavorResource, int]
     ) -> bool:
         """Whether of each resource that a workload asks for enough is left in one flavor: a cheap look."""
         if members.least is None or members.least[0] != self._tree.version:
@@ -238,7 +238,9 @@ class Claims:
         enough = {key[1] for key, amount in needs.items() if free.get(key, 0) >= (1 if partial else amount)}
         return bool(needs) and all(key[1] in enough for key, amount in needs.items() if amount)
 
-    def _claimed(self, queue: Queue, members: Class, workload: Workload, levels: int) -> Claim | None:
+    def _claimed(
+        self, queue: Queue, members: EquivalenceClass, workload: Workload, levels: int
+    ) -> Claim | None:
         """What a workload claims of the subtree so far above its queue; None if it does not own all of it."""
 
         def alone(cell: Cell, amount: int) -> bool:

@@ -21,7 +21,7 @@ NO_SHARE: Final[Share] = (False, Fraction(0))
 ENDLESS: Final[Share] = (True, Fraction(0))
 
 
-class Shares:
+class FairShares:
     """Shares in one book of use; what was worked out is kept until use is said to have changed."""
 
     def __init__(self, tree: Tree, book: Book) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
-from admitter.engine.preemption.displaced import Promises
-from admitter.engine.preemption.lines import Lines, Place
+from admitter.engine.preemption.displaced import Displacements
+from admitter.engine.preemption.lines import CandidateLines, Place
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.namespace_shares import Sharing
 from admitter.engine.quota.tree import Node, Tree
@@ -23,7 +23,7 @@ Pod = tuple[float, str]
 """When a pod was created, in seconds since the epoch, and its name."""
 
 
-class _Place:
+class _QuotaShare:
     """Quota of a queue that a workload has, or is going to have."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation(_Place):
+class Reservation(_QuotaShare):
     """Quota that is set aside.
 
     Attributes:
@@ -80,7 +80,7 @@ NO_PODS: Final = Pods()
 
 
 @dataclass(frozen=True, slots=True)
-class Hold(_Place):
+class PendingReservation(_QuotaShare):
     """The place of a workload that is to be admitted when what it waits for has gone.
 
     Attributes:
@@ -124,14 +124,14 @@ class Ledger:
         self._tree = tree
         self.real = Book(tree)
         self.planned = Book(tree)
-        self.holds: dict[str, Hold] = {}
-        self.promises = Promises()
+        self.holds: dict[str, PendingReservation] = {}
+        self.promises = Displacements()
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
-        self._holds_in: defaultdict[str, dict[str, Hold]] = defaultdict(dict)
-        self._lines: Lines[Reservation] | None = None
+        self._holds_in: defaultdict[str, dict[str, PendingReservation]] = defaultdict(dict)
+        self._lines: CandidateLines[Reservation] | None = None
         self._pods: dict[str, Pods] = {}
         self._told: set[str] = set()
         self._rooms: dict[str, Usage] | None = None
@@ -154,7 +154,7 @@ class Ledger:
             for hold in self.holds_in(queue):
                 sharing.add(hold.namespace, hold.usage, 1)
 
-    def _plan(self, place: Reservation | Hold, sign: int = 1) -> list[FlavorResource]:
+    def _plan(self, place: Reservation | PendingReservation, sign: int = 1) -> list[FlavorResource]:
         """Plan with a place, or with sign -1 without it; returns what `Book.add` does."""
         sharing = self.sharing.get(place.queue)
         if sharing is not None:
@@ -200,10 +200,10 @@ class Ledger:
                 yield reservation
 
     @property
-    def lines(self) -> Lines[Reservation]:
+    def lines(self) -> CandidateLines[Reservation]:
         """What could be evicted, in order; kept up once it has been asked for."""
         if self._lines is None:
-            self._lines = Lines()
+            self._lines = CandidateLines()
             for queue in self._in_queue:
                 self._lines.fill(
                     queue,
@@ -235,7 +235,7 @@ class Ledger:
         """The queues in which places are kept."""
         return self._holds_in
 
-    def holds_in(self, queue: str) -> list[Hold]:
+    def holds_in(self, queue: str) -> list[PendingReservation]:
         """The holds of a queue's workloads."""
         return list(self._holds_in[queue].values()) if queue in self._holds_in else []
 
@@ -417,12 +417,12 @@ class Ledger:
 
     def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `reserve` does."""
-        made = Hold(workload, admission)
+        made = PendingReservation(workload, admission)
         self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
         self._keep_room(made)
         return self._plan(made)
 
-    def drop(self, uid: str) -> Hold | None:
+    def drop(self, uid: str) -> PendingReservation | None:
         """Give up the place of a workload; returns it."""
         dropped = self.holds.pop(uid, None)
         if dropped is not None:
@@ -434,7 +434,7 @@ class Ledger:
             self._plan(dropped, -1)
         return dropped
 
-    def turn(self, hold: Hold) -> tuple[bool, bool, tuple[int, float, str]]:
+    def turn(self, hold: PendingReservation) -> tuple[bool, bool, tuple[int, float, str]]:
         """When it is the turn of a place that is kept, of all that are: the smallest comes first.
 
         First what all that was evicted for it has made room for, then what needs no borrowing, then by rank.
@@ -444,7 +444,7 @@ class Ledger:
         borrows = any(self.planned.cell(hold.queue, key).borrows() for key, amount in hold.usage if amount)
         return (waits, borrows, hold.workload.rank)
 
-    def keep_rooms(self, holds: Iterable[Hold]) -> None:
+    def keep_rooms(self, holds: Iterable[PendingReservation]) -> None:
         """Count as in use what is left for places already, also for those made until `free_rooms`."""
         self._rooms = {}
         for hold in holds:
@@ -456,16 +456,16 @@ class Ledger:
             self._free_room(self.holds[uid])
         self._rooms = None
 
-    def _keep_room(self, hold: Hold) -> None:
+    def _keep_room(self, hold: PendingReservation) -> None:
         if self._rooms is not None:
             room = self._rooms[hold.workload.uid] = self._room_of(hold)
             self.real.add(hold.queue, room)
 
-    def _free_room(self, hold: Hold) -> None:
+    def _free_room(self, hold: PendingReservation) -> None:
         if self._rooms is not None:
             self.real.add(hold.queue, self._rooms.pop(hold.workload.uid, ()), -1)
 
-    def _room_of(self, hold: Hold) -> Usage:
+    def _room_of(self, hold: PendingReservation) -> Usage:
         """What is there already for a place: all of it but what those have that still have to go for it.
 
         A place for which nothing was evicted has no room of its own: it waits for what others leave.
@@ -480,7 +480,7 @@ class Ledger:
                     coming[key] = coming.get(key, 0) + amount
         return tuple((key, max(0, amount - coming.get(key, 0))) for key, amount in hold.usage)
 
-    def redeems(self, hold: Hold) -> bool:
+    def redeems(self, hold: PendingReservation) -> bool:
         """Whether a place can be taken now: it fits in fact, beside the room that is left for others."""
         self._free_room(hold)
         found = self.fits_really(hold.queue, hold.usage)

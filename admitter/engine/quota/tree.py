@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Final, Protocol
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.policy import NO_PATIENCE, BorrowWithin, Cohort, Patience, Queue, Quota
+from admitter.engine.policy import NO_TERMS, BorrowWithin, Cohort, Queue, Quota, VictimTerms
 from admitter.engine.quota.cells import NO_QUOTA
 
 Node = tuple[str, str]
@@ -276,11 +276,11 @@ class Tree:
         definition = self.queues.get(queue)
         return definition.quotas.get(key, NO_QUOTA).minimum if definition is not None else 0
 
-    def patience(self, queue: str) -> Patience:
+    def patience(self, queue: str) -> VictimTerms:
         """What a queue's workloads are granted before they are preempted: its own, capped from above."""
         definition = self.queues.get(queue)
-        granted = definition.patience if definition is not None else NO_PATIENCE
-        if granted != NO_PATIENCE:
+        granted = definition.patience if definition is not None else NO_TERMS
+        if granted != NO_TERMS:
             for kind, name in self.path(("queue", queue)):
                 cohort = self.cohorts.get(name) if kind == "cohort" else None
                 granted = granted.at_most(cohort.patience) if cohort is not None else granted

@@ -5,7 +5,7 @@ from typing import Final
 
 from admitter.documents import ManifestError, parsed
 from admitter.importers.reading import Document, document
-from admitter.importers.translation import Json, Outcome, Source, Translation, below
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
 
 GROUP: Final = "config.kueue.x-k8s.io"
 KIND: Final = "Configuration"
@@ -33,14 +33,14 @@ _REFUSED: Final = {
     "resources.deviceClassMappings": "devices that are claimed by class are not counted",
 }
 _FRAMEWORKS: Final = {
-    "batch/job": (Outcome.TRANSLATED, "Jobs with a queue's label are held back"),
-    "pod": (Outcome.APPROXIMATED, "only Jobs are held back: the importer makes one of each Pod"),
+    "batch/job": (Fidelity.TRANSLATED, "Jobs with a queue's label are held back"),
+    "pod": (Fidelity.APPROXIMATED, "only Jobs are held back: the importer makes one of each Pod"),
     "deployment": (
-        Outcome.APPROXIMATED,
+        Fidelity.APPROXIMATED,
         "only Jobs are held back: the importer makes one of each Deployment",
     ),
     "statefulset": (
-        Outcome.APPROXIMATED,
+        Fidelity.APPROXIMATED,
         "only Jobs are held back: the importer makes one of each StatefulSet",
     ),
 }
@@ -67,7 +67,7 @@ def _inside(config_map: Document, into: Translation) -> Iterator[Document]:
         except ManifestError as error:
             raws, words = [], str(error)
         if not raws:
-            into.find(config_map.name, below("data", key), Outcome.REFUSED, words)
+            into.find(config_map.name, below("data", key), Fidelity.REFUSED, words)
         yield from (document(place, raw) for raw in raws)
 
 
@@ -84,7 +84,7 @@ def _shares(raw: Json) -> bool:
     return section.get("enable") is True or raw.get("apiVersion") != f"{GROUP}/v1beta1"
 
 
-def configuration(source: Source) -> None:
+def configuration(source: ManifestSource) -> None:
     """Account for Kueue's configuration."""
     for key in _PROCESS:
         if source.value(key) is not None:
@@ -105,7 +105,7 @@ def configuration(source: Source) -> None:
         source.approximated("objectRetentionPolicies", words)
 
 
-def _fair_sharing(source: Source) -> None:
+def _fair_sharing(source: ManifestSource) -> None:
     if not _shares(source.raw):
         if source.mapping("fairSharing"):
             source.translated("fairSharing", "is not enabled")
@@ -118,7 +118,7 @@ def _fair_sharing(source: Source) -> None:
         source.approximated("fairSharing.preemptionStrategies", strategy)
 
 
-def _jobs_without_queue(source: Source) -> None:
+def _jobs_without_queue(source: ManifestSource) -> None:
     path = "manageJobsWithoutQueueName"
     if source.value(path) is True:
         words = "a PlacementPolicy says which queue Jobs without a label wait in"
@@ -130,7 +130,7 @@ def _jobs_without_queue(source: Source) -> None:
         source.approximated("managedJobsNamespaceSelector", words)
 
 
-def _pods_ready(source: Source) -> None:
+def _pods_ready(source: ManifestSource) -> None:
     if source.value("waitForPodsReady.enable") is False:
         source.translated("waitForPodsReady", "is not enabled")
     elif source.value("waitForPodsReady") is not None:
@@ -138,15 +138,15 @@ def _pods_ready(source: Source) -> None:
         source.refused("waitForPodsReady", words)
 
 
-def _integrations(source: Source) -> None:
+def _integrations(source: ManifestSource) -> None:
     frameworks = source.sequence("integrations.frameworks")
     for index, name in enumerate(frameworks):
         path = f"integrations.frameworks[{index}]"
-        outcome, words = _FRAMEWORKS.get(str(name), (Outcome.REFUSED, "only Jobs are held back"))
+        outcome, words = _FRAMEWORKS.get(str(name), (Fidelity.REFUSED, "only Jobs are held back"))
         record = {
-            Outcome.TRANSLATED: source.translated,
-            Outcome.APPROXIMATED: source.approximated,
-            Outcome.REFUSED: source.refused,
+            Fidelity.TRANSLATED: source.translated,
+            Fidelity.APPROXIMATED: source.approximated,
+            Fidelity.REFUSED: source.refused,
         }[outcome]
         record(path, f"{name}: {words}")
     if source.value("integrations.labelKeysToCopy"):

@@ -9,7 +9,7 @@ from admitter.importers.kueue import configuration as kueue_configuration
 from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, Source, Translation, below, own
+from admitter.importers.translation import Json, ManifestSource, Translation, below, own
 
 VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
@@ -94,7 +94,7 @@ class _QueueImporter:
     def __init__(self, names: Names) -> None:
         self._names = names
 
-    def flavor(self, source: Source) -> None:
+    def flavor(self, source: ManifestSource) -> None:
         """A ResourceFlavor stays one; before v1beta1 its labels and taints stand outside of a spec."""
         name = self._names.take(source, "metadata.name", "ResourceFlavor")
         if not name:
@@ -118,7 +118,7 @@ class _QueueImporter:
             source.refused("spec.resourceWeights", "each resource counts the same in a share")
         source.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec))
 
-    def local_queue(self, source: Source) -> None:
+    def local_queue(self, source: ManifestSource) -> None:
         """A LocalQueue stays one; it used to be called Queue."""
         namespace = source.text("metadata.namespace")
         name = self._names.take(source, "metadata.name", f"LocalQueue/{namespace}")
@@ -143,7 +143,7 @@ class _QueueImporter:
         manifest = own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
         source.add(manifest)
 
-    def priority_class(self, source: Source) -> None:
+    def priority_class(self, source: ManifestSource) -> None:
         """A WorkloadPriorityClass becomes a PriorityClass for which the scheduler evicts no pods."""
         old = source.text("metadata.name")
         value = source.number("value", 0)
@@ -170,7 +170,7 @@ class _QueueImporter:
             source.translated("description", "the same")
         source.add(manifest)
 
-    def queue(self, source: Source, template: str) -> str | None:
+    def queue(self, source: ManifestSource, template: str) -> str | None:
         """The LocalQueue that a label names, or before v1alpha2 an annotation; on a template for its pods."""
         places = [f"metadata.{part}" for part in ("labels", "annotations")]
         if template:
@@ -189,7 +189,7 @@ class _QueueImporter:
                     source.refused(below(place, mark), words)
         return found or None
 
-    def change(self, source: Source, spec: Json) -> None:
+    def change(self, source: ManifestSource, spec: Json) -> None:
         """Let a Job have the priority, and the time to run, that its labels say."""
         path = below("metadata.labels", PRIORITY)
         if source.text(path):
@@ -208,7 +208,7 @@ class _QueueImporter:
         return self._names.of("PriorityClass", f"WorkloadPriorityClass {old}", wish)
 
     @staticmethod
-    def _taints(source: Source, path: str) -> Iterable[Json]:
+    def _taints(source: ManifestSource, path: str) -> Iterable[Json]:
         for at in source.items(path):
             taint = source.mapping(at)
             kept = {key: each for key, each in taint.items() if key in {"key", "value", "effect"}}
@@ -219,7 +219,7 @@ class _QueueImporter:
             yield kept
 
 
-def _workload(source: Source) -> None:
+def _workload(source: ManifestSource) -> None:
     owners = source.value("metadata.ownerReferences")
     kinds = [str(o.get("kind")) for o in owners if isinstance(o, dict)] if isinstance(owners, list) else []
     if kinds == ["Job"]:
@@ -228,5 +228,5 @@ def _workload(source: Source) -> None:
         source.refused("", f"belongs to {kinds[0] if kinds else 'no Job'}: Workloads are made of Jobs only")
 
 
-def _refused(source: Source) -> None:
+def _refused(source: ManifestSource) -> None:
     source.refused("", _REFUSED[source.text("kind")])

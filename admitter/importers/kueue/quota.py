@@ -7,7 +7,7 @@ from typing import Final
 
 from admitter.importers.dispatch import metadata
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, Source, Translation, exact, own
+from admitter.importers.translation import Json, ManifestSource, Translation, exact, own
 from admitter.quantities.amounts import InvalidQuantityError, to_amount, to_quantity
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -40,7 +40,7 @@ class _Tree:
         borrowing: how much may come from above.
     """
 
-    source: Source | None
+    source: ManifestSource | None
     manifest: Json
     parent: str = ""
     nominal: dict[Part, int] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class QuotaImporter:
         self._cohorts: dict[str, _Tree] = {}
         self._queues: dict[str, dict[Part, int]] = defaultdict(dict)
 
-    def cluster_queue(self, source: Source) -> None:
+    def cluster_queue(self, source: ManifestSource) -> None:
         """A ClusterQueue stays one."""
         name = self._names.take(source, "metadata.name", "ClusterQueue")
         if not name:
@@ -93,7 +93,7 @@ class QuotaImporter:
             for part, amount in nominal.items():
                 self._queues[cohort][part] = self._queues[cohort].get(part, 0) + amount
 
-    def cohort(self, source: Source) -> None:
+    def cohort(self, source: ManifestSource) -> None:
         """A Cohort stays one; it is finished when all queues below it are known."""
         name = self._names.take(source, "metadata.name", "Cohort")
         if not name:
@@ -122,17 +122,17 @@ class QuotaImporter:
             if self._fair_sharing and not tree.parent:
                 tree.manifest["spec"].setdefault("fairSharing", {})["enabled"] = True
             if tree.source is not None or tree.manifest["spec"]:  # one that is only named works without
-                source = tree.source or Source({}, f"Cohort {name}", self._into)
+                source = tree.source or ManifestSource({}, f"Cohort {name}", self._into)
                 source.add(tree.manifest)
 
-    def _named(self, source: Source, keys: Iterable[str]) -> str:
+    def _named(self, source: ManifestSource, keys: Iterable[str]) -> str:
         """The cohort that one of some fields names, by its new name."""
         for key in keys:
             if source.text(f"spec.{key}"):
                 return self._names.take(source, f"spec.{key}", "Cohort")
         return ""
 
-    def _flat(self, source: Source, nominal: dict[Part, int]) -> Iterator[Json]:
+    def _flat(self, source: ManifestSource, nominal: dict[Part, int]) -> Iterator[Json]:
         """`resources`, as in v1alpha1 and v1alpha2: the form that ours has too."""
         for at in source.items("spec.resources"):
             resource = source.text(f"{at}.name")
@@ -149,7 +149,7 @@ class QuotaImporter:
             yield {"name": resource, "flavors": flavors}
 
     def _grouped(
-        self, source: Source, nominal: dict[Part, int], borrowing: dict[Part, tuple[str, int]]
+        self, source: ManifestSource, nominal: dict[Part, int], borrowing: dict[Part, tuple[str, int]]
     ) -> list[Json]:
         """`resourceGroups`: resource by resource here, with the group's flavors in each."""
         made: list[Json] = []
@@ -173,7 +173,7 @@ class QuotaImporter:
             made += [{"name": name, "flavors": flavors} for name, flavors in resources.items()]
         return made
 
-    def _preemption(self, source: Source) -> Json:
+    def _preemption(self, source: ManifestSource) -> Json:
         """The same rules, but for what is reclaimed under fair sharing."""
         made: Json = {}
         for key in ("withinClusterQueue", "reclaimWithinCohort"):
@@ -220,7 +220,7 @@ class QuotaImporter:
         return total
 
 
-def _quota(source: Source, at: str, resource: str) -> Json:
+def _quota(source: ManifestSource, at: str, resource: str) -> Json:
     """`nominalQuota` and its limits as `min`, `max` and `lendingLimit`."""
     nominal = exact(source.value(f"{at}.nominalQuota"))
     quota: Json = {"min": 0 if nominal is None else nominal}
@@ -251,7 +251,7 @@ def _amount(resource: str, quantity: object) -> int:
         return 0
 
 
-def _copied(source: Source, keys: Iterable[str]) -> Json:
+def _copied(source: ManifestSource, keys: Iterable[str]) -> Json:
     found = {key: source.value(f"spec.{key}") for key in keys}
     for key, each in found.items():
         if each is not None:
@@ -259,7 +259,7 @@ def _copied(source: Source, keys: Iterable[str]) -> Json:
     return {key: each for key, each in found.items() if each is not None}
 
 
-def _fungibility(source: Source) -> Json:
+def _fungibility(source: ManifestSource) -> Json:
     made: Json = {}
     for key, values in _FUNGIBILITY.items():
         path = f"spec.flavorFungibility.{key}"
@@ -278,7 +278,7 @@ def _fungibility(source: Source) -> Json:
     return made
 
 
-def _fair_sharing(source: Source) -> Json:
+def _fair_sharing(source: ManifestSource) -> Json:
     weight = exact(source.value("spec.fairSharing.weight"))
     if weight is None:
         return {}
@@ -286,7 +286,7 @@ def _fair_sharing(source: Source) -> Json:
     return {"weight": weight}
 
 
-def _admission_scope(source: Source) -> None:
+def _admission_scope(source: ManifestSource) -> None:
     path = "spec.admissionScope.admissionMode"
     if source.text(path) == "NoAdmissionFairSharing":
         source.translated(path, "as always: what was used in the past plays no part")

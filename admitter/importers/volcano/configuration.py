@@ -4,27 +4,30 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.documents import ManifestError, parsed
-from admitter.importers.translation import Json, Outcome, Source, below
+from admitter.importers.translation import Fidelity, Json, ManifestSource, below
 
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
 
 _ACTIONS: Final = ("enqueue", "allocate", "backfill", "preempt", "reclaim")
 _ORDERS_NAMESPACES: Final = "enableNamespaceOrder"
 _PLUGINS: Final = {
-    "priority": (Outcome.TRANSLATED, "priority decides within a queue"),
-    "gang": (Outcome.TRANSLATED, "the pods of a Job are admitted together"),
-    "conformance": (Outcome.TRANSLATED, "pods that no queue has admitted are never evicted"),
-    "proportion": (Outcome.TRANSLATED, "fairSharing by weight"),
-    "capacity": (Outcome.APPROXIMATED, "min and max of queues; what is beyond min goes by priority and age"),
-    "predicates": (Outcome.TRANSLATED, "nodes are chosen by the cluster's own scheduler"),
-    "nodeorder": (Outcome.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
-    "binpack": (Outcome.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
+    "priority": (Fidelity.TRANSLATED, "priority decides within a queue"),
+    "gang": (Fidelity.TRANSLATED, "the pods of a Job are admitted together"),
+    "conformance": (Fidelity.TRANSLATED, "pods that no queue has admitted are never evicted"),
+    "proportion": (Fidelity.TRANSLATED, "fairSharing by weight"),
+    "capacity": (
+        Fidelity.APPROXIMATED,
+        "min and max of queues; what is beyond min goes by priority and age",
+    ),
+    "predicates": (Fidelity.TRANSLATED, "nodes are chosen by the cluster's own scheduler"),
+    "nodeorder": (Fidelity.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
+    "binpack": (Fidelity.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
 }
 """What becomes of plugins; any other is refused."""
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class SchedulerConfiguration:
     """What the configuration says of queues.
 
     Attributes:
@@ -48,10 +51,10 @@ class Configuration:
         return {**spec, "preemption": preemption} if preemption else spec
 
 
-def read_config_map(source: Source) -> Configuration:
+def read_config_map(source: ManifestSource) -> SchedulerConfiguration:
     """The configuration in the scheduler's ConfigMap; the default one if it can't be read."""
     source.translated("metadata", "nothing is left of the ConfigMap itself")
-    found = Configuration()
+    found = SchedulerConfiguration()
     for key in source.mapping("data"):
         path = below("data", key)
         title = f"{source.title} {path}"
@@ -64,19 +67,19 @@ def read_config_map(source: Source) -> Configuration:
             source.refused(path, "must be one map of actions and tiers, in a key that ends with .conf")
             continue
         source.translated(path, "see there")
-        inner = Source(documents[0], title, source.into)
+        inner = ManifestSource(documents[0], title, source.into)
         found = _read(inner)
         inner.close()
     return found
 
 
-def _read(source: Source) -> Configuration:
+def _read(source: ManifestSource) -> SchedulerConfiguration:
     actions = [action.strip() for action in source.text("actions").split(",") if action.strip()]
     plugins: dict[str, str] = {}
     for tier in source.items("tiers"):
         for place in source.items(f"{tier}.plugins"):
             plugins[source.text(f"{place}.name")] = place
-    configuration = Configuration(
+    configuration = SchedulerConfiguration(
         reclaims="reclaim" in actions,
         preempts="preempt" in actions,
         by_weight="proportion" in plugins,
@@ -88,7 +91,9 @@ def _read(source: Source) -> Configuration:
     return configuration
 
 
-def _account_for_actions(source: Source, actions: list[str], configuration: Configuration) -> None:
+def _account_for_actions(
+    source: ManifestSource, actions: list[str], configuration: SchedulerConfiguration
+) -> None:
     unknown = [action for action in actions if action not in _ACTIONS]
     words = []
     if configuration.preempts:
@@ -103,7 +108,9 @@ def _account_for_actions(source: Source, actions: list[str], configuration: Conf
         source.translated("actions", "Jobs are admitted, and none is evicted")
 
 
-def _account_for_plugin(source: Source, name: str, place: str, configuration: Configuration) -> None:
+def _account_for_plugin(
+    source: ManifestSource, name: str, place: str, configuration: SchedulerConfiguration
+) -> None:
     """A plugin's name; other fields of it, such as arguments, are refused when the object is closed."""
     field = f"{place}.name"
     if name == "drf" and configuration.by_namespace:
@@ -115,7 +122,7 @@ def _account_for_plugin(source: Source, name: str, place: str, configuration: Co
         source.refused(field, "Jobs go by priority and age, not by each one's share")
     elif name in _PLUGINS:
         outcome, words = _PLUGINS[name]
-        (source.translated if outcome is Outcome.TRANSLATED else source.approximated)(field, words)
+        (source.translated if outcome is Fidelity.TRANSLATED else source.approximated)(field, words)
     else:
         source.refused(field, "nothing here does what it does")
     order = f"{place}.{_ORDERS_NAMESPACES}"

@@ -12,11 +12,11 @@ from admitter.importers.dispatch import Handler, copied, dispatch, metadata
 from admitter.importers.jobs import JobImporter
 from admitter.importers.naming import Names
 from admitter.importers.quantities import cut, quantities
-from admitter.importers.queue_tree import FOR_EVER, Node, manifests
+from admitter.importers.queue_tree import FOR_EVER, QueueNode, manifests
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, Source, Translation, below
+from admitter.importers.translation import Json, ManifestSource, Translation, below
 from admitter.importers.unnamed import with_name
-from admitter.importers.volcano.configuration import CONFIG_MAP, Configuration, read_config_map
+from admitter.importers.volcano.configuration import CONFIG_MAP, SchedulerConfiguration, read_config_map
 from admitter.importers.volcano.jobs import DOMAINS, QueueFinder, VolcanoJobImporter
 from admitter.names import NAMESPACE_WEIGHT_RESOURCES
 from admitter.quantities.amounts import parse_quantity
@@ -55,7 +55,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         documents: the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods.
         into: what is being made.
     """
-    importer = _Importer(documents, into)
+    importer = _VolcanoImporter(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
     importer.finish()
@@ -70,12 +70,12 @@ def _rank(document: Document) -> int:
 class _Queue:
     """A queue that was read: what it becomes, what it was read from, and the name of the one above it."""
 
-    node: Node
-    source: Source
+    node: QueueNode
+    source: ManifestSource
     above: str
 
 
-class _Importer:
+class _VolcanoImporter:
     """One run."""
 
     def __init__(self, documents: Sequence[Document], into: Translation) -> None:
@@ -83,7 +83,7 @@ class _Importer:
         self._names = Names()
         self._names.keep_all(documents, {"Queue": "ClusterQueue"})
         self._names.of("Cohort", f"/{COHORT}", COHORT)
-        self._configuration = Configuration()
+        self._configuration = SchedulerConfiguration()
         self._queues: dict[str, _Queue] = {}
         self._finder = QueueFinder(self._names, into)
         self._jobs = JobImporter(self._names, DOMAINS, self._finder.queue)
@@ -104,12 +104,12 @@ class _Importer:
     def finish(self) -> None:
         """Make what needs all that was read."""
         for name in self._finder.missing(set(self._queues)):
-            source = Source({}, f"Queue {name}", self._into)
+            source = ManifestSource({}, f"Queue {name}", self._into)
             source.approximated("", "is not among the manifests: a queue of weight 1 without limits")
-            self._queues[name] = _Queue(Node(name, spec=self._common()), source, _ROOT)
+            self._queues[name] = _Queue(QueueNode(name, spec=self._common()), source, _ROOT)
         if not self._queues:
             return
-        top = Node(COHORT, inner=True)
+        top = QueueNode(COHORT, inner=True)
         if self._configuration.by_weight:
             top.spec["fairSharing"] = {"enabled": True}
         parents = {queue.above for queue in self._queues.values()}
@@ -124,7 +124,7 @@ class _Importer:
         for manifest in manifests(top, self._finder.requested):
             self._into.add(manifest, origin)
 
-    def _above(self, name: str, queue: _Queue, top: Node) -> Node:
+    def _above(self, name: str, queue: _Queue, top: QueueNode) -> QueueNode:
         """The queue above another; the top if there is none, or none that leads to the top."""
         seen, at = {name}, queue.above
         while at != _ROOT and at in self._queues and at not in seen:
@@ -135,7 +135,7 @@ class _Importer:
             queue.source.refused("spec.parent", f"{at} {why}: the queue is at the top")
         return top if at != _ROOT or queue.above == _ROOT else self._queues[queue.above].node
 
-    def _complete(self, node: Node) -> None:
+    def _complete(self, node: QueueNode) -> None:
         """What depends on whether queues are below it."""
         if node.inner:
             for key in ("namespaceOrdering", "preemption", "queueingStrategy", "stopPolicy"):
@@ -147,18 +147,18 @@ class _Importer:
         """What the scheduler's configuration says of every queue."""
         return self._configuration.queue_spec()
 
-    def _config_map(self, source: Source) -> None:
+    def _config_map(self, source: ManifestSource) -> None:
         if source.text("metadata.name") == CONFIG_MAP:
             self._configuration = read_config_map(source)
         else:
             source.refused("", "is no configuration of Volcano's scheduler")
 
-    def _queue(self, source: Source) -> None:
+    def _queue(self, source: ManifestSource) -> None:
         old = source.text("metadata.name")
         name = self._names.take(source, "metadata.name", "ClusterQueue")
         if not name:
             return
-        node = Node(name, spec=self._common(), metadata=metadata(source, name, DOMAINS))
+        node = QueueNode(name, spec=self._common(), metadata=metadata(source, name, DOMAINS))
         above = source.text("spec.parent") or _ROOT
         if source.value("spec.parent"):
             source.translated("spec.parent", f"below Cohort {COHORT if above == _ROOT else above}")
@@ -177,7 +177,7 @@ class _Importer:
             elif source.value(f"spec.{key}") is not None:
                 source.translated(f"spec.{key}", "as without it")
 
-    def _quota(self, source: Source, node: Node) -> None:
+    def _quota(self, source: ManifestSource, node: QueueNode) -> None:
         node.most = quantities(source, "spec.capability")
         reserved = quantities(source, "spec.guarantee.resource")
         deserved = quantities(source, "spec.deserved")
@@ -200,7 +200,7 @@ class _Importer:
             )
             source.approximated("spec.deserved", f"min; {words}")
 
-    def _weight_of(self, source: Source, node: Node) -> None:
+    def _weight_of(self, source: ManifestSource, node: QueueNode) -> None:
         if source.value("spec.weight") is None:
             return
         node.spec["fairSharing"] = {"weight": source.number("spec.weight", 1)}
@@ -211,7 +211,7 @@ class _Importer:
                 "spec.weight", "fairSharing.weight, which counts as little as without proportion there"
             )
 
-    def _reclaiming(self, source: Source, node: Node) -> None:
+    def _reclaiming(self, source: ManifestSource, node: QueueNode) -> None:
         """Whether others may take from it, which is up to them here."""
         reclaimable = source.value("spec.reclaimable")
         if reclaimable is False:
@@ -226,7 +226,7 @@ class _Importer:
                 words = "no Job is evicted, since there is no action reclaim"
             source.approximated("spec.reclaimable", words)
 
-    def _state(self, source: Source, node: Node) -> None:
+    def _state(self, source: ManifestSource, node: QueueNode) -> None:
         strategy = source.text("spec.dequeueStrategy")
         if strategy in _STRATEGIES:
             node.spec["queueingStrategy"] = _STRATEGIES[strategy]
@@ -236,7 +236,7 @@ class _Importer:
             source.approximated("status.state", "stopPolicy: Hold: new Jobs wait, where Volcano refuses them")
 
 
-def _weight(source: Source) -> None:
+def _weight(source: ManifestSource) -> None:
     """A ResourceQuota stays as it is; the weight in it gets our name."""
     hard, (ours, theirs) = source.mapping("spec.hard"), NAMESPACE_WEIGHT_RESOURCES
     weighs = theirs in hard

@@ -9,7 +9,7 @@ from typing import Final
 from admitter.api.base import is_resource
 from admitter.importers.jobs import JobImporter
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, Source, Translation, below
+from admitter.importers.translation import Json, ManifestSource, Translation, below
 from admitter.names import API_VERSION
 
 DOMAINS: Final = ("volcano.sh",)
@@ -71,7 +71,7 @@ class QueueFinder:
         """Queues that are named but not there."""
         return sorted(self._wanted - there)
 
-    def group(self, source: Source) -> None:
+    def group(self, source: ManifestSource) -> None:
         """A PodGroup says the queue of its pods, and leaves nothing else."""
         name, queue = source.text("metadata.name"), source.text("spec.queue")
         self._groups[source.text("metadata.namespace"), name] = queue or DEFAULT_QUEUE
@@ -82,7 +82,7 @@ class QueueFinder:
             if source.value(f"spec.{key}") is not None:
                 source.approximated(f"spec.{key}", words)
 
-    def queue(self, source: Source, template: str) -> str | None:
+    def queue(self, source: ManifestSource, template: str) -> str | None:
         """The LocalQueue of an object with pods; None if they are not Volcano's.
 
         Args:
@@ -105,7 +105,7 @@ class QueueFinder:
             source.translated(f"{place}[{_QUEUE}]", f"LocalQueue {name}")
         return name
 
-    def local_queue(self, source: Source, queue: str) -> str:
+    def local_queue(self, source: ManifestSource, queue: str) -> str:
         """The LocalQueue in the namespace of an object that leads to a queue."""
         self._wanted.add(queue)
         name, namespace = self._names.of("ClusterQueue", queue), source.text("metadata.namespace")
@@ -116,7 +116,7 @@ class QueueFinder:
             self._into.add({**made, "spec": {"clusterQueue": name}}, source.title)
         return name
 
-    def count(self, source: Source, pod: str) -> None:
+    def count(self, source: ManifestSource, pod: str) -> None:
         """Note which resources a pod requests."""
         for part in ("containers", "initContainers"):
             for container in source.items(f"{pod}.{part}"):
@@ -138,7 +138,7 @@ class VolcanoJobImporter:
         self._names = names
         self._finder = finder
 
-    def job(self, source: Source) -> None:
+    def job(self, source: ManifestSource) -> None:
         """One Job if there is one task, else one a task: these are admitted one by one."""
         phase = source.value("status.state.phase")
         if phase in _OVER:
@@ -161,7 +161,7 @@ class VolcanoJobImporter:
             if source.value(f"metadata.{part}"):
                 source.translated(f"metadata.{part}", "of the Job, or of each task's Job: see there")
 
-    def _common(self, source: Source, tasks: list[str]) -> Json:
+    def _common(self, source: ManifestSource, tasks: list[str]) -> Json:
         """What is the same in the Jobs of all tasks."""
         spec: Json = {}
         if source.value("spec.maxRetry") is not None:
@@ -189,7 +189,7 @@ class VolcanoJobImporter:
         _refuse(source, "spec", _JOB_FIELDS)
         return spec
 
-    def _gang(self, source: Source, tasks: list[str]) -> None:
+    def _gang(self, source: ManifestSource, tasks: list[str]) -> None:
         least = source.number("spec.minAvailable", 0)
         pods = sum(source.number(f"{task}.replicas", 1) for task in tasks)
         if len(tasks) > 1:
@@ -201,7 +201,7 @@ class VolcanoJobImporter:
         else:
             source.translated("spec.minAvailable", "all pods of a Job start together")
 
-    def _policies(self, source: Source, path: str) -> None:
+    def _policies(self, source: ManifestSource, path: str) -> None:
         for place in source.items(path):
             what = source.value(f"{place}.event"), source.value(f"{place}.action")
             if what == ("PodEvicted", "RestartJob"):
@@ -211,7 +211,7 @@ class VolcanoJobImporter:
             else:
                 source.refused(place, "a Job has backoffLimit and podFailurePolicy for that")
 
-    def _task(self, source: Source, place: str, queue: str, spec: Json, *, alone: bool) -> None:
+    def _task(self, source: ManifestSource, place: str, queue: str, spec: Json, *, alone: bool) -> None:
         """A Job of a task's pods, by the rules for any Job."""
         name, task = source.text("metadata.name"), source.text(f"{place}.name")
         replicas = source.number(f"{place}.replicas", 1)
@@ -240,13 +240,15 @@ class VolcanoJobImporter:
             "metadata": {**metadata, "name": made},
             "spec": {**counts, **spec, "template": template},
         }
-        inner = Source(raw, source.title if alone else f"{source.title} {place}", source.into)
+        inner = ManifestSource(raw, source.title if alone else f"{source.title} {place}", source.into)
         for key in ("apiVersion", "kind"):
             inner.ignored(key)
         JobImporter(self._names, DOMAINS, lambda _source, _template: queue).job(inner)
         inner.close()
 
-    def _account_for_task(self, source: Source, place: str, made: str, replicas: int, *, alone: bool) -> None:
+    def _account_for_task(
+        self, source: ManifestSource, place: str, made: str, replicas: int, *, alone: bool
+    ) -> None:
         words = f"Job {made} of {replicas} {'pod' if replicas == 1 else 'pods'}"
         if source.value(f"{place}.template") is not None:
             source.translated(f"{place}.template", f"of Job {made}: see there")
@@ -270,7 +272,7 @@ class VolcanoJobImporter:
         _refuse(source, place, _TASK_FIELDS)
 
 
-def _refuse(source: Source, path: str, fields: dict[str, str]) -> None:
+def _refuse(source: ManifestSource, path: str, fields: dict[str, str]) -> None:
     for key, why in fields.items():
         if source.value(f"{path}.{key}"):
             source.refused(f"{path}.{key}", why)

@@ -7,7 +7,7 @@ submit to a queue may submit to all below it, and the administrators of a queue 
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.importers.translation import Json, Source
+from admitter.importers.translation import Json, ManifestSource
 from admitter.names import GROUP, SUBMIT_VERB
 
 AUTHENTICATED: Final = "system:authenticated"
@@ -20,7 +20,7 @@ _RBAC: Final = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class YuniKornAccess:
     """The users that may submit: all (`open`), or some users and groups."""
 
     open: bool = False
@@ -30,10 +30,10 @@ class Access:
     def __bool__(self) -> bool:
         return self.open or bool(self.users or self.groups)
 
-    def __or__(self, other: "Access") -> "Access":
+    def __or__(self, other: "YuniKornAccess") -> "YuniKornAccess":
         if self.open or other.open:
-            return Access(open=True)
-        return Access(users=self.users | other.users, groups=self.groups | other.groups)
+            return YuniKornAccess(open=True)
+        return YuniKornAccess(users=self.users | other.users, groups=self.groups | other.groups)
 
     def subjects(self) -> list[Json]:
         """As a binding names them."""
@@ -42,9 +42,9 @@ class Access:
         return [{"apiGroup": _RBAC, "kind": kind, "name": name} for kind, name in named]
 
 
-def read(source: Source, path: str) -> Access:
+def read(source: ManifestSource, path: str) -> YuniKornAccess:
     """The users that the lists of the queue at a path let submit; the report says what each list becomes."""
-    access = Access()
+    access = YuniKornAccess()
     for key in ("submitacl", "adminacl"):
         place = f"{path}.{key}"
         if source.value(place) is None:
@@ -59,7 +59,7 @@ def read(source: Source, path: str) -> Access:
     return access
 
 
-def _account(source: Source, path: str, key: str, access: Access) -> None:
+def _account(source: ManifestSource, path: str, key: str, access: YuniKornAccess) -> None:
     words = f"the verb {SUBMIT_VERB} on localqueues.{GROUP}, here and below" if access else "no user: no role"
     if key == "adminacl":
         source.approximated(path, f"{words}; what else administrators may do is up to other roles of yours")
@@ -72,18 +72,18 @@ def _account(source: Source, path: str, key: str, access: Access) -> None:
         )
 
 
-def _parsed(text: str) -> Access:
+def _parsed(text: str) -> YuniKornAccess:
     if "*" in text.replace(",", " ").split():
-        return Access(open=True)
+        return YuniKornAccess(open=True)
     users, _, groups = text.partition(" ")
-    return Access(users=_names(users), groups=_names(groups))
+    return YuniKornAccess(users=_names(users), groups=_names(groups))
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
-def roles(queue: str | None, access: Access) -> list[Json]:
+def roles(queue: str | None, access: YuniKornAccess) -> list[Json]:
     """A role that may submit to a queue, and its binding; nothing if no user may.
 
     A LocalQueue that a placement makes has the name of its ClusterQueue, in whatever namespace it is.

@@ -13,11 +13,11 @@ from admitter.importers.jobs import JobImporter
 from admitter.importers.naming import Names
 from admitter.importers.queue_tree import manifests
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, Source, Translation, below
+from admitter.importers.translation import Json, ManifestSource, Translation, below
 from admitter.importers.unnamed import with_name
 from admitter.importers.yunikorn.access import roles
 from admitter.importers.yunikorn.placement import RuleReader, policy, selector
-from admitter.importers.yunikorn.queues import QueueReader, Tree
+from admitter.importers.yunikorn.queues import QueueReader, YuniKornTree
 from admitter.importers.yunikorn.workloads import WorkloadReader, named
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
@@ -54,7 +54,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         documents: ConfigMaps, bare `queues.yaml`, Namespaces, and Jobs, Deployments and Pods.
         into: what is being made.
     """
-    importer = _Importer(documents, into)
+    importer = _YuniKornImporter(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
     importer.finish()
@@ -69,13 +69,13 @@ def _rank(document: Document) -> int:
     return len(ranks) + (1 if document.kind == "Namespace" else 2)
 
 
-class _Importer:
+class _YuniKornImporter:
     """One run."""
 
     def __init__(self, documents: Sequence[Document], into: Translation) -> None:
         self._into = into
         self._names = Names()
-        self._tree: Tree | None = None
+        self._tree: YuniKornTree | None = None
         self._rules: list[Json] = []
         self._origin = ""
         self._homes: list[tuple[str, str]] = []
@@ -121,13 +121,13 @@ class _Importer:
         for manifest in made:
             self._into.add(manifest, self._origin)
 
-    def _bare(self, source: Source) -> None:
+    def _bare(self, source: ManifestSource) -> None:
         if "partitions" not in source.raw:
             source.refused("", "is neither a Kubernetes object nor a queue configuration with partitions")
             return
         self._configuration(source)
 
-    def _config_map(self, source: Source) -> None:
+    def _config_map(self, source: ManifestSource) -> None:
         if source.text("metadata.name") not in _CONFIGS:
             source.refused("", "is no configuration of YuniKorn")
             return
@@ -149,7 +149,7 @@ class _Importer:
             else:
                 source.refused(path, _SETTINGS)
 
-    def _embedded(self, source: Source, path: str) -> None:
+    def _embedded(self, source: ManifestSource, path: str) -> None:
         title = f"{source.title} {path}"
         try:
             found = [raw for _, raw in parsed(title, source.text(path))]
@@ -160,11 +160,11 @@ class _Importer:
             source.refused(path, "must be one map with partitions")
             return
         source.translated(path, "see there")
-        inner = Source(found[0], title, self._into)
+        inner = ManifestSource(found[0], title, self._into)
         self._configuration(inner)
         inner.close()
 
-    def _filtering(self, source: Source, path: str, key: str) -> None:
+    def _filtering(self, source: ManifestSource, path: str, key: str) -> None:
         patterns = [pattern.strip() for pattern in source.text(path).split(",") if pattern.strip()]
         matches = [_LITERAL.fullmatch(pattern) for pattern in patterns]
         names = [match[1] for match in matches if match]
@@ -177,7 +177,7 @@ class _Importer:
             else:
                 self._never = [*names, *self._never[1:]]
 
-    def _configuration(self, source: Source) -> None:
+    def _configuration(self, source: ManifestSource) -> None:
         if source.value("checksum") is not None:
             source.translated("checksum", "nothing checks it")
         for place in source.items("partitions"):
@@ -190,7 +190,7 @@ class _Importer:
                 self._origin = source.title
                 self._partition(source, place)
 
-    def _partition(self, source: Source, place: str) -> None:
+    def _partition(self, source: ManifestSource, place: str) -> None:
         preempts = source.value(f"{place}.preemption.enabled")
         if preempts is not None:
             words = "reclaimWithinCohort: Any" if preempts else "reclaimWithinCohort: Never"
@@ -207,7 +207,7 @@ class _Importer:
             if source.value(f"{place}.{key}") is not None:
                 source.refused(f"{place}.{key}", why)
 
-    def _namespace(self, source: Source) -> None:
+    def _namespace(self, source: ManifestSource) -> None:
         """A Namespace stays, and what says something about its queue gets our names."""
         name, annotations = source.text("metadata.name"), source.mapping("metadata.annotations")
         renamed = self._quota(source, annotations) | self._parent(source, name, annotations)
@@ -223,7 +223,7 @@ class _Importer:
         annotations |= {key: each for key, each in renamed.items() if key not in annotations}
         copied(source, but="its annotations" if changed else "")
 
-    def _parent(self, source: Source, name: str, annotations: Json) -> Json:
+    def _parent(self, source: ManifestSource, name: str, annotations: Json) -> Json:
         """The annotation with the queue above the namespace's own."""
         ours, theirs = PARENT_QUEUE_ANNOTATIONS
         if not isinstance(annotations.get(theirs), str):
@@ -240,7 +240,7 @@ class _Importer:
         return renamed
 
     @staticmethod
-    def _rename(source: Source, theirs: str, ours: str, *, asked: bool) -> None:
+    def _rename(source: ManifestSource, theirs: str, ours: str, *, asked: bool) -> None:
         """Account for an annotation that gets our name; without a rule that asks for it, it says nothing."""
         place = below("metadata.annotations", theirs)
         if asked:
@@ -249,7 +249,7 @@ class _Importer:
             words = f"{ours}: it counts here, though no placement rule of YuniKorn's asks for it"
             source.approximated(place, words)
 
-    def _quota(self, source: Source, annotations: Json) -> Json:
+    def _quota(self, source: ManifestSource, annotations: Json) -> Json:
         """The annotation with the namespace's quota; what YuniKorn can't read it passes over too."""
         ours, theirs = NAMESPACE_QUOTA_ANNOTATIONS
         old = {key: each for key, each in DEPRECATED_QUOTA_ANNOTATIONS.items() if key in annotations}

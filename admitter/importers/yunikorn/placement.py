@@ -7,8 +7,8 @@ user guide, *App Placement Rules*.
 from typing import Final
 
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, Source
-from admitter.importers.yunikorn.queues import Tree
+from admitter.importers.translation import Json, ManifestSource
+from admitter.importers.yunikorn.queues import YuniKornTree
 from admitter.names import API_VERSION, PARENT_QUEUE_ANNOTATIONS, ROOT_COHORT
 
 LABELS: Final = ("yunikorn.apache.org/queue", "queue")
@@ -28,7 +28,7 @@ class RefusedError(Exception):
 class RuleReader:
     """Reads the placement rules of a partition, and accounts for their fields."""
 
-    def __init__(self, source: Source, tree: Tree, names: Names) -> None:
+    def __init__(self, source: ManifestSource, tree: YuniKornTree, names: Names) -> None:
         """Prepare.
 
         Args:

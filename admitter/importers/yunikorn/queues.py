@@ -10,9 +10,9 @@ from typing import Final
 
 from admitter.importers.naming import Names
 from admitter.importers.quantities import cut, quantities
-from admitter.importers.queue_tree import FOR_EVER, Node
-from admitter.importers.translation import Source, below
-from admitter.importers.yunikorn.access import Access, read
+from admitter.importers.queue_tree import FOR_EVER, QueueNode
+from admitter.importers.translation import ManifestSource, below
+from admitter.importers.yunikorn.access import YuniKornAccess, read
 from admitter.names import ROOT_COHORT
 from admitter.quantities.amounts import parse_quantity
 from admitter.quantities.durations import InvalidDurationError, parse_duration
@@ -30,7 +30,7 @@ NO_FIELDS: Final = {
 
 
 @dataclass(slots=True)
-class Place:
+class QueuePlace:
     """A queue of YuniKorn's.
 
     Attributes:
@@ -38,12 +38,12 @@ class Place:
         access: the users that its own lists and those above it, without the root's, let submit.
     """
 
-    node: Node
-    access: Access
+    node: QueueNode
+    access: YuniKornAccess
 
 
 @dataclass(slots=True)
-class Tree:
+class YuniKornTree:
     """All queues of a partition.
 
     Attributes:
@@ -52,11 +52,11 @@ class Tree:
         everywhere: the users that the root lets submit.
     """
 
-    root: Node = field(default_factory=lambda: Node(ROOT_COHORT, inner=True))
-    places: dict[str, Place] = field(default_factory=dict)
-    everywhere: Access = field(default_factory=Access)
+    root: QueueNode = field(default_factory=lambda: QueueNode(ROOT_COHORT, inner=True))
+    places: dict[str, QueuePlace] = field(default_factory=dict)
+    everywhere: YuniKornAccess = field(default_factory=YuniKornAccess)
 
-    def leaves(self) -> Iterator[tuple[str, Place]]:
+    def leaves(self) -> Iterator[tuple[str, QueuePlace]]:
         """The queues that Jobs can be in."""
         return ((path, place) for path, place in self.places.items() if not place.node.inner)
 
@@ -79,13 +79,13 @@ class Inherited:
     spared: bool = False
     guaranteed: bool = False
     delay: str | None = None
-    access: Access = field(default_factory=Access)
+    access: YuniKornAccess = field(default_factory=YuniKornAccess)
 
 
 class QueueReader:
     """Reads the queues of a partition, and accounts for their fields."""
 
-    def __init__(self, source: Source, names: Names, *, preempts: bool) -> None:
+    def __init__(self, source: ManifestSource, names: Names, *, preempts: bool) -> None:
         """Prepare.
 
         Args:
@@ -96,12 +96,12 @@ class QueueReader:
         self._source = source
         self._names = names
         self._preempts = preempts
-        self.tree = Tree()
-        self._delays: list[tuple[Node, str | None]] = []
+        self.tree = YuniKornTree()
+        self._delays: list[tuple[QueueNode, str | None]] = []
         self._delay_fields: list[str] = []
         names.of("Cohort", ROOT_COHORT)
 
-    def read(self, path: str) -> Tree:
+    def read(self, path: str) -> YuniKornTree:
         """All queues in the list at a path. A root is put above them if they have none."""
         places = self._source.items(path)
         inherited = Inherited(preempts=self._preempts)
@@ -140,7 +140,7 @@ class QueueReader:
         for child in source.items(f"{place}.queues"):
             self._queue(child, tree.root, inherited)
 
-    def _queue(self, place: str, above: Node, inherited: Inherited) -> None:
+    def _queue(self, place: str, above: QueueNode, inherited: Inherited) -> None:
         source, name = self._source, self._name(place)
         path = f"{inherited.path}.{name}" if inherited.path else name
         if not name or "." in name or path in self.tree.places:
@@ -148,14 +148,14 @@ class QueueReader:
             source.refused(place, f"left out with all below it: its name {why}")
             return
         children = source.items(f"{place}.queues")
-        node = Node("", inner=bool(children) or source.value(f"{place}.parent") is True)
+        node = QueueNode("", inner=bool(children) or source.value(f"{place}.parent") is True)
         kind = "Cohort" if node.inner else "ClusterQueue"
         node.name = self._names.of(kind, f"{ROOT_COHORT}.{path}", path)
         above.below.append(node)
         self._account_for_name(place, path, f"{kind} {node.name}")
         self._quota(place, node)
         access = inherited.access | read(source, place)
-        self.tree.places[path] = Place(node, access)
+        self.tree.places[path] = QueuePlace(node, access)
         self._missing_fields(place)
         inherited = replace(
             inherited, path=path, access=access, guaranteed=inherited.guaranteed or bool(node.guaranteed)
@@ -183,7 +183,7 @@ class QueueReader:
             if self._source.value(f"{place}.{name}") is not None:
                 self._source.refused(f"{place}.{name}", why)
 
-    def _quota(self, place: str, node: Node) -> None:
+    def _quota(self, place: str, node: QueueNode) -> None:
         source, path = self._source, f"{place}.resources"
         most = quantities(source, f"{path}.max", RESOURCES)
         if source.mapping(f"{path}.max"):
@@ -209,7 +209,7 @@ class QueueReader:
         else:
             self._source.translated(path, "min")
 
-    def _properties(self, place: str, node: Node, inherited: Inherited, *, top: bool) -> Inherited:
+    def _properties(self, place: str, node: QueueNode, inherited: Inherited, *, top: bool) -> Inherited:
         """Account for a queue's properties.
 
         Returns:
@@ -240,7 +240,7 @@ class QueueReader:
             self._preemption(node, below_it)
         return below_it
 
-    def _preemption(self, node: Node, inherited: Inherited) -> None:
+    def _preemption(self, node: QueueNode, inherited: Inherited) -> None:
         self._delays.append((node, inherited.delay))
         preemption: dict[str, object] = {}
         if inherited.preempts and inherited.guaranteed:

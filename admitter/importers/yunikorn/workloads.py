@@ -5,12 +5,12 @@ from typing import Final
 
 from admitter.api.base import is_resource
 from admitter.importers.naming import Names
-from admitter.importers.queue_tree import Node
+from admitter.importers.queue_tree import QueueNode
 from admitter.importers.reading import Document
-from admitter.importers.translation import Source, Translation, below
-from admitter.importers.yunikorn.access import Access
+from admitter.importers.translation import ManifestSource, Translation, below
+from admitter.importers.yunikorn.access import YuniKornAccess
 from admitter.importers.yunikorn.placement import LABELS
-from admitter.importers.yunikorn.queues import Place, Tree
+from admitter.importers.yunikorn.queues import QueuePlace, YuniKornTree
 from admitter.names import API_VERSION, ROOT_COHORT
 
 SCHEDULER: Final = "yunikorn"
@@ -28,12 +28,12 @@ _METADATA: Final = ("metadata", "spec.template.metadata", "spec.jobTemplate.spec
 def named(documents: Iterable[Document]) -> Iterator[str]:
     """The paths of all queues that pods name, without the root."""
     for document in documents:
-        source = Source(document.raw, document.name, Translation())
+        source = ManifestSource(document.raw, document.name, Translation())
         for metadata in _METADATA:
             yield from (_path(source.text(place)) for place in _places(source, metadata))
 
 
-def _places(source: Source, metadata: str) -> list[str]:
+def _places(source: ManifestSource, metadata: str) -> list[str]:
     """Where a pod names its queue; the first one counts."""
     canonical, legacy = LABELS
     fields = (("labels", canonical), ("annotations", canonical), ("labels", legacy))
@@ -58,7 +58,7 @@ class WorkloadReader:
         """
         self._names = names
         self._into = into
-        self._tree = Tree()
+        self._tree = YuniKornTree()
         self._configured = False
         self._by_label = True
         self._creates = False
@@ -66,7 +66,7 @@ class WorkloadReader:
         self.requested: set[str] = set()
         """All resources that pods request."""
 
-    def know(self, tree: Tree, *, by_label: bool, creates: bool) -> None:
+    def know(self, tree: YuniKornTree, *, by_label: bool, creates: bool) -> None:
         """There is a configuration.
 
         Args:
@@ -76,7 +76,7 @@ class WorkloadReader:
         """
         self._tree, self._configured, self._by_label, self._creates = tree, True, by_label, creates
 
-    def queue(self, source: Source, template: str) -> str | None:
+    def queue(self, source: ManifestSource, template: str) -> str | None:
         """The LocalQueue of an object with pods; empty if the placement finds it, None if nothing does.
 
         Args:
@@ -98,7 +98,7 @@ class WorkloadReader:
         self._local_queue(source, name)
         return name
 
-    def _local_queue(self, source: Source, name: str) -> None:
+    def _local_queue(self, source: ManifestSource, name: str) -> None:
         """A LocalQueue in the namespace of an object, unless there is one."""
         namespace = source.text("metadata.namespace")
         if (namespace, name) in self._made:
@@ -108,14 +108,14 @@ class WorkloadReader:
         made = {"apiVersion": API_VERSION, "kind": "LocalQueue", "metadata": metadata}
         self._into.add({**made, "spec": {"clusterQueue": name}}, source.title)
 
-    def _named(self, source: Source, metadata: str) -> tuple[str, str] | None:
+    def _named(self, source: ManifestSource, metadata: str) -> tuple[str, str] | None:
         """Where a pod names its queue, and how."""
         found = _places(source, metadata)
         for place in found[1:]:
             source.translated(place, "another label says it, which counts")
         return (found[0], source.text(found[0])) if found else None
 
-    def _cluster_queue(self, source: Source, place: str, path: str) -> str:
+    def _cluster_queue(self, source: ManifestSource, place: str, path: str) -> str:
         known = self._tree.places.get(path)
         if known is not None and not known.node.inner:
             source.translated(place, f"LocalQueue {known.node.name}")
@@ -124,9 +124,11 @@ class WorkloadReader:
         parent, _, _ = path.rpartition(".")
         above = self._tree.places.get(parent)
         if known is None and self._creates and (not parent or (above is not None and above.node.inner)):
-            node = Node(name)
+            node = QueueNode(name)
             (above.node if above is not None else self._tree.root).below.append(node)
-            self._tree.places[path] = Place(node, above.access if above is not None else Access())
+            self._tree.places[path] = QueuePlace(
+                node, above.access if above is not None else YuniKornAccess()
+            )
             source.translated(place, f"LocalQueue {name}, and a ClusterQueue, since the rules create it")
         elif self._configured:
             source.refused(place, f"there is no queue {path} that Jobs can be in: the Job waits")
@@ -134,7 +136,7 @@ class WorkloadReader:
             source.approximated(place, f"LocalQueue {name}; the ClusterQueue comes with the configuration")
         return name
 
-    def _account_for_application(self, source: Source, metadata: str) -> None:
+    def _account_for_application(self, source: ManifestSource, metadata: str) -> None:
         for key in _APPLICATIONS:
             for part in ("labels", "annotations"):
                 place = below(f"{metadata}.{part}", key)
@@ -147,7 +149,7 @@ class WorkloadReader:
             if source.value(place) is not None:
                 source.refused(place, "a Job's own pods start together, those of several Jobs do not")
 
-    def _requests(self, source: Source, spec: str) -> None:
+    def _requests(self, source: ManifestSource, spec: str) -> None:
         for part in ("containers", "initContainers"):
             for container in source.items(f"{spec}.{part}"):
                 for kind in ("requests", "limits"):

@@ -18,7 +18,7 @@ from admitter.insight.forecast.runtime_words import complaint
 from admitter.insight.listing import lines
 from admitter.names import QUEUE_LABEL
 from admitter.policy.gate import Waiting
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 
 Key = tuple[str, str]
 
@@ -88,7 +88,7 @@ class Answer:
 class Explainer:
     """Explains in one picture."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Snapshot) -> None:
         """Prepare; what can be decided in the picture is decided, as the controller is about to.
 
         Positions are those from before, as in lists.

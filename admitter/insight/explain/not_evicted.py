@@ -5,7 +5,7 @@ The engine has found that it may not be evicted; here it is only said why (desig
 
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, Preemption, Reclaim, WithinQueue
+from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim, WithinQueue
 from admitter.engine.quota.ledger import Reservation
 from admitter.policy.messages import queue_title
 
@@ -33,7 +33,7 @@ def spared_by(uid: str, waiting: Workload, engine: Engine) -> str:
     return _elsewhere(policy, held.workload.priority, waiting)
 
 
-def _in_its_own_queue(policy: Preemption, priority: int, mine: int) -> str:
+def _in_its_own_queue(policy: PreemptionPolicy, priority: int, mine: int) -> str:
     if policy.within is WithinQueue.NEVER:
         return "preemption.withinClusterQueue is Never"
     if priority > mine or (priority == mine and policy.within is WithinQueue.LOWER_PRIORITY):
@@ -47,7 +47,7 @@ def _borrows(held: Reservation, engine: Engine) -> bool:
     return known and any(used.get(key, 0) > engine.tree.minimum(held.queue, key) for key, _ in held.usage)
 
 
-def _elsewhere(policy: Preemption, priority: int, waiting: Workload) -> str:
+def _elsewhere(policy: PreemptionPolicy, priority: int, waiting: Workload) -> str:
     if policy.reclaim is Reclaim.NEVER and policy.borrow is BorrowWithin.NEVER:
         return "preemption.reclaimWithinCohort is Never"
     if policy.reclaim is Reclaim.LOWER_PRIORITY and priority >= waiting.priority:

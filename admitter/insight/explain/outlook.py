@@ -11,7 +11,7 @@ from admitter.insight.explain.text import has_start
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.forecast.estimates import Estimate, Estimator
 from admitter.insight.forecast.playing import Playing
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 
 FOR_ENDERS: Final = 0.5
 """The part of the time that goes at most to the search for those whose end would let it in."""
@@ -42,7 +42,7 @@ def with_enders(explainer: Explainer, answer: Answer, deadline: Deadline) -> Ans
     return explainer.explain(workload.namespace, workload.name, deadline.sooner(FOR_ENDERS).is_over)
 
 
-def start_of(known: Facts, picture: Picture, answer: Answer, playing: Playing) -> Estimate | None:
+def start_of(known: Facts, picture: Snapshot, answer: Answer, playing: Playing) -> Estimate | None:
     """When it starts; None if it does not wait for anything that ends.
 
     Args:

@@ -11,7 +11,7 @@ from admitter.insight.explain.explainer import Answer, Other, binding, is_hopele
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
 from admitter.names import ANY_NODE
 from admitter.policy.messages import flavor_sentence, node_title, queue_title
-from admitter.policy.snapshot import Picture
+from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import to_quantity
 
 SHOWN: Final = 5
@@ -19,7 +19,7 @@ SHOWN: Final = 5
 _STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def opening(answer: Answer, picture: Picture) -> Iterator[str]:
+def opening(answer: Answer, picture: Snapshot) -> Iterator[str]:
     """What is known at once, a line at a time: why it waits, what was tried, and what is ahead of it."""
     title = "/".join(answer.key)
     state = _state(answer)
@@ -47,7 +47,7 @@ def _state(answer: Answer) -> str:
     return f"{state}{place}"
 
 
-def _headline(answer: Answer, picture: Picture) -> Iterator[str]:
+def _headline(answer: Answer, picture: Snapshot) -> Iterator[str]:
     workload = answer.workload
     if workload is None:
         return
@@ -66,7 +66,7 @@ def _headline(answer: Answer, picture: Picture) -> Iterator[str]:
         yield f"  {sentence(answer, picture)}"
 
 
-def sentence(answer: Answer, picture: Picture) -> str:
+def sentence(answer: Answer, picture: Snapshot) -> str:
     """Why it waits, in one sentence: the one rule that is in the way."""
     explanation, waiting = answer.explanation, answer.waiting
     if waiting is None:

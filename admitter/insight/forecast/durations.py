@@ -39,7 +39,7 @@ from admitter.insight.forecast.runtime_words import (
     truth,
     word_of,
 )
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 
 ENOUGH: Final = 3
 """So many finished Workloads tell something of the next."""
@@ -49,7 +49,7 @@ LONGER: Final = 1.1
 """Who outlasts all that have finished takes so many times as long as the longest has so far."""
 
 
-class Source(StrEnum):
+class RuntimeSource(StrEnum):
     """Where a duration comes from."""
 
     SAID = "its annotation"
@@ -73,7 +73,7 @@ class Runtimes:
         otherwise: the same as `seconds` if an unproven word is not believed; empty: nothing else is known.
     """
 
-    source: Source
+    source: RuntimeSource
     seconds: tuple[float, ...]
     unproven: bool = False
     otherwise: tuple[float, ...] = ()
@@ -96,13 +96,13 @@ class Runtimes:
         return left[len(left) // 2] if left else ran * 1.05 + 1
 
 
-Alike = tuple[Source, Hashable]
+Alike = tuple[RuntimeSource, Hashable]
 
 
 class Durations:
     """Remembers what finished Workloads took, and for how long others have run."""
 
-    def __init__(self, picture: Picture, whole: Facts | None = None) -> None:
+    def __init__(self, picture: Snapshot, whole: Facts | None = None) -> None:
         """Look at all that has finished, and all that runs.
 
         Args:
@@ -133,12 +133,12 @@ class Durations:
         word = word_of(job)
         if word is None:
             return self._from_others(workload, deadline_of(job))
-        borne_out = self._known.get((Source.SAID, (*_owner(workload), magnitude(word))))
+        borne_out = self._known.get((RuntimeSource.SAID, (*_owner(workload), magnitude(word))))
         if borne_out is not None:
             longest = most(job)
-            return Runtimes(Source.SAID, tuple(min(word * ratio, longest) for ratio in borne_out))
+            return Runtimes(RuntimeSource.SAID, tuple(min(word * ratio, longest) for ratio in borne_out))
         others = self._from_others(workload, deadline_of(job))
-        return Runtimes(Source.SAID, (word,), True, others.seconds if others is not None else ())
+        return Runtimes(RuntimeSource.SAID, (word,), True, others.seconds if others is not None else ())
 
     def _count(self, workload: WorkloadView, ran: float, by_kind: defaultdict[Alike, list[float]]) -> None:
         """Count for how long one took, or has run so far: in seconds, and by its word."""
@@ -148,7 +148,7 @@ class Durations:
         word = word_of(self._job_of(workload))
         if word is not None:
             for order in bears_out(word):
-                by_kind[Source.SAID, (*_owner(workload), order)].append(truth(word, ran))
+                by_kind[RuntimeSource.SAID, (*_owner(workload), order)].append(truth(word, ran))
 
     def _from_others(self, workload: WorkloadView, deadline: float | None) -> Runtimes | None:
         """What is known of a Workload's runtime beside its own word."""
@@ -156,8 +156,8 @@ class Durations:
             known = self._known_of((source, key), deadline)
             if len(known) >= ENOUGH:
                 return Runtimes(source, known)
-            if source is Source.REQUESTS and deadline is not None:
-                return Runtimes(Source.DEADLINE, (deadline,))
+            if source is RuntimeSource.REQUESTS and deadline is not None:
+                return Runtimes(RuntimeSource.DEADLINE, (deadline,))
         return None
 
     def _job_of(self, workload: WorkloadView) -> JobView | None:
@@ -176,15 +176,15 @@ class Durations:
     def _kinds(self, workload: WorkloadView) -> Iterator[Alike]:
         """What a Workload has in common with others, the most telling first."""
         asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
-        yield Source.SHAPE, (workload.namespace, workload.queue, asked)
-        yield Source.REQUESTS, asked
+        yield RuntimeSource.SHAPE, (workload.namespace, workload.queue, asked)
+        yield RuntimeSource.REQUESTS, asked
         job = self._job_of(workload)
         maker = job.submission.maker if job is not None and job.submission is not None else None
         if maker is not None:
-            yield Source.MAKER, maker
-        yield Source.NAMESPACE, workload.namespace
-        yield Source.QUEUE, self._picture.queue_of(workload)
-        yield Source.ANY, None
+            yield RuntimeSource.MAKER, maker
+        yield RuntimeSource.NAMESPACE, workload.namespace
+        yield RuntimeSource.QUEUE, self._picture.queue_of(workload)
+        yield RuntimeSource.ANY, None
 
 
 def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...]:

@@ -17,10 +17,10 @@ from admitter.cache.views import WorkloadView
 from admitter.engine.quota.tree import Node
 from admitter.insight.forecast.arrivals import Arrivals
 from admitter.insight.forecast.deadline import OutOfTimeError
-from admitter.insight.forecast.durations import Durations, Runtimes, Source
+from admitter.insight.forecast.durations import Durations, Runtimes, RuntimeSource
 from admitter.insight.forecast.observed import Observed
 from admitter.insight.forecast.playing import ALL_IN_TURN, Playing
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.simulator import Simulator
 
@@ -60,7 +60,7 @@ class Estimate:
     earliest: float | None
     median: float | None
     latest: float | None
-    sources: tuple[Source, ...]
+    sources: tuple[RuntimeSource, ...]
     unknown: int
     coming: bool = False
     told: int = RUNS
@@ -74,7 +74,7 @@ NOT_IN_TIME: Final = Estimate(None, None, None, (), 0, told=0, late=True)
 """There was no time to play any future."""
 
 
-class Branch(NamedTuple):
+class FutureKind(NamedTuple):
     """A kind of future: of which tree, by its place, and whether only those come that are expected."""
 
     tree: int
@@ -91,13 +91,13 @@ class Run(NamedTuple):
             None: it has told of all.
     """
 
-    branch: Branch
+    branch: FutureKind
     starts: Mapping[str, float]
     reached: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class TreeFutures:
     """Workloads of one tree: what is in others makes no difference.
 
     Attributes:
@@ -123,7 +123,7 @@ class Estimator:
     def __init__(
         self,
         known: Facts,
-        picture: Picture,
+        picture: Snapshot,
         *,
         seed: int = 0,
         runs: int = RUNS,
@@ -160,14 +160,14 @@ class Estimator:
         for view in self._picture.world.workloads:
             members.get(self._root(view), []).append(view)
         trees = [self._tree(members[root], uids) for root, uids in by_root.items()]
-        runs: defaultdict[Branch, list[Run]] = defaultdict(list)
+        runs: defaultdict[FutureKind, list[Run]] = defaultdict(list)
         for run in self._playing.player(list(self._futures(trees))):
             runs[run.branch].append(run)
         return {
             uid: estimate
             for place, tree in enumerate(trees)
-            for crowded in [runs[Branch(place, alone=False)] if tree.crowded is not None else None]
-            for uid, estimate in self._estimates(tree, runs[Branch(place, alone=True)], crowded)
+            for crowded in [runs[FutureKind(place, alone=False)] if tree.crowded is not None else None]
+            for uid, estimate in self._estimates(tree, runs[FutureKind(place, alone=True)], crowded)
         }
 
     def _root(self, workload: WorkloadView) -> Node | None:
@@ -176,13 +176,13 @@ class Estimator:
         tree = self._picture.engine.tree
         return tree.root(name) if name is not None and name in tree.queues else None
 
-    def _tree(self, members: Collection[WorkloadView], wanted: Collection[str]) -> Tree:
+    def _tree(self, members: Collection[WorkloadView], wanted: Collection[str]) -> TreeFutures:
         there = {view.key: view for view in members if not view.finished}
         known = {view.uid: self._durations.of(view) for view in there.values()}
         jobs = {job.key: job for key in there if (job := self._picture.world.job_of(key)) is not None}
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
         arrivals = Arrivals(members, self._durations, self._known.taken) if self._expected is None else None
-        return Tree(
+        return TreeFutures(
             facts,
             known,
             {view.uid: view.namespace for view in there.values() if view.uid in wanted},
@@ -191,15 +191,15 @@ class Estimator:
             arrivals.draw if arrivals else None,
         )
 
-    def _futures(self, trees: Sequence[Tree]) -> Iterator[Callable[[], Run]]:
+    def _futures(self, trees: Sequence[TreeFutures]) -> Iterator[Callable[[], Run]]:
         """All runs: the first of each tree, then the second, so that time is shared by all of them."""
         for number in range(self._runs):
             for place, tree in enumerate(trees):
-                yield partial(self._run, Branch(place, alone=True), tree, tree.alone, number)
+                yield partial(self._run, FutureKind(place, alone=True), tree, tree.alone, number)
                 if tree.crowded is not None:
-                    yield partial(self._run, Branch(place, alone=False), tree, tree.crowded, number)
+                    yield partial(self._run, FutureKind(place, alone=False), tree, tree.crowded, number)
 
-    def _run(self, branch: Branch, tree: Tree, draw: Draw, number: int) -> Run:
+    def _run(self, branch: FutureKind, tree: TreeFutures, draw: Draw, number: int) -> Run:
         """One future, until it has told of all that are wanted, or the time is over."""
         # Runtimes are the same whether more come or not: what differs then is due to those.
         random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
@@ -221,7 +221,9 @@ class Estimator:
 
         try:
             proceed()
-            simulator = Simulator(Timeline(now, list(draw(others, believed)), []), Picture(tree.facts), lasts)
+            simulator = Simulator(
+                Timeline(now, list(draw(others, believed)), []), Snapshot(tree.facts), lasts
+            )
             for event in simulator.run(watch=at_rest):
                 reached = event.time
                 if event.kind == "Admitted":
@@ -236,7 +238,7 @@ class Estimator:
         return Run(branch, starts, None)
 
     def _estimates(
-        self, tree: Tree, alone: Sequence[Run], crowded: Sequence[Run] | None
+        self, tree: TreeFutures, alone: Sequence[Run], crowded: Sequence[Run] | None
     ) -> Iterator[tuple[str, Estimate]]:
         """Of all that are wanted.
 

@@ -13,7 +13,7 @@ from admitter.engine.refusal import Reason
 from admitter.insight.explain.explainer import HOPELESS
 from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed
 from admitter.insight.forecast.durations import Durations
-from admitter.policy.snapshot import Facts, Picture
+from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.items import Event, Item
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.simulator import Simulator
@@ -34,7 +34,7 @@ class Effect(StrEnum):
     NEVER = "can never run"
 
 
-class Excess(NamedTuple):
+class ExcessUse(NamedTuple):
     """A place of the quota tree that uses more than it may.
 
     Attributes:
@@ -62,7 +62,7 @@ class Excess(NamedTuple):
         return self.used - self.allowed
 
 
-class Words(NamedTuple):
+class WorkloadTitle(NamedTuple):
     """What there is to say of a Workload.
 
     Attributes:
@@ -79,7 +79,7 @@ class Words(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Playout:
     """How things go.
 
     Attributes:
@@ -95,17 +95,17 @@ class Course:
     """
 
     effects: Mapping[str, Effect]
-    words: Mapping[str, Words]
+    words: Mapping[str, WorkloadTitle]
     starts: Mapping[str, float | None]
     reached: float | None
-    excesses: tuple[Excess, ...]
+    excesses: tuple[ExcessUse, ...]
     unproven: int
     errors: tuple[str, ...]
 
 
 def course(
     known: Facts, whole: Facts, changes: Sequence[Change], begin: Callable[[], Deadline], *, words: bool
-) -> Course:
+) -> Playout:
     """Play what is known from its moment on, until all have started who wait, or nothing changes any more.
 
     What happens at once is played in any case; how far it goes on is a question of time.
@@ -117,7 +117,7 @@ def course(
         begin: begins the time that there is for all that comes later.
         words: whether anybody asks for them.
     """
-    now, picture = known.taken, Picture(known)
+    now, picture = known.taken, Snapshot(known)
     durations = Durations(picture, whole)
     unproven: set[str] = set()
 
@@ -135,7 +135,7 @@ def course(
     errors = tuple(f"{error.object}: {error.message}" for error in simulator.errors)
     excesses = tuple(over(simulator.engine))
     starts, reached = _starts(simulator, now, begin().proceed)
-    return Course(effects, said, starts, reached, excesses, len(unproven), errors)
+    return Playout(effects, said, starts, reached, excesses, len(unproven), errors)
 
 
 def _starts(
@@ -177,12 +177,12 @@ def _effect(item: Item) -> Effect:
     return Effect.BLOCKED if item.waiting.reason in BLOCKED else Effect.WAITS
 
 
-def _words(item: Item, events: Mapping[Key, Event], simulator: Simulator) -> Words:
+def _words(item: Item, events: Mapping[Key, Event], simulator: Simulator) -> WorkloadTitle:
     event = events.get(item.view.key)
     gone = ""
     if event is not None:
         gone = f"preempted for {'/'.join(_preemptor(event, simulator))}" if event.preemptor else event.reason
-    return Words(
+    return WorkloadTitle(
         shown(item), item.queue or "", item.waiting.message if item.waiting is not None else "", gone
     )
 
@@ -194,7 +194,7 @@ def _preemptor(event: Event, simulator: Simulator) -> Key:
     )
 
 
-def over(engine: Engine) -> Iterator[Excess]:
+def over(engine: Engine) -> Iterator[ExcessUse]:
     """Every place that uses more than its `max`, and every tree that uses more than it has."""
     book, tree = engine.ledger.real, engine.tree
     roots = {tree.root(name) for name in tree.queues}
@@ -205,4 +205,4 @@ def over(engine: Engine) -> Iterator[Excess]:
                 if cell.parent is None:
                     beyond = max(beyond, cell.used - cell.own)
                 if beyond > 0:
-                    yield Excess(node, flavor, resource, cell.total, cell.total - beyond)
+                    yield ExcessUse(node, flavor, resource, cell.total, cell.total - beyond)

@@ -47,9 +47,9 @@ def _raced(futures: Sequence[Callable[[], T]], processes: int, deadline: Deadlin
     """What came in time, in the order of the futures."""
     following = iter(range(len(futures)))
     found: dict[int, T] = {}
-    copies: list[_Copy[T]] = []
+    copies: list[_RacedCopy[T]] = []
     try:
-        copies += (_Copy(futures) for _ in range(processes))
+        copies += (_RacedCopy(futures) for _ in range(processes))
         playing = [copy for copy in copies if copy.begin(next(following, None))]
         while playing and not deadline.is_over():
             for copy in _ready(playing, deadline):
@@ -63,13 +63,13 @@ def _raced(futures: Sequence[Callable[[], T]], processes: int, deadline: Deadlin
     return [found[number] for number in sorted(found)]
 
 
-def _ready(playing: "list[_Copy[T]]", deadline: Deadline) -> "list[_Copy[T]]":
+def _ready(playing: "list[_RacedCopy[T]]", deadline: Deadline) -> "list[_RacedCopy[T]]":
     """Those whose future has come to its end, once there are any, or the time is over."""
     ready = wait([copy.results for copy in playing], min(max(0.0, deadline.left), _LONGEST_WAIT))
     return [copy for copy in playing if copy.results in ready]
 
 
-class _Copy(Generic[T]):
+class _RacedCopy(Generic[T]):
     """A copy of this process, which plays one future after the other.
 
     Attributes:

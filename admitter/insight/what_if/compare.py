@@ -12,7 +12,7 @@ from math import inf
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.forecast.estimates import SAME_SECONDS
 from admitter.insight.forecast.playing import Player, in_turn
-from admitter.insight.forecast.playout import Course, Effect, Excess, Key, Words, course
+from admitter.insight.forecast.playout import Effect, ExcessUse, Key, Playout, WorkloadTitle, course
 from admitter.insight.what_if.scope import Part, concerned
 from admitter.policy.messages import queue_title
 from admitter.policy.snapshot import Facts
@@ -72,7 +72,7 @@ class Difference:
     """
 
     outcomes: tuple[Outcome, ...]
-    excesses: tuple[Excess, ...]
+    excesses: tuple[ExcessUse, ...]
     shifts: tuple[Shift, ...]
     until: float | None
     unproven: int
@@ -120,7 +120,7 @@ def compare(
     )
 
 
-def _difference(before: Course, after: Course, part: Part) -> Difference:
+def _difference(before: Playout, after: Playout, part: Part) -> Difference:
     """What a change does to one part of the cluster."""
     until = min((each.reached for each in (before, after) if each.reached is not None), default=None)
     return Difference(
@@ -133,7 +133,7 @@ def _difference(before: Course, after: Course, part: Part) -> Difference:
     )
 
 
-def _outcomes(before: Course, after: Course) -> Iterator[Outcome]:
+def _outcomes(before: Playout, after: Playout) -> Iterator[Outcome]:
     """Those for whom the change makes a difference at once."""
     for uid, effect in after.effects.items():
         was, words = before.effects.get(uid), after.words[uid]
@@ -143,17 +143,17 @@ def _outcomes(before: Course, after: Course) -> Iterator[Outcome]:
             yield Outcome(words.key, words.queue, effect, _why(effect, words))
 
 
-def _why(effect: Effect, words: Words) -> str:
+def _why(effect: Effect, words: WorkloadTitle) -> str:
     return f"in {queue_title(words.queue)}" if effect is Effect.ADMITTED else words.waiting
 
 
-def _excesses(before: Course, after: Course) -> Iterator[Excess]:
+def _excesses(before: Playout, after: Playout) -> Iterator[ExcessUse]:
     """What is over with the change, by more than without it."""
     known = {each.place: each.beyond for each in before.excesses}
     yield from (each for each in after.excesses if each.beyond > known.get(each.place, 0))
 
 
-def _shifts(before: Course, after: Course, until: float) -> Iterator[Shift]:
+def _shifts(before: Playout, after: Playout, until: float) -> Iterator[Shift]:
     """Those that wait in both courses, and start at another time; and those that come with the change.
 
     What comes later than either course was played can't be compared.

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from admitter.insight.explain.text import resting_on, spell, within
-from admitter.insight.forecast.playout import Excess
+from admitter.insight.forecast.playout import ExcessUse
 from admitter.insight.stamps import stamp
 from admitter.insight.what_if.compare import Difference, Outcome, Shift
 from admitter.names import ANY_NODE
@@ -59,7 +59,7 @@ def _at_once(outcome: Outcome) -> tuple[str, ...]:
     return *outcome.key, outcome.effect, outcome.why
 
 
-def _over(excess: Excess) -> tuple[str, ...]:
+def _over(excess: ExcessUse) -> tuple[str, ...]:
     flavor = "" if excess.flavor == ANY_NODE else excess.flavor
     used, allowed = (to_quantity(excess.resource, amount) for amount in (excess.used, excess.allowed))
     return node_title(*excess.node), flavor, excess.resource, used, allowed

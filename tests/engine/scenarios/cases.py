@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from admitter.engine.model import Flavor, Workload
-from admitter.engine.policy import NO_PATIENCE, Cohort, Preemption, Queue, Quota
+from admitter.engine.policy import NO_TERMS, Cohort, PreemptionPolicy, Queue, Quota
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def told(definition: Queue | Cohort) -> str:
     fungibility = definition.fungibility
     words += [] if fungibility.borrow else ["tries the next flavor before it borrows"]
     words += ["preempts before it tries the next flavor"] if fungibility.preempt else []
-    if definition.patience != NO_PATIENCE:
+    if definition.patience != NO_TERMS:
         words.append(f"grace {definition.patience.grace:g} s, minRuntime {definition.patience.runtime:g} s")
     words.append(_policy(definition.preemption))
     kind = f"{definition.strategy} queue {definition.name} in {definition.cohort or 'nothing'}"
@@ -161,7 +161,7 @@ def _quota(quota: Quota) -> str:
     return f"min {quota.minimum}{most}{lending}"
 
 
-def _policy(policy: Preemption) -> str:
+def _policy(policy: PreemptionPolicy) -> str:
     if not policy.allowed:
         return "preempts nothing"
     threshold = "" if policy.threshold is None else f" up to {policy.threshold}"

@@ -9,7 +9,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.refusal import Refusal
-from admitter.engine.tree_cycle import Eviction, Plan
+from admitter.engine.tree_cycle import Plan, PlannedEviction
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.arithmetic import Quotas
 from tests.engine.scenarios.cases import Scenario
@@ -125,7 +125,7 @@ class Judge:
     def admitted(self, play: "Play", workload: Workload, admission: Admission) -> None:
         """A workload is about to be admitted."""
 
-    def evicted(self, play: "Play", eviction: Eviction) -> None:
+    def evicted(self, play: "Play", eviction: PlannedEviction) -> None:
         """An eviction was decided."""
 
     def inherited(self, play: "Play", victim: str, preemptor: Workload) -> None:
@@ -376,7 +376,7 @@ class Play:
         if runs is not None:
             self._ends[workload.uid] = self.now + runs
 
-    def _evict(self, eviction: Eviction) -> None:
+    def _evict(self, eviction: PlannedEviction) -> None:
         uid = eviction.victim.holder
         if uid not in self.world.running:
             raise BrokenRuleError("lawful", f"{uid} is evicted, and does not run")
@@ -422,7 +422,7 @@ class Play:
             self._free(workload.uid)
             self._submit(workload)
 
-    def _refused(self, eviction: Eviction) -> None:
+    def _refused(self, eviction: PlannedEviction) -> None:
         """The write of an eviction failed: the victim stays."""
         uid = eviction.victim.holder
         self._refuse = False

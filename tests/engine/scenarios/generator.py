@@ -13,12 +13,12 @@ from admitter.engine.policy import (
     Cohort,
     Fungibility,
     Group,
-    Patience,
-    Preemption,
+    PreemptionPolicy,
     Queue,
     Quota,
     Reclaim,
     Strategy,
+    VictimTerms,
     WithinQueue,
 )
 from tests.engine.scenarios import cases
@@ -31,7 +31,9 @@ POOL: Final = "elastic_quota"
 PODS: Final = "pods"
 NAMESPACES: Final = ("n0", "n1", "n2")
 WEIGHTS: Final = (Fraction(0), Fraction(1, 2), Fraction(1), Fraction(1), Fraction(1), Fraction(2))
-ELASTIC_RULES: Final = Preemption(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
+ELASTIC_RULES: Final = PreemptionPolicy(
+    WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE
+)
 SIZES: Final = (0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 6)
 """Of one resource for one pod: half ask for none of it, so that few contest the same."""
 
@@ -162,9 +164,9 @@ def _cohort(draw: Draw, frame: Frame, name: str) -> Cohort:
     return Cohort(name, frame.parents[name], quotas, draw.one(WEIGHTS), fair=name in frame.fair)
 
 
-def _preemption(draw: Draw, *, shared: bool) -> Preemption:
+def _preemption(draw: Draw, *, shared: bool) -> PreemptionPolicy:
     if draw.chance(0.15):
-        return Preemption()
+        return PreemptionPolicy()
     borrowing = [BorrowWithin.NEVER, BorrowWithin.LOWER_PRIORITY]
     borrowing += [] if shared else [BorrowWithin.GUARANTEED_SHARE]
     borrow = draw.one(borrowing)
@@ -172,13 +174,13 @@ def _preemption(draw: Draw, *, shared: bool) -> Preemption:
     threshold = draw.randint(0, 1) if limited else None
     within = WithinQueue.NEVER if draw.chance(0.2) else draw.one(list(WithinQueue)[1:])
     reclaim = Reclaim.NEVER if draw.chance(0.15) else draw.one(list(Reclaim)[1:])
-    return Preemption(within, reclaim, borrow, threshold)
+    return PreemptionPolicy(within, reclaim, borrow, threshold)
 
 
-def _patience(draw: Draw, frame: Frame) -> Patience:
+def _patience(draw: Draw, frame: Frame) -> VictimTerms:
     if not frame.patient or draw.chance(0.3):
-        return Patience()
-    return Patience(draw.one((0.0, 3.0, 15.0)), draw.one((0.0, 0.0, 6.0)))
+        return VictimTerms()
+    return VictimTerms(draw.one((0.0, 3.0, 15.0)), draw.one((0.0, 0.0, 6.0)))
 
 
 def _queue(draw: Draw, frame: Frame, name: str) -> Queue:

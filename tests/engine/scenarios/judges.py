@@ -10,7 +10,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Reclaim, Strategy, WithinQueue
 from admitter.engine.refusal import Reason
-from admitter.engine.tree_cycle import Eviction
+from admitter.engine.tree_cycle import PlannedEviction
 from tests.engine.scenarios import cases, claims
 from tests.engine.scenarios.arithmetic import Quotas, uncovered, ways
 from tests.engine.scenarios.driver import Judge, Play, add, reread
@@ -69,7 +69,7 @@ class Lawful(Judge):
         super().__init__()
         self._decided: dict[str, tuple[float, Quotas]] = {}
 
-    def evicted(self, play: Play, eviction: Eviction) -> None:
+    def evicted(self, play: Play, eviction: PlannedEviction) -> None:
         uid, quotas = eviction.victim.holder, play.world.quotas()
         victim = play.world.running[uid].workload
         self.met += 1
@@ -167,7 +167,7 @@ class Ending(Judge):
         self._seen.clear()
         self._evictions = 0
 
-    def evicted(self, play: Play, eviction: Eviction) -> None:
+    def evicted(self, play: Play, eviction: PlannedEviction) -> None:
         self.met += 1
         self._evictions += 1
         most = (len(play.world.running) + len(play.world.waiting)) ** 2

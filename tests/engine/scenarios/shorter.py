@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from admitter.engine.model import FlavorResource, PodSet, Workload
-from admitter.engine.policy import NO_PATIENCE, Cohort, Fungibility, Queue, Quota, Strategy
+from admitter.engine.policy import NO_TERMS, Cohort, Fungibility, Queue, Quota, Strategy
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario
 
@@ -117,13 +117,13 @@ def _plainer(queue: Queue) -> Iterator[Queue]:
         queue,
         strategy=Strategy.BEST_EFFORT_FIFO,
         fungibility=Fungibility(),
-        patience=NO_PATIENCE,
+        patience=NO_TERMS,
         limits={},
     )
     if plain != queue:
         yield plain
-    if queue.patience != NO_PATIENCE:
-        yield replace(queue, patience=NO_PATIENCE)
+    if queue.patience != NO_TERMS:
+        yield replace(queue, patience=NO_TERMS)
     if queue.by_namespace:
         yield replace(queue, by_namespace=False)
 

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Final
 
 from admitter.engine.model import PodSet, Toleration, Workload
-from admitter.engine.policy import NO_PATIENCE, Cohort, Queue, Quota
+from admitter.engine.policy import NO_TERMS, Cohort, Queue, Quota
 from tests.engine.scenarios import cases
 from tests.engine.scenarios.cases import Scenario
 from tests.engine.scenarios.claims import owned
@@ -134,7 +134,7 @@ class Contest:
 def _open(case: Scenario) -> Scenario:
     """A scenario without steps, and without what may keep an owner from what it owns for other reasons."""
     queues = tuple(
-        replace(q, admits=True, patience=NO_PATIENCE, limits={}, quotas=_without_max(q)) for q in case.queues
+        replace(q, admits=True, patience=NO_TERMS, limits={}, quotas=_without_max(q)) for q in case.queues
     )
     cohorts = tuple(replace(each, quotas=_without_max(each)) for each in case.cohorts)
     return replace(case, queues=queues, cohorts=cohorts, departures=(0,), steps=())
