@@ -43,8 +43,8 @@ class PodView(Meta):
         has_run: whether its containers run, or have.
         usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
         capacity: as of a Workload.
-        told: as of a Job.
-        unanswered: the scheduler that it waits for and that has said nothing of it yet; empty: it has.
+        eviction_time: as of a Job.
+        unanswered_scheduler: the scheduler that has said nothing of the pod yet; empty: it has.
     """
 
     workload: str
@@ -55,8 +55,8 @@ class PodView(Meta):
     has_run: bool
     usage: Admission
     capacity: str
-    told: str
-    unanswered: str
+    eviction_time: str
+    unanswered_scheduler: str
 
     def is_of(self, workload: WorkloadView) -> bool:
         """Whether that Workload's admission has made it, and not that of another one of its name."""
@@ -81,8 +81,8 @@ def parse_pod(raw: Json) -> PodView:
         has_run=phase in {"Running", "Succeeded", "Failed"},
         usage=_usage(metadata["name"], labels, annotations, raw["spec"]),
         capacity=capacity(metadata),
-        told=annotations.get(EVICTION_TIME_ANNOTATION, ""),
-        unanswered=_unanswered(raw["spec"], raw.get("status") or {}),
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, ""),
+        unanswered_scheduler=_unanswered(raw["spec"], raw.get("status") or {}),
     )
 
 

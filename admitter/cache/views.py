@@ -149,7 +149,7 @@ class JobView(Meta):
         queue: the LocalQueue named by its label; None without one.
         submission: what rules may find a queue by, if it names none or they have found the one that it names.
         injected: the record of what the last admission put into its template, as JSON.
-        told: the time at which it has been told that it will be evicted; empty if it has not.
+        eviction_time: the time at which it has been told that it will be evicted; empty if it has not.
         oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
         spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
             pods use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as
@@ -165,7 +165,7 @@ class JobView(Meta):
     queue: str | None
     submission: Submission | None
     injected: str
-    told: str
+    eviction_time: str
     oversized: int
     spec: Json
     template_metadata: Json
@@ -283,7 +283,7 @@ def parse_job(raw: Json) -> JobView:
         queue=queue,
         submission=placement.submission(raw) if by_rules else None,
         injected=_record(annotations.get(INJECTED_ANNOTATION, "")),
-        told=_record(annotations.get(EVICTION_TIME_ANNOTATION, "")),
+        eviction_time=_record(annotations.get(EVICTION_TIME_ANNOTATION, "")),
         oversized=oversized,
         spec=shared(
             {
@@ -431,13 +431,13 @@ class WorkloadView(Meta):
         return BackOff(raw["count"], seconds(raw["until"])) if raw else None
 
     @property
-    def goes_for(self) -> tuple[str, int]:
+    def evicted_for(self) -> tuple[str, int]:
         """UID and generation in `preemption`, in a tenth of the time; an empty UID without it."""
         raw = self.status.get("preemption") or {}
         return raw.get("uid", ""), raw.get("generation") or 0
 
     @property
-    def place(self) -> ReservationStatus:
+    def reservation(self) -> ReservationStatus:
         """The place that was promised to it last."""
         raw = self.status.get("place")
         if not raw:

@@ -86,7 +86,7 @@ def is_busy(error: BaseException) -> bool:
     return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _BUSY)
 
 
-def is_open(error: BaseException) -> bool:
+def is_outcome_unknown(error: BaseException) -> bool:
     """Whether a write that has failed so may be acted upon yet: nobody knows where it is."""
     return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _OPEN)
 
@@ -96,7 +96,7 @@ def is_fenced(error: BaseException) -> bool:
     return isinstance(error, ApiError) and FENCE in error.message
 
 
-def is_passing(error: BaseException) -> bool:
+def is_retryable(error: BaseException) -> bool:
     """Whether the same request may succeed later, though nothing has changed."""
     return is_busy(error) or (isinstance(error, ApiError) and error.status >= _FAILED)
 

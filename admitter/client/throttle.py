@@ -20,7 +20,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from admitter.client.errors import ApiError, ClusterError, is_busy, is_passing
+from admitter.client.errors import ApiError, ClusterError, is_busy, is_retryable
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ class Throttle:
             except ClusterError as error:
                 self._judge(error)
                 left -= 1
-                if not left or not is_passing(error):
+                if not left or not is_retryable(error):
                     raise
                 async with self._line.keep():
                     await self._rest(error, left)
@@ -157,7 +157,7 @@ class Throttle:
                 except ClusterError as error:
                     self._judge(error)
                     left -= 1
-                    if not is_passing(error):
+                    if not is_retryable(error):
                         raise
                     await self._rest(error, left)
                     if not left:
@@ -174,7 +174,7 @@ class Throttle:
             if self.credit == 1 and not self._told:
                 self._told = True
                 log.warning("the API server takes too little: calls are held back", error=str(error))
-        elif not is_passing(error):
+        elif not is_retryable(error):
             self._answered()
 
     def _answered(self) -> None:

@@ -224,7 +224,7 @@ class Manager:
 
     def forsake(self) -> None:
         """Decide for some shards less."""
-        self._admissions.forsake()
+        self._admissions.abandon_trees()
         self._open()
 
     def _open(self) -> None:
@@ -302,12 +302,12 @@ class Manager:
         name = _either(old, new).name
         self._catalog.flavor_changed(name)
         self._queues.touch("resourceflavors", ("", name))
-        self._admissions.wake()
+        self._admissions.schedule_cycle()
 
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
             self._catalog.cohort_changed(_either(old, new).name)
-            self._admissions.wake()
+            self._admissions.schedule_cycle()
             self._placement.queues_changed()
 
     def _policy_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
@@ -322,7 +322,7 @@ class Manager:
     def _node_changed(self, old: NodeView | None, new: NodeView | None) -> None:
         if old is None or new is None or old.node != new.node:  # and not only a sign of life
             self._catalog.nodes_changed()
-            self._admissions.wake()
+            self._admissions.schedule_cycle()
 
     def _decided(self, seconds: float) -> None:
         """A cycle is over that took so long."""
@@ -349,7 +349,7 @@ class Manager:
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or _declared(old) != _declared(new):
             self._catalog.queue_changed(_either(old, new).name)
-            self._admissions.wake()
+            self._admissions.schedule_cycle()
 
     def _cluster_queue_rules_changed(self, name: str) -> None:
         self._queues.touch("clusterqueues", ("", name))
@@ -368,7 +368,7 @@ class Manager:
         if old is None or new is None or old.spec != new.spec:
             self._queues.touch(PLURALS[kind], _either(old, new).key)
             self._catalog.elastic.refresh()
-            self._admissions.wake()
+            self._admissions.schedule_cycle()
         elif old.status.get("managedSince") != new.status.get("managedSince"):
             for namespace in new.status.get("managedSince") or ():
                 for key in self._world.jobs_by_namespace.get(namespace):
@@ -451,7 +451,7 @@ class Manager:
 
     def _resource_quota_changed(self, old: ResourceQuotaView | None, new: ResourceQuotaView | None) -> None:
         self._weights.quota_changed(old, new)
-        self._admissions.wake()
+        self._admissions.schedule_cycle()
 
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         for key in self._world.jobs_by_namespace.get(_either(old, new).namespace):
@@ -472,7 +472,7 @@ class Manager:
         for key in keys:
             self._admissions.reconsider(key)
             self._jobs.queue.add(key)
-        self._admissions.wake()
+        self._admissions.schedule_cycle()
 
 
 def _follow(store: Store[V], listener: Listener[V]) -> None:

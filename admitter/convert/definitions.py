@@ -71,7 +71,7 @@ def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
         ),
         weight=parse_quantity(spec.fair_sharing.weight),
         lenient=lenient,
-        patience=patience(spec.preemption),
+        victim_terms=victim_terms(spec.preemption),
         limits={own_name(name): to_amount(name, most) for name, most in spec.limits.items()},
         by_namespace=spec.namespace_ordering is NamespaceOrdering.WEIGHTED_SHARE,
     )
@@ -89,7 +89,7 @@ def cohort(name: str, spec: CohortSpec) -> Cohort:
     return Cohort(name, spec.parent or "", _quotas(spec.resources), weight, sharing.enabled, most)
 
 
-def patience(terms: PreemptionTerms) -> VictimTerms:
+def victim_terms(terms: PreemptionTerms) -> VictimTerms:
     """What workloads are granted before they are preempted."""
     return VictimTerms(parse_duration(str(terms.grace_period)), parse_duration(str(terms.min_runtime)))
 

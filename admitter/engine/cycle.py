@@ -57,20 +57,20 @@ class Engine:
     @property
     def busy(self) -> bool:
         """Whether any workload waits."""
-        return bool(self._state.pending or self.ledger.holds)
+        return bool(self._state.pending or self.ledger.pending_reservations)
 
     def waits(self, uid: str) -> bool:
         """Whether a workload waits, or has a place that is being made."""
-        return uid in self.ledger.holds or self._state.waiting(uid) is not None
+        return uid in self.ledger.pending_reservations or self._state.waiting(uid) is not None
 
     def waiting(self, queue: str) -> int:
         """How many workloads wait in a queue, preemptors with a place included."""
         pending = self._state.pending.get(queue)
-        return len(self.ledger.holds_in(queue)) + (len(pending) if pending is not None else 0)
+        return len(self.ledger.pending_in(queue)) + (len(pending) if pending is not None else 0)
 
     def line(self, queue: str) -> list[str]:
         """UIDs of all workloads that wait in a queue, in order: first preemptors with a place."""
-        holds = sorted((hold.workload for hold in self.ledger.holds_in(queue)), key=lambda w: w.rank)
+        holds = sorted((hold.workload for hold in self.ledger.pending_in(queue)), key=lambda w: w.rank)
         pending = self._state.pending.get(queue)
         return [workload.uid for workload in (*holds, *(pending.in_order() if pending is not None else ()))]
 
@@ -160,7 +160,7 @@ class Engine:
 
     def submit(self, workload: Workload) -> None:
         """Let a workload wait, or change one that waits; a preemptor with a place keeps it."""
-        hold = self.ledger.holds.get(workload.uid)
+        hold = self.ledger.pending_reservations.get(workload.uid)
         known = hold.workload if hold is not None else self._state.waiting(workload.uid)
         if known != workload:
             if known is not None and replace(known, created=workload.created) != workload:
@@ -197,16 +197,16 @@ class Engine:
         goes = self.ledger.evicting(uid)
         if goes:
             self.ledger.reassign(uid, preemptor)
-        if goes or (self.ledger.held(uid) is None and self.ledger.promises.preemptor(uid) != preemptor):
+        if goes or (self.ledger.held(uid) is None and self.ledger.displacements.preemptor(uid) != preemptor):
             self._state.take_up(uid, preemptor)
 
     def withdraw(self, uid: str) -> None:
         """A workload waits no longer; one that does not wait is no error."""
-        hold = self.ledger.drop(uid)
+        hold = self.ledger.drop_pending(uid)
         if hold is not None:
             self.use(uid)
-            self._state.freed(hold.admission.queue, hold.usage)
-            self._let_stay(uid)
+            self._state.usage_shrank(hold.admission.queue, hold.usage)
+            self._cancel_pending_evictions(uid)
             self._state.left(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
@@ -238,17 +238,17 @@ class Engine:
             return
         self.withdraw(holder)
         evicted_for = self.ledger.preemptor(holder)
-        waits = self.ledger.holds.get(self.ledger.promises.preemptor(holder) or "")
+        waits = self.ledger.pending_reservations.get(self.ledger.displacements.preemptor(holder) or "")
         if waits is not None:
             self._state.changed.add(waits.queue)  # no room is kept for it any more: others may have it
-        self._state.exposed(admission.queue, self.ledger.reserve(made))
+        self._state.usage_grew(admission.queue, self.ledger.reserve(made))
         self._state.settled(holder)
-        if self.tree.root(admission.queue) in self._state.withheld:
+        if self.tree.root(admission.queue) in self._state.claim_blocked:
             self._state.changed.add(admission.queue)  # less may be claimed now, or have room
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:
-            self._state.freed_by(before)
+            self._state.reservation_ended(before)
         self._doubt(admission.queue)
         if admission.queue in self.ledger.sharing:
             self._state.changed.add(admission.queue)  # another namespace may be first now
@@ -261,8 +261,8 @@ class Engine:
         if made.queue in self.ledger.sharing:
             self._state.changed.add(made.queue)  # another namespace may be first now
         if made.workload != before.workload:
-            self._state.exposed(made.queue, [key for key, _ in made.usage])
-            self._state.wake(made.queue)  # it may be evicted now for a workload that waits there
+            self._state.usage_grew(made.queue, [key for key, _ in made.usage])
+            self._state.requeue(made.queue)  # it may be evicted now for a workload that waits there
 
     def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
         """Set which pods of a holder there are, as they come and go: by their age some are over quota.
@@ -283,16 +283,16 @@ class Engine:
 
     def release(self, holder: str) -> None:
         """Free what a holder uses; one that holds nothing is no error."""
-        promised = self.ledger.promises.preemptor(holder)
+        promised = self.ledger.displacements.preemptor(holder)
         reservation = self.ledger.release(holder)
         self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
             self.use(holder)
-            if promised is None and self.ledger.promises:
+            if promised is None and self.ledger.displacements:
                 self._state.left(holder)
                 self._state.restore(self.tree.relatives(reservation.queue))
-            self._state.freed_by(reservation)
+            self._state.reservation_ended(reservation)
             queue = self.tree.queues.get(reservation.queue)
             if queue is not None and not queue.groups and not queue.admits:
                 self.remove_queue(queue.name)  # it was only kept for what was reserved
@@ -310,35 +310,35 @@ class Engine:
             self.ledger.evict(holder, preemptor.uid)
             self.gain(preemptor.uid)
             if told:
-                self.ledger.tell(holder)
-        if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.holds:
+                self.ledger.mark_eviction_pending(holder)
+        if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.pending_reservations:
             self.withdraw(preemptor.uid)
-            self.ledger.hold(preemptor, admission)
+            self.ledger.add_pending(preemptor, admission)
             self._state.settled(preemptor.uid)
             self._state.changed.add(preemptor.queue)
             self._doubt(admission.queue)
 
-    def goes(self, holder: str) -> None:
+    def start_eviction(self, holder: str) -> None:
         """A victim with a pending eviction goes now, whatever becomes of its preemptor."""
-        self.ledger.settle(holder)
+        self.ledger.mark_eviction_started(holder)
         reservation = self.ledger.held(holder)
         if reservation is not None:
             self._state.changed.add(reservation.queue)  # others may rely on what it leaves now
 
-    def spare(self, holder: str) -> None:
+    def cancel_eviction(self, holder: str) -> None:
         """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""
         preemptor = self.ledger.preemptor(holder)
         reservation = self.ledger.held(holder)
-        self.ledger.spare(holder)
-        hold = self.ledger.drop(preemptor) if preemptor is not None else None
+        self.ledger.cancel_eviction(holder)
+        hold = self.ledger.drop_pending(preemptor) if preemptor is not None else None
         if hold is not None:
             self.use(hold.workload.uid)
             self._state.enqueue(hold.workload)
-            self._let_stay(hold.workload.uid)
+            self._cancel_pending_evictions(hold.workload.uid)
             self._state.left(hold.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
-            self._wake_tree(reservation.queue)
+            self._requeue_tree(reservation.queue)
 
     def claimed(self, queue: str) -> Mapping[FlavorResource, int]:
         """What a queue's next candidate asks for and owns, perhaps by a cohort: others may not borrow it."""
@@ -362,7 +362,7 @@ class Engine:
             uid: of the workload.
             enough: asked between attempts whether the search for blocking workloads is to end.
         """
-        hold = self.ledger.holds.get(uid)
+        hold = self.ledger.pending_reservations.get(uid)
         workload = hold.workload if hold is not None else self._state.waiting(uid)
         queue = self.tree.queues.get(workload.queue) if workload is not None else None
         if workload is None or queue is None or not queue.admits:
@@ -385,10 +385,10 @@ class Engine:
         """
         plan = Plan()
         state = self._state
-        state.scene.now = now
+        state.preemption.now = now
         state.check_taken_up()
         state.turn(now)
-        state.wake_due(now)
+        state.requeue_due(now)
         state.compare()
         while state.doubtful:  # to give up a place lets victims stay, which may be too much for another
             doubtful, state.doubtful = state.doubtful, set()
@@ -406,7 +406,7 @@ class Engine:
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
-                plan.refusals.update(pending.news(queue, awaited=name in self.ledger.holding))
+                plan.refusals.update(pending.news(queue, awaited=name in self.ledger.queues_with_pending))
         for uid, admission in plan.planned.items():
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
         state.changed.clear()
@@ -425,37 +425,37 @@ class Engine:
         for name, pending in state.pending.items():
             if decides(self.tree.root(name)):
                 pending.tell_anew()
-                state.wake(name)
+                state.requeue(name)
 
-    def forsake(self, decides: Callable[[Node], bool]) -> None:
+    def abandon_trees(self, decides: Callable[[Node], bool]) -> None:
         """Give up all places in trees that are not looked at any more: another process decides there."""
-        for name in [name for name in self.ledger.holding if not decides(self.tree.root(name))]:
-            for hold in self.ledger.holds_in(name):
-                self.ledger.drop(hold.workload.uid)
+        for name in [name for name in self.ledger.queues_with_pending if not decides(self.tree.root(name))]:
+            for hold in self.ledger.pending_in(name):
+                self.ledger.drop_pending(hold.workload.uid)
                 self._give_up(hold)
 
     def _give_up(self, hold: PendingReservation) -> None:
         """A preemptor that has lost its place competes again."""
         self.use(hold.workload.uid)
         self._state.enqueue(hold.workload)
-        self._state.freed(hold.admission.queue, hold.usage)
-        self._let_stay(hold.workload.uid)
+        self._state.usage_shrank(hold.admission.queue, hold.usage)
+        self._cancel_pending_evictions(hold.workload.uid)
         self._state.left(hold.workload.uid)
 
-    def _let_stay(self, preemptor: str) -> None:
+    def _cancel_pending_evictions(self, preemptor: str) -> None:
         """A place is given up: its victims that have not gone yet stay."""
-        for queue in self.ledger.spare_told(preemptor):
+        for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
-            self._wake_tree(queue)
+            self._requeue_tree(queue)
 
-    def _wake_tree(self, queue: str) -> None:
-        self._wake({self.tree.root(queue)})
+    def _requeue_tree(self, queue: str) -> None:
+        self._requeue({self.tree.root(queue)})
 
-    def _wake(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
+    def _requeue(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
         """Requeue all that waits in some trees and queues, or has a place there that is not free yet."""
         for name in self._among(self._state.pending, roots, queues):
-            self._state.wake(name)
-        self._state.changed.update(self._among(self.ledger.holding, roots, queues))
+            self._state.requeue(name)
+        self._state.changed.update(self._among(self.ledger.queues_with_pending, roots, queues))
 
     def _among(
         self, names: Mapping[str, object], roots: AbstractSet[Node], queues: AbstractSet[str]
@@ -468,23 +468,23 @@ class Engine:
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
         self._state.restore(self._among(self._state.pending, roots, queues))
-        self._wake(roots, queues)  # first of all: what they were refused for may be there no more
+        self._requeue(roots, queues)  # first of all: what they were refused for may be there no more
         self._reexamine(roots, queues)
 
     def _doubt(self, queue: str) -> None:
         """The plan was changed by what was decided elsewhere: places may have become untenable."""
-        if self.ledger.holds:
+        if self.ledger.pending_reservations:
             self._state.doubtful.add(queue)
 
     def _reexamine(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
         """Keep only those places in some trees and queues that are still good."""
-        names = self._among(self.ledger.holding, roots, queues)
-        holds = [hold for name in names for hold in self.ledger.holds_in(name)]
+        names = self._among(self.ledger.queues_with_pending, roots, queues)
+        holds = [hold for name in names for hold in self.ledger.pending_in(name)]
         for hold in holds:
-            self.ledger.drop(hold.workload.uid)
+            self.ledger.drop_pending(hold.workload.uid)
         for hold in sorted(holds, key=self.ledger.turn):
             if self._still_good(hold):
-                self.ledger.hold(hold.workload, hold.admission)
+                self.ledger.add_pending(hold.workload, hold.admission)
             else:
                 self._give_up(hold)
 

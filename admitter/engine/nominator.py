@@ -33,7 +33,7 @@ class Nominator:
         self._state = state
         self._takes_free = False  # and nothing else: no place, and nothing that others hold
 
-    def verdict(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
+    def nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         """What a workload could get, by the first of these ways that there is.
 
         1. All of it as it is.
@@ -46,20 +46,20 @@ class Nominator:
         """
         back_off = self._state.returned.of(queue.name, workload.namespace)
         if back_off is None:
-            return self._judged(workload, queue)
+            return self._nominated(workload, queue)
         self._takes_free = True
-        free = self._judged(workload, replace(queue, preemption=PreemptionPolicy()))
+        free = self._nominated(workload, replace(queue, preemption=PreemptionPolicy()))
         self._takes_free = False
         if isinstance(free, Nomination) or free.reason is not Reason.INSUFFICIENT_QUOTA:
             return free
         outlook = self.outlook
-        outcome = self._judged(workload, queue)
+        outcome = self._nominated(workload, queue)
         if isinstance(outcome, Refusal):
             return outcome  # it could evict nothing that helps: that is why it waits
         self.outlook = outlook
         return replace(free, reason=Reason.BACKED_OFF, back_off=back_off)
 
-    def _judged(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
+    def _nominated(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         self.outlook = Outlook()
         outcome = self._whole(workload, queue)
         if isinstance(outcome, Nomination):
@@ -84,7 +84,7 @@ class Nominator:
         taking = self._instead(workload, queue, lesser) if lesser else None
         if taking is not None:
             return taking
-        glance = Glance(self._state.scene, queue, workload)
+        glance = Glance(self._state.preemption, queue, workload)
         ways = self._state.assigner.ways(workload, queue, partial(self._in_vain, glance))
         while True:
             outcome = ways.best()
@@ -92,7 +92,7 @@ class Nominator:
                 return outcome
             if not outcome.preempting:
                 return Nomination(outcome)
-            search = Search(self._state.scene, queue, workload, tuple(outcome.usage.items()))
+            search = Search(self._state.preemption, queue, workload, tuple(outcome.usage.items()))
             victims = search.victims()
             if victims:
                 outcome.borrowing = outcome.borrows()
@@ -123,7 +123,7 @@ class Nominator:
         Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
         evicts nothing that could come back (docs/design/preemption.md).
         """
-        holds = self._state.ledger.holds_in(queue.name)
+        holds = self._state.ledger.pending_in(queue.name)
         if not holds or self._takes_free or self._state.ledger.is_displaced(workload.uid):
             return []
         holds = [
@@ -155,14 +155,14 @@ class Nominator:
         found: Nomination | None = None
         try:
             for place in places:
-                ledger.drop(place.workload.uid)
+                ledger.drop_pending(place.workload.uid)
             proposal = self._fitting(workload, queue, Cell.has_vacant)
             for place in places[::-1] if proposal is not None else ():
-                ledger.hold(place.workload, place.admission)
+                ledger.add_pending(place.workload, place.admission)
                 taken.remove(place)
                 fewer = self._fitting(workload, queue, Cell.has_vacant) if taken else None
                 if fewer is None or not _is_within(fewer, taken):
-                    ledger.drop(place.workload.uid)
+                    ledger.drop_pending(place.workload.uid)
                     taken.append(place)
                 else:
                     proposal = fewer
@@ -171,7 +171,7 @@ class Nominator:
                 found = Nomination(proposal, places=tuple(taken))
         finally:
             for place in taken:
-                ledger.hold(place.workload, place.admission)
+                ledger.add_pending(place.workload, place.admission)
         return found
 
     def fits(self, workload: Workload, queue: Queue) -> bool:
@@ -190,7 +190,7 @@ class Nominator:
         """What to do without, if no victims make room for all: a choice that can't be had alone, or all."""
         together = frozenset(proposal.preempting)
         for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
-            if not Search(self._state.scene, queue, workload, usage).victims():
+            if not Search(self._state.preemption, queue, workload, usage).victims():
                 return frozenset({choice})
         return together
 

@@ -142,7 +142,7 @@ class Queue:
             else wants.
         pool: a name under which use of all flavors counts together, and `quotas` are; empty: each by itself.
         lenient: whether what it does not count is not limited either, instead of refused.
-        patience: what its workloads are granted before they are preempted.
+        victim_terms: what its workloads are granted before they are preempted.
         limits: by resource, the most that may be in use in all flavors together.
         by_namespace: whether the namespace with the smallest share in it goes first.
     """
@@ -158,7 +158,7 @@ class Queue:
     weight: Fraction = Fraction(1)
     pool: str = ""
     lenient: bool = False
-    patience: VictimTerms = NO_TERMS
+    victim_terms: VictimTerms = NO_TERMS
     limits: Mapping[str, int] = field(default_factory=dict, hash=False)
     by_namespace: bool = False
 
@@ -198,7 +198,7 @@ class Cohort:
         quotas: `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses.
         weight: as of a queue, among its siblings.
         fair: whether what is borrowed below it is shared by weight; counts at the root only.
-        patience: the most that queues below it may grant.
+        victim_terms: the most that queues below it may grant.
     """
 
     name: str
@@ -206,4 +206,4 @@ class Cohort:
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict, hash=False)
     weight: Fraction = Fraction(1)
     fair: bool = False
-    patience: VictimTerms = ANY_TERMS
+    victim_terms: VictimTerms = ANY_TERMS

@@ -52,8 +52,8 @@ class EngineState:
         put_off: those of them in trees that another process decides about.
         claims: what waiting workloads own, and others may not newly borrow.
         capacity: which workloads are over quota.
-        scene: what victims are looked for in.
-        withheld: what has room but for claims.
+        preemption: what victims are looked for in.
+        claim_blocked: what has room but for claims.
         returned: for which queues and namespaces nothing is evicted for a while.
         timers: when what waits in a queue has to be tried again.
         doubtful: queues in which a decision made elsewhere has changed the plan.
@@ -69,10 +69,10 @@ class EngineState:
         self.changed: set[str] = set()
         self.put_off: set[str] = set()
         self.capacity = Capacity(self.tree, self.ledger)
-        self.scene = PreemptionContext(self.tree, self.ledger, self.capacity)
-        self.assigner = Assigner(self.ledger.planned, self.flavors, self.scene.giving)
+        self.preemption = PreemptionContext(self.tree, self.ledger, self.capacity)
+        self.assigner = Assigner(self.ledger.planned, self.flavors, self.preemption.giving)
         self.claims = Claims(self.tree, self.ledger, self.assigner)
-        self.withheld = ClaimBlocked(self.scene)
+        self.claim_blocked = ClaimBlocked(self.preemption)
         self.returned = ReturnedReservations(self.ledger)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()
@@ -97,7 +97,7 @@ class EngineState:
             queue is not None and queue.preemption.within is WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
         )
         if age_counts and members.head() is workload:
-            members.wake()  # it is older than those that found no victims
+            members.requeue()  # it is older than those that found no victims
         self.changed.add(workload.queue)
 
     def _line(self, queue: str) -> PendingQueue:
@@ -119,7 +119,7 @@ class EngineState:
         self.ledger.share_out(queue, shared=shared)
         before = self.pending.pop(queue, None)
         if before is not None:
-            before.wake()  # so that its classes are found in no place any more
+            before.requeue()  # so that its classes are found in no place any more
             for workload in before.workloads():
                 self._line(queue).add(workload)
 
@@ -131,7 +131,7 @@ class EngineState:
             self.ledger.weights[namespace] = weight
         for queue, sharing in self.ledger.sharing.items():
             sharing.reweigh(namespace)
-            self.wake(queue)
+            self.requeue(queue)
 
     def dequeue(self, uid: str) -> str | None:
         """Let a workload wait no longer; returns the queue in which it did."""
@@ -152,15 +152,15 @@ class EngineState:
         """A workload has left for good, or competes anew: what it displaced may evict again what it could."""
         displaced = self._displaced_by(uid)
         for each in displaced:
-            self.ledger.promises.end(each)
+            self.ledger.displacements.end(each)
         self._sort_in(displaced)
 
     def _displaced_by(self, uid: str) -> list[str]:
-        return self.ledger.promises.displaced_by(uid, self.ledger.holds.__contains__)
+        return self.ledger.displacements.displaced_by(uid, self.ledger.pending_reservations.__contains__)
 
     def take_up(self, victim: str, preemptor: str) -> None:
         """A workload that is gone was evicted for another one before this engine lived."""
-        self.ledger.promises.make(victim, preemptor)
+        self.ledger.displacements.make(victim, preemptor)
         self._taken_up.add(victim)
 
     def restore(self, queues: Iterable[str]) -> None:
@@ -172,7 +172,7 @@ class EngineState:
         for name in queues:
             pending = self.pending.get(name)
             for uid in pending.displaced if pending is not None else ():
-                self.ledger.promises.end(uid)
+                self.ledger.displacements.end(uid)
                 self.restored.append(uid)
                 self._sort_in([uid])
 
@@ -183,7 +183,7 @@ class EngineState:
         taken_up, self._taken_up = sorted(self._taken_up), set()
         spent = [uid for uid in taken_up if not self.ledger.is_displaced(uid)]
         for uid in spent:
-            self.ledger.promises.end(uid)
+            self.ledger.displacements.end(uid)
         self._sort_in(taken_up)
 
     def _sort_in(self, uids: Iterable[str]) -> None:
@@ -192,7 +192,7 @@ class EngineState:
             if queue is not None and self.pending[queue].sort_in(uid):
                 self.changed.add(queue)
 
-    def park(self, workload: Workload, refusal: Refusal, outlook: Outlook) -> None:
+    def mark_inadmissible(self, workload: Workload, refusal: Refusal, outlook: Outlook) -> None:
         """Do not try a class again before something changes that its refusal depends on.
 
         Args:
@@ -216,11 +216,11 @@ class EngineState:
                 members.needs = needs  # of each flavor the same: with one of them it may fit
         else:
             shortfalls = [(key, 1) for key in keys]
-        self._waiters.park(members, refusal, self.tree.root(queue.name), shortfalls)
-        self.withheld.park(members, tuple(outlook.withheld), keys if outlook.bound else ())
+        self._waiters.mark_inadmissible(members, refusal, self.tree.root(queue.name), shortfalls)
+        self.claim_blocked.track(members, tuple(outlook.withheld), keys if outlook.bound else ())
         never = refusal.reason is Reason.NEVER_FITS
-        if not never and self.withheld.is_kept(workload.queue, keys, each=self._simple(workload)):
-            self.withheld.keep(members)
+        if not never and self.claim_blocked.is_kept(workload.queue, keys, each=self._simple(workload)):
+            self.claim_blocked.keep(members)
 
     def _simple(self, workload: Workload) -> bool:
         """Whether it is known what has to change for a workload to fit.
@@ -256,9 +256,9 @@ class EngineState:
         if lacking and self._is_entitled(members.queue, needs):
             return Look.UNSURE
         if found is Look.SHORT:
-            members.park_again(lacking)
+            members.mark_inadmissible_again(lacking)
             if kept:
-                self.withheld.keep(members)
+                self.claim_blocked.keep(members)
         return found
 
     def _is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
@@ -277,7 +277,7 @@ class EngineState:
         used = self.ledger.planned.used(queue)
         return any(used.get(key, 0) < self.tree.minimum(queue, key) for key, _ in usage)
 
-    def freed(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
+    def usage_shrank(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
         """Quota became free in the plan: what may fit now is to be tried again.
 
         In a queue that preempts that is all that waits: it may be entitled now to take back what it lent.
@@ -288,10 +288,12 @@ class EngineState:
         names = self._released(queue, usage)
         root = self.tree.root(queue)
         pending = self.pending.get(queue)
-        if pending is not None and self._preempts(queue) and self._wake_who_gained(queue, pending):
+        if pending is not None and self._preempts(queue) and self._requeue_entitled(queue, pending):
             names.add(queue)
         if self.tree.fair(root):
-            names |= self._stir(self.tree.below(self._side(queue)), ENDLESS)  # its share is smaller now
+            names |= self._requeue_by_share(
+                self.tree.below(self._side(queue)), ENDLESS
+            )  # its share is smaller now
         else:
             names |= self._guaranteed(root, lambda: self._uses_less_than_its_own(queue, usage))
         self.changed |= names
@@ -308,12 +310,12 @@ class EngineState:
         for queue in self.claims.stale(root):
             definition = self.tree.queues.get(queue)
             strict = definition is not None and definition.strategy is Strategy.STRICT_FIFO
-            awaited = strict and bool(self.ledger.holds_in(queue))
+            awaited = strict and bool(self.ledger.pending_in(queue))
             less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited, taken=taken)
             if less:
                 lessened.append((queue, less))
         names: set[str] = set()
-        if root in self.withheld:  # beside all claims as they are now
+        if root in self.claim_blocked:  # beside all claims as they are now
             names.update(*(self._released(queue, less.items()) for queue, less in lessened))
         self.changed |= names
         return names
@@ -323,20 +325,20 @@ class EngineState:
         found = self._waiters.freed(self.tree.root(queue), self._felt(queue, usage))
         may_fit = [members for members in found if self.look(members) is not Look.SHORT]
         for members in may_fit:
-            members.retry()
+            members.retry_as_known()
         return {members.queue for members in may_fit}
 
-    def _wake_who_gained(self, queue: str, pending: PendingQueue) -> bool:
+    def _requeue_entitled(self, queue: str, pending: PendingQueue) -> bool:
         """Wake classes of a queue that uses less, if that may entitle them to more; whether there are any."""
         policy = self.tree.queues[queue].preemption
         takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER
         if not isinstance(pending, PendingByNamespace):
             # In their own queue rank decides, whatever it uses.
-            return takes and pending.wake_if(partial(self._is_entitled, queue))
+            return takes and pending.requeue_entitled(partial(self._is_entitled, queue))
         if takes:
-            pending.wake()
+            pending.requeue()
             return True
-        return pending.wake_shrunk()
+        return pending.requeue_shrunk()
 
     def _felt(
         self, queue: str, usage: Iterable[tuple[FlavorResource, int]]
@@ -351,7 +353,7 @@ class EngineState:
                 felt += [((other, resource), amount) for other in sorted(others)]
         return felt
 
-    def exposed(
+    def usage_grew(
         self, queue: str, keys: Iterable[FlavorResource], newcomer: Workload | None = None
     ) -> set[str]:
         """A queue uses more than before, and borrows some of it that it did not before.
@@ -366,7 +368,7 @@ class EngineState:
         Returns:
             The queues in which something was woken.
         """
-        disturbed = self._disturb(queue, newcomer)
+        disturbed = self._forget_needs(queue, newcomer)
         root = self.tree.root(queue)
         if self.tree.fair(root):
             names = self._larger_shares(queue) | self._within(queue, newcomer)
@@ -374,26 +376,26 @@ class EngineState:
             names = set()
             for members in self._waiters.waiting(root, keys):
                 if not members.needs and self._preempts(members.queue):
-                    members.wake()
+                    members.requeue()
                     names.add(members.queue)
-            names |= self._spared(queue, root) | self._guaranteed(root)
+            names |= self._requeue_lenders(queue, root) | self._guaranteed(root)
         names |= {queue} if disturbed else set()
         self.changed |= names
         return names
 
-    def _disturb(self, queue: str, newcomer: Workload | None) -> bool:
+    def _forget_needs(self, queue: str, newcomer: Workload | None) -> bool:
         """In its own queue something may be evicted that came in; whether any class was woken for that."""
         pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
         if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return False
-        return pending.disturb(partial(self._may_evict, owner, newcomer))
+        return pending.forget_needs(partial(self._may_evict, owner, newcomer))
 
     def _within(self, queue: str, newcomer: Workload | None) -> set[str]:
         """Wake what may evict in its own queue what has come in; returns the queue, if anything may."""
         pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
         if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return set()
-        return {queue} if pending.wake_those(partial(self._may_evict, owner, newcomer)) else set()
+        return {queue} if pending.requeue_matching(partial(self._may_evict, owner, newcomer)) else set()
 
     @staticmethod
     def _may_evict(queue: Queue, newcomer: Workload | None, head: Workload) -> bool:
@@ -409,15 +411,15 @@ class EngineState:
         for node in self.tree.path(("queue", queue)):
             above, share = parents.get(node), shares.of(node)
             if above is not None and share > NO_SHARE:
-                names |= self._stir(self.tree.below(above), share)
+                names |= self._requeue_by_share(self.tree.below(above), share)
         return names
 
-    def _spared(self, queue: str, root: Node) -> set[str]:
+    def _requeue_lenders(self, queue: str, root: Node) -> set[str]:
         """Wake classes that preempt to borrow: a queue that reclaims may have more than its own to lose."""
         owner = self.tree.queues.get(queue)
         if owner is None or owner.preemption.reclaim is not Reclaim.ANY:
             return set()
-        return self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
+        return self._requeue_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _guaranteed(self, root: Node, more: Callable[[], bool] = bool) -> set[str]:
         """Wake classes that go by guaranteed shares, or must respect them: these have changed.
@@ -432,15 +434,15 @@ class EngineState:
             return names
         for name in by_share & self.pending.keys():
             pending = self.pending[name]
-            if (pending.unsure or more()) and pending.wake_if(partial(self._is_entitled, name)):
+            if (pending.unsure or more()) and pending.requeue_entitled(partial(self._is_entitled, name)):
                 names.add(name)
-        return names | self._wake_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
+        return names | self._requeue_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
-    def _wake_all(self, queues: AbstractSet[str]) -> set[str]:
+    def _requeue_all(self, queues: AbstractSet[str]) -> set[str]:
         """Try all again that waits in some queues; returns those in which there is any."""
         names = queues & self.pending.keys()
         for name in names:
-            self.pending[name].wake()
+            self.pending[name].requeue()
         return names
 
     def _preempts(self, queue: str) -> bool:
@@ -452,14 +454,14 @@ class EngineState:
         *_, side = [node for node in self.tree.path(("queue", queue)) if node != self.tree.root(queue)]
         return side
 
-    def _stir(self, queues: Iterable[str], share: Share) -> set[str]:
+    def _requeue_by_share(self, queues: Iterable[str], share: Share) -> set[str]:
         """Try all again that may take something from a queue of some share; returns the queues of those."""
         preempting = [name for name in queues if name in self.pending and self._preempts(name)]
-        return {name for name in preempting if self.pending[name].stir(share)}
+        return {name for name in preempting if self.pending[name].requeue_by_share(share)}
 
-    def freed_by(self, reservation: Reservation) -> set[str]:
+    def reservation_ended(self, reservation: Reservation) -> set[str]:
         """As `freed`, with all that a reservation held."""
-        return self.freed(reservation.queue, reservation.usage)
+        return self.usage_shrank(reservation.queue, reservation.usage)
 
     def reorder(self, queue: str) -> None:
         """The pods of a queue are about to be others: by their age others may be over quota."""
@@ -471,24 +473,24 @@ class EngineState:
         reordered, self.reordered = self.reordered, {}
         for queue, before in sorted(reordered.items()):
             if self.capacity.planned(queue).holders() != before:
-                self.exposed(queue, self.ledger.planned.used(queue))
+                self.usage_grew(queue, self.ledger.planned.used(queue))
 
-    def wake_due(self, now: float) -> None:
+    def requeue_due(self, now: float) -> None:
         """Try all again that waits in queues with a timer that is due."""
         for queue in [queue for queue, due in self.timers.items() if due <= now]:
             del self.timers[queue]
-            self.wake(queue)
+            self.requeue(queue)
 
     def turn(self, now: float) -> None:
         """Begin and end back-offs; try again what waits there."""
         for queue, namespace in sorted(self.returned.turn(now)) if self.returned.is_due(now) else ():
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)
-            self.wake(queue)
+            self.requeue(queue)
 
-    def wake(self, queue: str) -> None:
+    def requeue(self, queue: str) -> None:
         """Anything may have changed for what waits in a queue."""
         if queue in self.pending:
-            self.pending[queue].wake()
+            self.pending[queue].requeue()
             self.claims.mark(queue)
         self.changed.add(queue)

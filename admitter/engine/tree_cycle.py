@@ -80,7 +80,7 @@ class Plan:
     reassigned: list[Reassignment] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
 
-    def spare(self, victim: str) -> None:
+    def cancel_eviction(self, victim: str) -> None:
         """An eviction of this plan is not needed any more."""
         self.evictions = [each for each in self.evictions if each.victim.holder != victim]
         self.reassigned = [each for each in self.reassigned if each.victim != victim]
@@ -104,14 +104,14 @@ class TreeCycle:
         self._tree = state.tree
         self._ledger = state.ledger
         self._decisions = 0
-        self._field: CompetingHeads = (
+        self._heads: CompetingHeads = (
             ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
         )
-        self._judge = Nominator(state)
+        self._nominator = Nominator(state)
         self._renewal = self._ledger.planned.renewal
         # What workloads have got since claims were made anew, and where something was woken by these.
         self._taken: dict[str, Usage] = {}
-        self._woken: set[str] = set()
+        self._requeued: set[str] = set()
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
         """Let what was promised in, then let the heads of some queues compete."""
@@ -122,10 +122,10 @@ class TreeCycle:
                 redeemed = self._redeem(now, plan)
                 if redeemed or names:
                     self._claim_anew()
-                woken = redeemed | self._released() | self._state.withheld.wake(self._root)
+                woken = redeemed | self._released() | self._state.claim_blocked.requeue(self._root)
                 self._state.changed |= woken  # what is behind those gets another reason
                 self._enter_all(names | woken)
-                if not self._field:
+                if not self._heads:
                     return
                 self._drain(now, plan)
                 names = set()
@@ -142,31 +142,31 @@ class TreeCycle:
 
     def _renew(self) -> None:
         taken, self._taken = self._taken, {}
-        self._woken |= self._state.renew_claims(self._root, taken)
+        self._requeued |= self._state.renew_claims(self._root, taken)
 
     def _released(self) -> set[str]:
         """The queues in which something was woken, as less is claimed; if anything waits for that."""
-        if self._root in self._state.withheld:
+        if self._root in self._state.claim_blocked:
             self._renewal.run()
-        if not self._woken:
+        if not self._requeued:
             return set()
-        woken, self._woken = self._woken, set()
+        woken, self._requeued = self._requeued, set()
         return woken
 
     def _drain(self, now: float, plan: Plan) -> None:
         """Take the turn of each head that competes."""
-        while self._field:
-            entry = self._field.pop()
-            if self._is_next(entry.workload):
-                fresh = entry.verdict is not None and entry.judged == self._decisions
-                verdict = entry.verdict if fresh else self._judge_anew(entry)
+        while self._heads:
+            entry = self._heads.pop()
+            if self._is_still_head(entry.workload):
+                fresh = entry.nomination is not None and entry.nominated_at == self._decisions
+                verdict = entry.nomination if fresh else self._nominate_again(entry)
                 if verdict is not None:
                     self._decide(entry.workload, verdict, now, plan)
                     if released := self._released():
                         self._enter_all(released)
             self._enter(entry.workload.queue)
 
-    def _is_next(self, workload: Workload) -> bool:
+    def _is_still_head(self, workload: Workload) -> bool:
         """Whether no workload before this one in its queue was requeued since it began to compete."""
         pending = self._state.pending[workload.queue]
         return pending.candidate(self._tree.queues[workload.queue].strategy) is workload
@@ -178,7 +178,7 @@ class TreeCycle:
     def _enter(self, name: str) -> None:
         """Let a queue's next head compete; those that have no chance are parked on the way."""
         queue, pending = self._tree.queues.get(name), self._state.pending.get(name)
-        if queue is None or not queue.admits or pending is None or name in self._field:
+        if queue is None or not queue.admits or pending is None or name in self._heads:
             return
         while (workload := pending.candidate(queue.strategy)) is not None:
             if queue.strategy is Strategy.STRICT_FIFO and not self._is_ahead(workload):
@@ -186,50 +186,50 @@ class TreeCycle:
             look = self._state.look(pending.class_of(workload))
             if look is Look.SHORT:
                 continue
-            if look is not Look.UNSURE and self._field.lazy:
-                self._field.push(CompetingHead(workload, look is Look.BORROWS, None, self._decisions))
+            if look is not Look.UNSURE and self._heads.lazy:
+                self._heads.push(CompetingHead(workload, look is Look.BORROWS, None, self._decisions))
                 return
-            verdict = self._verdict(workload, queue)
+            verdict = self._nominate(workload, queue)
             if isinstance(verdict, Nomination):
                 self._compete(workload, verdict)
                 return
-            self._state.park(workload, verdict, self._judge.outlook)
+            self._state.mark_inadmissible(workload, verdict, self._nominator.outlook)
 
     def _is_ahead(self, workload: Workload) -> bool:
         """Whether a workload is more important than all of its queue that have a place already."""
-        holds = self._ledger.holds_in(workload.queue)
+        holds = self._ledger.pending_in(workload.queue)
         return all(hold.workload.priority < workload.priority for hold in holds)
 
     def _compete(self, workload: Workload, verdict: Nomination) -> None:
-        self._field.push(CompetingHead(workload, verdict.proposal.borrowing, verdict, self._decisions))
+        self._heads.push(CompetingHead(workload, verdict.proposal.borrowing, verdict, self._decisions))
 
-    def _judge_anew(self, entry: CompetingHead) -> Nomination | None:
+    def _nominate_again(self, entry: CompetingHead) -> Nomination | None:
         """A workload was not judged since the last decision.
 
         Returns:
             What it could get now, if its turn is as it was with that; else it competes anew, or is parked.
         """
         queue = self._tree.queues[entry.workload.queue]
-        if entry.judged != self._decisions:
+        if entry.nominated_at != self._decisions:
             members = self._state.pending[queue.name].class_of(entry.workload)
             if self._state.look(members) is Look.SHORT:
                 return None
-        verdict = self._verdict(entry.workload, queue)
+        verdict = self._nominate(entry.workload, queue)
         if not isinstance(verdict, Nomination):
-            self._state.park(entry.workload, verdict, self._judge.outlook)
-        elif self._field.lazy and verdict.proposal.borrowing == entry.borrowing:
+            self._state.mark_inadmissible(entry.workload, verdict, self._nominator.outlook)
+        elif self._heads.lazy and verdict.proposal.borrowing == entry.borrowing:
             return verdict
         else:
             self._compete(entry.workload, verdict)
         return None
 
-    def _verdict(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
+    def _nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         """What a workload could get: what the last of its class could, if that fits again."""
         members = self._state.pending[queue.name].class_of(workload)
         again = self._state.assigner.again(members.proposal, queue) if members.proposal is not None else None
         if again is not None:
             return Nomination(again)
-        verdict = self._judge.verdict(workload, queue)
+        verdict = self._nominator.nominate(workload, queue)
         if isinstance(verdict, Nomination) and verdict.proposal.first:
             members.proposal = verdict.proposal
         return verdict
@@ -244,28 +244,28 @@ class TreeCycle:
         elif verdict.places:
             self._take_over(workload, admission, verdict.places, plan)
         else:
-            self._settle(workload, admission, now, plan)
+            self._admit_or_reserve(workload, admission, now, plan)
         self._state.settled(workload.uid)
 
-    def _settle(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
+    def _admit_or_reserve(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
         """Admit now if that fits what is real too; else keep the place until it does."""
         if self._ledger.fits_really(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
             self._placed(workload, admission.usage)
             self._admit(workload, admission, plan)
         else:
-            borrowed = self._promise(workload, admission, plan)
-        self._field.changed(admission.queue)
-        self._enter_all(self._state.exposed(admission.queue, borrowed, workload))
+            borrowed = self._reserve_pending(workload, admission, plan)
+        self._heads.changed(admission.queue)
+        self._enter_all(self._state.usage_grew(admission.queue, borrowed, workload))
 
-    def _promise(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
+    def _reserve_pending(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `Ledger.hold` does."""
         plan.planned[workload.uid] = admission
         pending = self._state.pending.get(workload.queue)
         if pending is not None:
-            pending.wake_above(workload.priority)
+            pending.requeue_above(workload.priority)
             self._state.changed.add(workload.queue)
-        borrowed = self._ledger.hold(workload, admission)
+        borrowed = self._ledger.add_pending(workload, admission)
         self._placed(workload, admission.usage)
         return borrowed
 
@@ -281,7 +281,7 @@ class TreeCycle:
         first = pending.ahead_of(workload) if pending is not None else None
         if pending is None or first is None:
             return
-        if pending.class_of(first).parked is not None:
+        if pending.class_of(first).inadmissible is not None:
             rule = Passing.BEST_EFFORT
         elif self._tree.queues[workload.queue].by_namespace:
             rule = Passing.NAMESPACE_SHARE
@@ -294,18 +294,18 @@ class TreeCycle:
         receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
         self._state.returned.gained.add(workload.uid)
-        graces = {name: self._tree.patience(name).grace for name in freed}
+        graces = {name: self._tree.victim_terms(name).grace for name in freed}
         for victim in victims:
             if graces[victim.queue]:
-                self._ledger.tell(victim.holder)
-        borrowed = self._promise(workload, admission, plan)
+                self._ledger.mark_eviction_pending(victim.holder)
+        borrowed = self._reserve_pending(workload, admission, plan)
         for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
             plan.evictions.append(PlannedEviction(victim, workload, admission, receipt, graces[victim.queue]))
-        self._field.changed(admission.queue)
-        woken = self._state.exposed(admission.queue, borrowed, workload)
+        self._heads.changed(admission.queue)
+        woken = self._state.usage_grew(admission.queue, borrowed, workload)
         for name, usage in freed.items():
-            self._field.changed(name)
-            woken |= self._state.freed(name, usage)
+            self._heads.changed(name)
+            woken |= self._state.usage_shrank(name, usage)
         self._enter_all(woken)  # once all are awake: of a queue the first of them competes
 
     def _take_over(
@@ -318,64 +318,64 @@ class TreeCycle:
         """
         ledger, state = self._ledger, self._state
         for place in places:
-            ledger.drop(place.workload.uid)
+            ledger.drop_pending(place.workload.uid)
             plan.planned.pop(place.workload.uid, None)
             state.returned.passed(place.workload.uid, workload.uid)
-        for victim in [each for place in places for each in ledger.promises.victims(place.workload.uid)]:
+        for victim in [each for place in places for each in ledger.displacements.victims(place.workload.uid)]:
             ledger.reassign(victim, workload.uid)
         woken = set()
-        for told in ledger.told_for(workload.uid)[::-1]:
-            ledger.spare(told.holder)
+        for told in ledger.pending_evictions_for(workload.uid)[::-1]:
+            ledger.cancel_eviction(told.holder)
             if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
-                plan.spare(told.holder)
+                plan.cancel_eviction(told.holder)
                 state.doubtful.add(told.queue)  # places may have relied on what it would have left
-                woken |= state.exposed(told.queue, (key for key, _ in told.usage))
-                self._field.changed(told.queue)
+                woken |= state.usage_grew(told.queue, (key for key, _ in told.usage))
+                self._heads.changed(told.queue)
             else:
                 ledger.evict(told.holder, workload.uid)
-                ledger.tell(told.holder)
-        for victim in sorted(ledger.promises.victims(workload.uid)):
+                ledger.mark_eviction_pending(told.holder)
+        for victim in sorted(ledger.displacements.victims(workload.uid)):
             plan.reassign(victim, workload, admission)
         plan.taken_over[workload.uid] = tuple(place.workload for place in places)
-        borrowed = self._promise(workload, admission, plan)
-        self._field.changed(admission.queue)
+        borrowed = self._reserve_pending(workload, admission, plan)
+        self._heads.changed(admission.queue)
         for place in places:
             state.enqueue(place.workload)
-            woken |= state.freed(place.queue, place.usage)
-        woken |= state.exposed(admission.queue, borrowed, workload)
+            woken |= state.usage_shrank(place.queue, place.usage)
+        woken |= state.usage_grew(admission.queue, borrowed, workload)
         self._enter_all(woken | {workload.queue})
 
-    def _let_stay(self, uid: str) -> set[str]:
+    def _cancel_needless(self, uid: str) -> set[str]:
         """A workload got in before all went that had been told to: these stay.
 
         Returns:
             The queues of what is tried again, as it may evict what stays.
         """
-        spared = self._ledger.spare_told(uid)
+        spared = self._ledger.cancel_pending_evictions(uid)
         self._state.doubtful |= spared  # places may have relied on what these would have left
         woken = set(self._tree.members(self._root)) & self._state.pending.keys() if spared else set()
         for name in woken:
-            self._state.wake(name)
+            self._state.requeue(name)
         return woken
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
         """Admit what has a place, as far as what is real allows; returns the queues concerned."""
         ledger = self._ledger
         woken: set[str] = set()
-        if not ledger.holds:
+        if not ledger.pending_reservations:
             return woken
         for hold in sorted(self._holds(), key=ledger.turn):
             if ledger.redeems(hold):
-                ledger.drop(hold.workload.uid)
+                ledger.drop_pending(hold.workload.uid)
                 ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
                 self._admit(hold.workload, hold.admission, plan)
                 woken.add(hold.workload.queue)
-                woken |= self._let_stay(hold.workload.uid)
-                woken |= self._state.exposed(hold.queue, (key for key, _ in hold.usage), hold.workload)
+                woken |= self._cancel_needless(hold.workload.uid)
+                woken |= self._state.usage_grew(hold.queue, (key for key, _ in hold.usage), hold.workload)
         return woken
 
     def _holds(self) -> list[PendingReservation]:
         """The places that are kept in the tree."""
-        if not self._ledger.holds:
+        if not self._ledger.pending_reservations:
             return []
-        return [hold for name in self._tree.members(self._root) for hold in self._ledger.holds_in(name)]
+        return [hold for name in self._tree.members(self._root) for hold in self._ledger.pending_in(name)]

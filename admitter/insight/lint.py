@@ -310,7 +310,7 @@ def min_is_no_cap(given: LintedConfiguration) -> Iterator[Finding]:
     """A queue of a cohort may use more than its `min`."""
     for _, queue in given.queues():
         for key, quota in sorted(queue.quotas.items()) if not queue.pool else ():
-            most = given.book.cell(queue.name, key).ceiling()
+            most = given.book.cell(queue.name, key).potential_available()
             if quota.maximum is None and most > quota.minimum > 0:
                 words = (
                     f"min of {key[1]} in {key[0]} is {to_quantity(key[1], quota.minimum)}, which is no cap: "
@@ -323,7 +323,7 @@ def nothing_to_give(given: LintedConfiguration) -> Iterator[Finding]:
     """A queue that can never admit anything: it has nothing, and can borrow nothing."""
     for _, queue in given.queues():
         keys = queue.keys()
-        if keys and not any(given.book.cell(queue.name, key).ceiling() > 0 for key in keys):
+        if keys and not any(given.book.cell(queue.name, key).potential_available() > 0 for key in keys):
             words = "can never admit anything: it has no quota of its own, and there is none to borrow"
             yield Finding("NothingToGive", Severity.WARNING, f"ClusterQueue {queue.name}", words)
 

@@ -153,11 +153,11 @@ def _uses(
     book, tree = picture.engine.ledger.real, picture.engine.tree
     for key, cell in sorted(book.cells(node).items()):
         quota = tree.quotas(node).get(key)
-        if quota is None and not cell.total and not cell.own:
+        if quota is None and not cell.total and not cell.subtree_quota:
             continue
         lent = markets[key].lent_by(cell) if key in markets else 0
         yield OverviewUse(
-            *key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.own), lent
+            *key, cell.total, minimums[node, key], cell.limit, max(0, cell.used - cell.subtree_quota), lent
         )
 
 
@@ -172,7 +172,7 @@ def _markets(picture: Snapshot, parent: Node, below: Iterable[Node]) -> dict[Fla
             borrowed[key] += max(0, cell.taken - cell.lent)
     found = {}
     for key, above in book.cells(parent).items():
-        from_further_above = max(0, above.used - above.own)
+        from_further_above = max(0, above.used - above.subtree_quota)
         inside = max(0, borrowed[key] - from_further_above)
         found[key] = _Market(unused[key] + above.quota.minimum, inside)
     return found

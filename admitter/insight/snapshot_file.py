@@ -204,5 +204,5 @@ def _workload(raw: Json) -> WorkloadView:
     view = parse_workload(raw)
     for condition in view.status.get("conditions") or ():
         seconds(condition["lastTransitionTime"])
-    _ = view.preemption, view.place
+    _ = view.preemption, view.reservation
     return view

@@ -62,8 +62,10 @@ def _paired(written: object) -> object:
     if not isinstance(written, dict):
         return written
     quotas = {tuple(key): quota for key, quota in written.get("quotas", ())}
-    patience = {name: inf if value is None else value for name, value in written["patience"].items()}
-    return {**written, "quotas": quotas, "patience": patience}
+    terms = written.get("victim_terms") or written["patience"]  # as journals of before have it
+    terms = {name: inf if value is None else value for name, value in terms.items()}
+    kept = {name: value for name, value in written.items() if name != "patience"}
+    return {**kept, "quotas": quotas, "victim_terms": terms}
 
 
 _Queue = Annotated[Queue, BeforeValidator(_paired)]
@@ -92,6 +94,10 @@ _ARGUMENTS: Final[Mapping[str, Any]] = {
     "forsake": tuple[Looks],
 }
 """What each call takes; what is not here changes nothing that is decided by."""
+
+
+_METHODS: Final = {"goes": "start_eviction", "spare": "cancel_eviction", "forsake": "abandon_trees"}
+"""Calls whose method has another name by now: in journals they keep the name that they had first."""
 
 
 @cache
@@ -144,12 +150,12 @@ def repeat(engine: Engine, call: Call) -> Plan | None:
             now, looks = call.arguments
             return engine.cycle(now, looks.decides())
         case "resume" | "forsake":
-            getattr(engine, call.name)(call.arguments[0].decides())
+            getattr(engine, _METHODS.get(call.name, call.name))(call.arguments[0].decides())
         case "evict":
             *first, told = call.arguments
             engine.evict(*first, told=told)
         case name:
-            getattr(engine, name)(*call.arguments)
+            getattr(engine, _METHODS.get(name, name))(*call.arguments)
     return None
 
 

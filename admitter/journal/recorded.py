@@ -69,7 +69,7 @@ class RecordedEngine(Engine):
             super().set_weight(namespace, weight)
 
     def submit(self, workload: Workload) -> None:  # noqa: D102
-        hold = self.ledger.holds.get(workload.uid)
+        hold = self.ledger.pending_reservations.get(workload.uid)
         known = hold.workload if hold is not None else self._state.waiting(workload.uid)
         with self._called("submit", workload, matters=known != workload):
             super().submit(workload)
@@ -112,13 +112,13 @@ class RecordedEngine(Engine):
         with self._called("displaced", uid, preemptor):
             super().displaced(uid, preemptor)
 
-    def goes(self, holder: str) -> None:  # noqa: D102
+    def start_eviction(self, holder: str) -> None:  # noqa: D102
         with self._called("goes", holder):
-            super().goes(holder)
+            super().start_eviction(holder)
 
-    def spare(self, holder: str) -> None:  # noqa: D102
+    def cancel_eviction(self, holder: str) -> None:  # noqa: D102
         with self._called("spare", holder, matters=self.ledger.evicting(holder)):
-            super().spare(holder)
+            super().cancel_eviction(holder)
 
     def give_back(self, uid: str) -> None:  # noqa: D102
         with self._called("give_back", uid, matters=uid in self.returned.gained):
@@ -155,9 +155,9 @@ class RecordedEngine(Engine):
         super().resume(asked)
         self._journal.write(Call("resume", (asked.looks(),)))
 
-    def forsake(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
+    def abandon_trees(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
         asked = _AskedRoots(decides)
-        super().forsake(asked)
+        super().abandon_trees(asked)
         self._journal.write(Call("forsake", (asked.looks(),)))
 
     @contextmanager

@@ -50,22 +50,22 @@ def _held(state: EngineState) -> Iterator[Call]:
         yield Call("reserve", (each.holder, each.admission, each.workload, each.since, each.namespace))
         pods = ledger.pods(each.holder)
         yield Call("set_pods", (each.holder, pods.alive, pods.left_over))
-    for kept in ledger.holds.values():
+    for kept in ledger.pending_reservations.values():
         yield Call("evict", ("", kept.workload, kept.admission, False))  # no workload has that name
     for each in reservations:
         uid = ledger.preemptor(each.holder)
-        hold = ledger.holds.get(uid) if uid is not None else None
+        hold = ledger.pending_reservations.get(uid) if uid is not None else None
         if hold is not None:
-            told = ledger.is_told(each.holder)
+            told = ledger.is_eviction_pending(each.holder)
             yield Call("evict", (each.holder, hold.workload, hold.admission, told))
         elif uid is not None:  # its place was given up, or is taken: its victims go all the same
-            uid = uid if ledger.promises.preemptor(each.holder) is not None else ""
+            uid = uid if ledger.displacements.preemptor(each.holder) is not None else ""
             gone = Workload(uid, each.queue, 0, 0.0, ())
             yield Call("evict", (each.holder, gone, Admission(each.queue, ()), False))
             yield Call("withdraw", (uid,))
-    for victim, preemptor in ledger.promises:
+    for victim, preemptor in ledger.displacements:
         if ledger.held(victim) is None:
             yield Call("displaced", (victim, preemptor))
     gained = state.returned.gained
-    for uid in sorted({preemptor for _, preemptor in ledger.promises} | gained):
+    for uid in sorted({preemptor for _, preemptor in ledger.displacements} | gained):
         yield Call("gain" if uid in gained else "use", (uid,))

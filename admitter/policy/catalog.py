@@ -350,7 +350,7 @@ class Catalog:
         return (ActiveReason.EXCEEDS_PARENT, excess) if excess is not None else None
 
     def _elastic_cohort(self, made: Branch) -> Branch:
-        plain = Branch(CohortRules(ELASTIC_QUOTA_QUEUE, patience=made.rules.patience))
+        plain = Branch(CohortRules(ELASTIC_QUOTA_QUEUE, victim_terms=made.rules.victim_terms))
         if made != plain:
             words = "this is the cohort of elastic quotas: of its spec only preemption counts"
             self._cohort_problems[ELASTIC_QUOTA_QUEUE] = (ActiveReason.INVALID_SPEC, words)

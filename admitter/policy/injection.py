@@ -86,7 +86,7 @@ def start_patch(
     return {
         "metadata": {
             "resourceVersion": str(job.version),
-            "annotations": annotations | ({EVICTION_TIME_ANNOTATION: None} if job.told else {}),
+            "annotations": annotations | ({EVICTION_TIME_ANNOTATION: None} if job.eviction_time else {}),
         },
         "spec": {
             "suspend": False,

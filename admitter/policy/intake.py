@@ -95,7 +95,7 @@ class Intake:
             passing = Workload(NO_WORKLOAD, queue, 0, 0.0, (), workload.namespace)
             self._engine.evict(uid, passing, admission)
             self._engine.withdraw(NO_WORKLOAD)  # so what the Workload leaves is free in the plan
-        self._engine.goes(uid)
+        self._engine.start_eviction(uid)
 
     def take_pods(self, key: Key) -> None:
         """Take in which pods of a Workload there are now."""

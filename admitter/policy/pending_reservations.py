@@ -67,7 +67,7 @@ def keep_places(
         competing = _competing(world, gate, each)
         if competing is not None:
             engine.evict(NO_WORKLOAD, competing, each.admission)
-            kept[each.uid, each.generation] = engine.ledger.holds[each.uid]
+            kept[each.uid, each.generation] = engine.ledger.pending_reservations[each.uid]
     for victim in world.workloads:
         wanted, told = victim.preemption, victim.evict_at is not None
         hold = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
@@ -76,7 +76,7 @@ def keep_places(
         waits = victim.admission is None and not victim.finished
         if wanted is not None and (waits or victim.evicting) and _still_displaces(world, wanted):
             engine.displaced(victim.uid, wanted.uid)
-            if engine.ledger.held(wanted.uid) is not None or wanted.uid in engine.ledger.holds:
+            if engine.ledger.held(wanted.uid) is not None or wanted.uid in engine.ledger.pending_reservations:
                 engine.gain(wanted.uid)
     take_up(world, engine, gate)
     return found
@@ -92,7 +92,7 @@ def _still_displaces(world: World, wanted: PreemptionStatus) -> bool:
     if preemptor is None or preemptor.uid != wanted.uid or preemptor.finished:
         return False
     evicted = preemptor.admission is None and preemptor.preemption is not None
-    return wanted.generation in {preemptor.place.generation, preemptor.place.generation - evicted}
+    return wanted.generation in {preemptor.reservation.generation, preemptor.reservation.generation - evicted}
 
 
 def _promised(world: World) -> Iterator[ReportedReservation]:
@@ -104,7 +104,7 @@ def _promised(world: World) -> Iterator[ReportedReservation]:
     places: dict[Key, ReservationStatus] = {}
     for workload in world.workloads:
         if workload.status.get("place"):
-            places[workload.key] = workload.place
+            places[workload.key] = workload.reservation
     for victim in world.workloads:
         wanted = victim.preemption
         named = world.workloads.get(wanted.key) if wanted is not None and not victim.finished else None

@@ -79,7 +79,7 @@ def admitted(
         changes.append(
             condition(ConditionType.PREEMPTED, False, ConditionType.ADMITTED, "admitted again", now)
         )
-    changes += _spared(workload, "admitted again", now)
+    changes += _end_of_pending_eviction(workload, "admitted again", now)
     shard, epoch = term
     decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
     fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
@@ -98,7 +98,7 @@ def waiting(
     return body
 
 
-def promised(
+def reservation_pending(
     workload: WorkloadView, place: ReservationStatus, reason: str, message: str, now: datetime
 ) -> Json:
     """The Workload waits for a place that is being made for it, and why that takes time."""
@@ -107,7 +107,7 @@ def promised(
     return body
 
 
-def placed(workload: WorkloadView, place: ReservationStatus) -> Json:
+def reservation_changed(workload: WorkloadView, place: ReservationStatus) -> Json:
     """The Workload has this place, or none any more; why it waits is told elsewhere."""
     return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"place": _place(place)}}
 
@@ -133,11 +133,11 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
     changes = [
         condition(ConditionType.EVICTED, True, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),
-        *_spared(workload, "evicted", now),
+        *_end_of_pending_eviction(workload, "evicted", now),
     ]
     body = _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
-    if workload.place.generation:  # what made room for the place that it loses was not for the next one
-        body["status"]["place"] = _place(ReservationStatus(workload.place.generation + 1))
+    if workload.reservation.generation:  # what made room for the place that it loses was not for the next one
+        body["status"]["place"] = _place(ReservationStatus(workload.reservation.generation + 1))
     return body
 
 
@@ -151,7 +151,7 @@ def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Js
     return body
 
 
-def told(workload: WorkloadView, by: PreemptionStatus, until: datetime, now: datetime) -> Json:
+def eviction_pending(workload: WorkloadView, by: PreemptionStatus, until: datetime, now: datetime) -> Json:
     """The Workload will have to stop for another one; it goes on until then."""
     words = f"will be evicted at {timestamp(until)} for {_whom(by, workload)}"
     change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
@@ -160,13 +160,13 @@ def told(workload: WorkloadView, by: PreemptionStatus, until: datetime, now: dat
     return _patch(workload, [change], state=WorkloadState.ADMITTED, preemption=preemption, **fields)
 
 
-def spared(workload: WorkloadView, now: datetime) -> Json:
+def eviction_cancelled(workload: WorkloadView, now: datetime) -> Json:
     """The Workload need not stop after all: nobody waits for its quota any more."""
-    changes = _spared(workload, "nobody waits for its quota any more", now)
+    changes = _end_of_pending_eviction(workload, "nobody waits for its quota any more", now)
     return _patch(workload, changes, state=WorkloadState.ADMITTED, preemption=None)
 
 
-def _spared(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
+def _end_of_pending_eviction(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
     """The end of a grace period, if one runs."""
     kind = ConditionType.EVICTION_PENDING
     return [condition(kind, False, PendingReason.OVER, words, now)] if workload.is_true(kind) else []
@@ -215,7 +215,7 @@ def released(workload: WorkloadView, now: datetime) -> Json:
 def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
     """The Workload's Job is over; what it held is free."""
     change = condition(ConditionType.FINISHED, True, reason, message, now)
-    changes = [change, *_spared(workload, "finished", now)]
+    changes = [change, *_end_of_pending_eviction(workload, "finished", now)]
     return _patch(workload, changes, state=WorkloadState.FINISHED, preemption=None)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from admitter.api.base import LONGEST_NAME, own_name
 from admitter.api.elastic_quota import ElasticQuotaSpec
-from admitter.convert.definitions import limit, patience
+from admitter.convert.definitions import limit, victim_terms
 from admitter.engine.policy import (
     BorrowWithin,
     Group,
@@ -108,7 +108,7 @@ def queue(declared: Declared, spec: ElasticQuotaSpec, *, admits: bool = True) ->
         admits=admits,
         pool=POOL,
         lenient=True,
-        patience=patience(spec.preemption),
+        victim_terms=victim_terms(spec.preemption),
     )
 
 

@@ -214,7 +214,7 @@ def cohort_use(tree: Tree, book: Book, cohort: str) -> dict[FlavorResource, Quot
         minimums = given.get(key, 0)
         total = minimums if cell.limit is None else min(minimums, cell.limit)
         if total or cell.total:
-            found[key] = QuotaUse(total, cell.total, max(0, cell.used - cell.own))
+            found[key] = QuotaUse(total, cell.total, max(0, cell.used - cell.subtree_quota))
     return found
 
 

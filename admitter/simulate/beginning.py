@@ -62,7 +62,7 @@ def _in_order(picture: Snapshot) -> list[WorkloadView]:
 def _told(picture: Snapshot, view: WorkloadView) -> Iterator[tuple[str, PendingEviction]]:
     """Whoever goes on until a certain time, for somebody who waits for that."""
     ledger = picture.engine.ledger
-    hold = ledger.holds.get(ledger.preemptor(view.uid) or "")
+    hold = ledger.pending_reservations.get(ledger.preemptor(view.uid) or "")
     if view.evict_at is not None and not view.evicting and hold is not None:
         yield view.uid, PendingEviction(view.evict_at, 1, hold.workload)
 

@@ -134,7 +134,7 @@ def _borrowing(simulator: Simulator) -> set[str]:
         assert item.admission is not None
         name, sums = item.admission.queue, item.admission.usage
         used.update({(name, key): amount for key, amount in sums})
-        if any(amount and used[name, key] > book.cell(name, key).own for key, amount in sums):
+        if any(amount and used[name, key] > book.cell(name, key).subtree_quota for key, amount in sums):
             found.add(item.view.uid)
     return found
 
@@ -148,7 +148,7 @@ def _queue_json(simulator: Simulator, name: str) -> Json:
         cell = simulator.engine.ledger.real.cell(name, (flavor, resource))
         usage.setdefault(flavor, {})[resource] = {
             "used": to_quantity(resource, amount),
-            "borrowed": to_quantity(resource, max(0, amount - cell.own)),
+            "borrowed": to_quantity(resource, max(0, amount - cell.subtree_quota)),
         }
     states = Counter(item.state for item in simulator.items.values() if item.queue == name)
     return {

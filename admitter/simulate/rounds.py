@@ -114,11 +114,11 @@ class Rounds:
         backed_off = self._engine.returned.lasting.items()
         state: list[Hashable] = [(pair, each.until - now) for pair, each in sorted(backed_off)]
         for uid, item in items:
-            held, hold = reserved.get(uid), ledger.holds.get(uid)
+            held, hold = reserved.get(uid), ledger.pending_reservations.get(uid)
             if held is None:
                 state.append((uid, ages[self._age(item)], hold.admission if hold is not None else None))
                 continue
-            ran, patience = now - held.since, tree.patience(held.queue).runtime
+            ran, patience = now - held.since, tree.victim_terms(held.queue).runtime
             left = ran if item.runtime is not None else min(ran, patience)
             going = (told[uid].until - now, ledger.preemptor(uid)) if uid in told else None
             state.append((uid, ages[self._age(item)], held.admission, places[held.since], left, going))

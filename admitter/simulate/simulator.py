@@ -449,7 +449,7 @@ class Simulator:
                 del self._told[uid]
             elif told.until <= self.now and self.engine.ledger.evicting(uid):
                 del self._told[uid]
-                self.engine.goes(uid)
+                self.engine.start_eviction(uid)
                 yield self._preempt(item, told.preemptor)
 
     def _spare(self) -> Iterator[Event]:

@@ -73,7 +73,7 @@ def test_one_life_with_one_line_a_decision() -> None:
     ]
     admitted = {"event": "admitted", "queue": "q", "waited_seconds": 12 * 3600 + 60.0}
     assert told.change(status.admitted(told.now, ADMISSION, (0, 1), at(1))) == [IN_QUEUE | admitted]
-    assert told.change(status.told(told.now, BY, at(5), at(2))) == [
+    assert told.change(status.eviction_pending(told.now, BY, at(5), at(2))) == [
         IN_QUEUE
         | {
             "event": "told to end",
@@ -101,8 +101,8 @@ def test_one_life_with_one_line_a_decision() -> None:
 def test_one_who_need_not_go_after_all() -> None:
     told = Told()
     told.change(status.admitted(told.now, ADMISSION, (0, 1), at(1)))
-    told.change(status.told(told.now, BY, at(5), at(2)))
-    assert told.change(status.spared(told.now, at(3))) == [IN_QUEUE | {"event": "spared"}]
+    told.change(status.eviction_pending(told.now, BY, at(5), at(2)))
+    assert told.change(status.eviction_cancelled(told.now, at(3))) == [IN_QUEUE | {"event": "spared"}]
 
 
 def test_one_evicted_for_another_reason_than_a_preemptor() -> None:

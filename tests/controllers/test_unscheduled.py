@@ -110,8 +110,8 @@ async def test_a_scheduler_that_says_nothing_is_named_once(cluster: Cluster) -> 
     ],
 )
 async def test_one_that_answers_is_not_told(cluster: Cluster, status: Json, spec: dict[str, str]) -> None:
-    assert cluster.pod().unanswered == "default-scheduler"
-    assert cluster.pod(status=status, **spec).unanswered == ""
+    assert cluster.pod().unanswered_scheduler == "default-scheduler"
+    assert cluster.pod(status=status, **spec).unanswered_scheduler == ""
     cluster.seconds = ANSWER_SECONDS
     await turns()
     assert cluster.told == []

@@ -20,13 +20,13 @@ BORROWS = PreemptionPolicy(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_S
 def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each has been judged."""
     counts: Counter[str] = Counter()
-    verdict = Nominator.verdict
+    nominate = Nominator.nominate
 
     def counted(judge: Nominator, head: Workload, owner: Queue) -> object:
         counts[head.uid] += 1
-        return verdict(judge, head, owner)
+        return nominate(judge, head, owner)
 
-    monkeypatch.setattr(Nominator, "verdict", counted)
+    monkeypatch.setattr(Nominator, "nominate", counted)
     return counts
 
 
@@ -117,13 +117,13 @@ def test_nobody_is_woken_who_is_awake(monkeypatch: pytest.MonkeyPatch) -> None:
         made.submit(workload(name, pods(cpu="4"), created=number))
     assert admitted(made.cycle()) == ["runs"]
     woken: list[str] = []
-    retry = EquivalenceClass.retry
+    retry = EquivalenceClass.retry_as_known
 
     def noted(members: EquivalenceClass) -> None:
         woken.append(members.queue)
         retry(members)
 
-    monkeypatch.setattr(EquivalenceClass, "retry", noted)
+    monkeypatch.setattr(EquivalenceClass, "retry_as_known", noted)
     made.release("runs")  # it fits, and is within what its queue may take back
     assert woken == ["q"]
     assert admitted(made.cycle()) == ["next"]

@@ -203,7 +203,7 @@ def test_who_is_evicted_is_over_in_fact_but_not_by_the_plan() -> None:
     made.evict("b", other, holds("other", pods(gpu="1")))
     assert labels(made.capacity.real("q")) == {"b": {"b"}, "c": {"c"}}
     assert labels(made.capacity.planned("q")) == {"c": {"c"}}
-    made.spare("b")
+    made.cancel_eviction("b")
     assert labels(made.capacity.planned("q")) == labels(made.capacity.real("q"))
 
 

@@ -85,7 +85,7 @@ def figures(book: Book, tree: Tree) -> State:
             parent = tree.parents().get(node)
             above = book.at(parent, key) if parent is not None else None
             assert cell.parent is above, f"{node} hangs below its parent"
-            numbers = (cell.own, cell.kept, cell.limit, cell.used, cell.total)
+            numbers = (cell.subtree_quota, cell.local_quota, cell.limit, cell.used, cell.total)
             if any(numbers):
                 found[node, key] = numbers
     for name in QUEUES:
@@ -185,7 +185,7 @@ class Definitions(RuleBasedStateMachine):
         for name in reversed(QUEUES):
             for each in ledger.reservations(name):
                 made.reserve(each.holder, each.admission, each.workload, each.since, each.namespace)
-        for hold in ledger.holds.values():
+        for hold in ledger.pending_reservations.values():
             made.evict("", hold.workload, hold.admission)
         for holder in self.holders():
             preemptor = ledger.preemptor(holder)
@@ -193,7 +193,7 @@ class Definitions(RuleBasedStateMachine):
                 made.ledger.evict(holder, preemptor)
         for name in QUEUES:
             for uid in self.engine.line(name):
-                if uid not in ledger.holds:
+                if uid not in ledger.pending_reservations:
                     made.submit(self.workloads[uid])
         return made
 

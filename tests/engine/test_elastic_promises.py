@@ -26,7 +26,7 @@ def three_in_one_place() -> Engine:
 
 def test_a_place_that_waits_does_not_take_the_room_of_another_one() -> None:
     made = three_in_one_place()
-    assert sorted(made.ledger.holds) == ["large", "small"]
+    assert sorted(made.ledger.pending_reservations) == ["large", "small"]
     used = {name: made.ledger.planned.used(name).get((POOL, "gpu"), 0) for name in "bd"}
     assert sum(used.values()) <= 10, "the plan passes no limit"
     assert made.ledger.evicting("guest")
@@ -34,9 +34,9 @@ def test_a_place_that_waits_does_not_take_the_room_of_another_one() -> None:
 
 def test_a_promise_is_kept_once_what_was_told_for_it_has_gone() -> None:
     made = three_in_one_place()
-    made.goes("b-0")
+    made.start_eviction("b-0")
     made.release("b-0")
     assert admitted(made.cycle(103)) == ["large"]
-    made.goes("guest")
+    made.start_eviction("guest")
     made.release("guest")
     assert admitted(made.cycle(104)) == ["small"]

@@ -136,7 +136,7 @@ class Quotas(RuleBasedStateMachine):
         """Somebody who was told goes: from now on whatever becomes of his preemptor."""
         uid = data.draw(st.sampled_from(sorted(self.told)))
         self.told.discard(uid)
-        self.engine.goes(uid)
+        self.engine.start_eviction(uid)
 
     @precondition(lambda self: self.engine.changed)
     @rule()
@@ -157,12 +157,12 @@ class Quotas(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.evicted)))
         del self.evicted[uid]
         self.told.discard(uid)
-        self.engine.spare(uid)
+        self.engine.cancel_eviction(uid)
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
         """Who was promised a place that is given up waits again; who was told to go for it stays."""
-        for uid in [uid for uid in self.promised if uid not in self.engine.ledger.holds]:
+        for uid in [uid for uid in self.promised if uid not in self.engine.ledger.pending_reservations]:
             self.waiting[uid], _ = self.promised.pop(uid)
         for uid in sorted(self.told):
             preemptor = self.engine.ledger.preemptor(uid)
@@ -170,7 +170,7 @@ class Quotas(RuleBasedStateMachine):
                 self.told.discard(uid)
                 del self.evicted[uid]
             else:  # perhaps another one than before
-                assert preemptor in self.engine.ledger.holds, f"{uid} goes for nobody"
+                assert preemptor in self.engine.ledger.pending_reservations, f"{uid} goes for nobody"
                 self.evicted[uid] = preemptor
         assert all(self.engine.ledger.evicting(uid) for uid in self.evicted)
 
@@ -190,7 +190,7 @@ class Quotas(RuleBasedStateMachine):
             self.running[workload.uid] = (workload, admission, self.now)
             self.keeps_the_limits(workload)
         for uid, admission in plan.planned.items():
-            if uid in self.engine.ledger.holds:
+            if uid in self.engine.ledger.pending_reservations:
                 known = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
                 self.promised[uid] = (known, admission)
         for each in plan.reassigned:
@@ -318,7 +318,7 @@ class Quotas(RuleBasedStateMachine):
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
-        for victim, preemptor in self.engine.ledger.promises:
+        for victim, preemptor in self.engine.ledger.displacements:
             made.displaced(victim, preemptor)
         for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
             made.submit(workload)

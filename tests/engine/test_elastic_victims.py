@@ -54,5 +54,5 @@ def test_who_is_told_for_somebody_who_is_gone_need_not_go_for_a_place_that_is_ke
     assert evicted(made.cycle(100)) == {"b-0": "asks", "low": "high"}
     made.withdraw("asks")
     made.set_queue(gpus("a", 2))
-    assert list(made.ledger.holds) == ["high"]
+    assert list(made.ledger.pending_reservations) == ["high"]
     assert not made.ledger.evicting("b-0")

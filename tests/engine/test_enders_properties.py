@@ -44,7 +44,7 @@ def alone(made: Engine, uid: str) -> Engine:
     other = copied(made)
     for name in [*other.tree.queues]:
         for waiting in other.line(name):
-            if waiting != uid and waiting not in other.ledger.holds:
+            if waiting != uid and waiting not in other.ledger.pending_reservations:
                 other.withdraw(waiting)
     return other
 
@@ -73,7 +73,11 @@ def end(made: Engine, uids: set[str]) -> None:
 def explain_all(made: Engine) -> int:
     """Explain everybody who waits, and see that it is true; returns of how many that could be seen."""
     waiting = [uid for name in [*made.tree.queues] for uid in made.line(name)]
-    return sum(taken_at_the_word(alone(made, uid), uid) for uid in waiting if uid not in made.ledger.holds)
+    return sum(
+        taken_at_the_word(alone(made, uid), uid)
+        for uid in waiting
+        if uid not in made.ledger.pending_reservations
+    )
 
 
 def taken_at_the_word(made: Engine, uid: str) -> bool:

@@ -102,7 +102,7 @@ def test_who_was_told_to_go_for_one_that_ends_too() -> None:
     made = engine(
         DEFAULT,
         queue("a", {"cpu": {"default": "2"}}, cohort="c", preemption=PreemptionPolicy(reclaim=Reclaim.ANY)),
-        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=VictimTerms(grace=30)),
+        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), victim_terms=VictimTerms(grace=30)),
         queue("d", {"cpu": {"default": "0"}}, cohort="c"),
     )
     made.submit(workload("told", pods(cpu="2"), queue="b"))
@@ -121,7 +121,7 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
     made = engine(
         DEFAULT,
         queue("a", {"cpu": {"default": "4"}}, cohort="c", preemption=PreemptionPolicy(reclaim=Reclaim.ANY)),
-        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), patience=VictimTerms(grace=30)),
+        replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), victim_terms=VictimTerms(grace=30)),
         queue("d", {"cpu": {"default": "0"}}, cohort="c"),
     )
     for number in range(3):

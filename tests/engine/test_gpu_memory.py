@@ -178,14 +178,14 @@ def waiting_for_a_place(made: Engine) -> None:
     made.cycle()
     submit(made, "high", pod(gpu=1), priority=9)
     assert evicted(made.cycle()) == {"low": "high"}
-    assert list(made.ledger.holds) == ["high"]
+    assert list(made.ledger.pending_reservations) == ["high"]
 
 
 def test_a_flavor_whose_memory_changes_while_a_place_is_kept() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}, preemption=LOWER))
     waiting_for_a_place(made)
     made.set_flavor(replace(H100, gpu_memory=96))
-    assert not made.ledger.holds, "what was promised is not what it needs"
+    assert not made.ledger.pending_reservations, "what was promised is not what it needs"
     made.release("low")
     assert admitted(made.cycle()) == ["high"]
     assert used(made) == {("h100", GPU_MEMORY): 96}
@@ -205,7 +205,7 @@ def test_a_flavor_that_changes_nothing_of_its_memory_keeps_the_place() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}, preemption=LOWER))
     waiting_for_a_place(made)
     made.set_flavor(replace(H100, labels=(("kind", "h100"),)))
-    assert list(made.ledger.holds) == ["high"]
+    assert list(made.ledger.pending_reservations) == ["high"]
 
 
 def test_who_runs_keeps_what_it_was_counted_with() -> None:

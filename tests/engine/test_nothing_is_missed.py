@@ -30,7 +30,7 @@ from tests.engine.builders import queue
 
 EVENTS: Final = (
     *("set_flavor", "remove_flavor", "define", "set_weight", "submit", "withdraw", "reserve", "set_pods"),
-    *("release", "evict", "goes", "spare"),
+    *("release", "evict", "start_eviction", "cancel_eviction"),
 )
 patiences = st.builds(VictimTerms, st.sampled_from([0.0, 5.0, 5.0]), st.sampled_from([0.0, 0.0, 2.0]))
 
@@ -59,15 +59,15 @@ class Untiring(Engine):
         found = self._look(members)
         if found is not Look.SHORT:
             return found
-        members.retry()
+        members.retry_as_known()
         return Look.UNSURE
 
     def cycle(self, now: float = 0.0, decides: Any = None) -> Plan:
         for name, pending in self._state.pending.items():
             for workload in pending.workloads():
-                pending.class_of(workload).retry()
+                pending.class_of(workload).retry_as_known()
             self._state.changed.add(name)
-        self._state.changed.update(self.ledger.holding)
+        self._state.changed.update(self.ledger.queues_with_pending)
         return super().cycle(now, decides)
 
 
@@ -118,7 +118,7 @@ class Patient(tree.Tree):
             self.queues = {name: data.draw(plain(name)) for name in self.queues}
             self.cohorts = {name: Cohort(name) for name in self.cohorts}
         self.queues = {
-            name: replace(made, patience=data.draw(patiences)) for name, made in self.queues.items()
+            name: replace(made, victim_terms=data.draw(patiences)) for name, made in self.queues.items()
         }
         self.engine.define(self.queues.values(), self.cohorts.values())
 
@@ -132,7 +132,7 @@ class Patient(tree.Tree):
             self.promised.pop(workload.uid, None)
             self.running[workload.uid] = (workload, admission, self.now)
         for uid, admission in plan.planned.items():
-            if uid in self.engine.ledger.holds:
+            if uid in self.engine.ledger.pending_reservations:
                 self.promised[uid] = (self._asking(uid), admission)
         self.keep_only_what_is_held()
         preemptors = {uid: self.engine.ledger.preemptor(uid) for uid in self.running}

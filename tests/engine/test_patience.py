@@ -150,7 +150,7 @@ def test_in_its_own_queue_it_counts_too() -> None:
 )
 def test_a_queue_written_by_hand_grants_it_in_its_own_queue(rules: object, priority: int) -> None:
     made = engine(
-        DEFAULT, replace(cpus("q", "4", LOWER if rules is LOWER else NEWER), patience=VictimTerms(0, 60))
+        DEFAULT, replace(cpus("q", "4", LOWER if rules is LOWER else NEWER), victim_terms=VictimTerms(0, 60))
     )
     runs_cpus(made, "runs", 4, "q", since=5)
     asks_cpus(made, "asks", 4, "q", priority=priority, created=0)
@@ -160,7 +160,7 @@ def test_a_queue_written_by_hand_grants_it_in_its_own_queue(rules: object, prior
 
 
 def test_a_queue_written_by_hand_grants_it_to_those_who_borrow() -> None:
-    made = engine(DEFAULT, cpus("a", "4", RECLAIM), replace(cpus("b", "0"), patience=VictimTerms(0, 60)))
+    made = engine(DEFAULT, cpus("a", "4", RECLAIM), replace(cpus("b", "0"), victim_terms=VictimTerms(0, 60)))
     runs_cpus(made, "runs", 4, "b", since=5)
     asks_cpus(made, "asks", 4, "a")
     assert evicted(made.cycle(64)) == {}
@@ -174,7 +174,7 @@ def test_where_it_is_shared_by_weight_it_counts_too() -> None:
         DEFAULT,
         shared,
         cpus("a", "0", RECLAIM),
-        replace(cpus("b", "0", RECLAIM), patience=VictimTerms(0, 60)),
+        replace(cpus("b", "0", RECLAIM), victim_terms=VictimTerms(0, 60)),
     )
     for number in range(4):
         runs_cpus(made, f"b{number}", 1, "b", since=number)
@@ -260,7 +260,7 @@ def test_if_its_preemptor_needs_it_no_more_it_stays() -> None:
     asks(made, "a", 5)
     made.cycle(100)
     made.withdraw("asks")
-    made.spare("b-0")
+    made.cancel_eviction("b-0")
     assert made.cycle(101).evictions == []
     assert not made.ledger.evicting("b-0")
     asks(made, "a", 5, uid="later")
@@ -273,7 +273,7 @@ def test_who_stays_after_all_may_be_evicted_by_whom_there_was_nobody_for_before(
     made = engine(
         DEFAULT,
         cpus("a", "2", preemption=RECLAIM),
-        replace(cpus("b", "2", preemption=within), patience=VictimTerms(grace=30)),
+        replace(cpus("b", "2", preemption=within), victim_terms=VictimTerms(grace=30)),
         cpus("c", "2"),
     )
     runs_cpus(made, "ends", 2, where, priority=2)
@@ -296,13 +296,13 @@ def nested(*caps: VictimTerms) -> Callable[[VictimTerms], VictimTerms]:
     """What is left of a grant under cohorts, the nearest one first."""
     names = [f"level-{number}" for number in range(len(caps))]
     cohorts = [
-        Cohort(name, parent, patience=cap)
+        Cohort(name, parent, victim_terms=cap)
         for name, parent, cap in zip(names, [*names[1:], ""], caps, strict=True)
     ]
 
     def granted(own: VictimTerms) -> VictimTerms:
-        made = engine(DEFAULT, *cohorts, replace(cpus("q", "4", parent="level-0"), patience=own))
-        return made.tree.patience("q")
+        made = engine(DEFAULT, *cohorts, replace(cpus("q", "4", parent="level-0"), victim_terms=own))
+        return made.tree.victim_terms("q")
 
     return granted
 
@@ -339,13 +339,13 @@ def test_what_the_cohorts_above_allow(
 
 
 def test_a_cohort_that_is_only_named_caps_nothing() -> None:
-    made = engine(DEFAULT, replace(cpus("q", "4"), patience=VictimTerms(300, 60)))
-    assert made.tree.patience("q") == VictimTerms(300, 60)
-    assert made.tree.patience("unknown") == NO_TERMS
+    made = engine(DEFAULT, replace(cpus("q", "4"), victim_terms=VictimTerms(300, 60)))
+    assert made.tree.victim_terms("q") == VictimTerms(300, 60)
+    assert made.tree.victim_terms("unknown") == NO_TERMS
 
 
 def test_a_cap_on_all_elastic_quotas() -> None:
-    cap = Cohort("elastic-quota", patience=VictimTerms(10, 20))
+    cap = Cohort("elastic-quota", victim_terms=VictimTerms(10, 20))
     made = lent(60, cap=cap)
     asks(made, "a", 10)
     assert evicted(made.cycle(19)) == {}
@@ -358,7 +358,7 @@ def test_a_cap_that_comes_later_counts_at_once_and_goes_with_its_cohort() -> Non
     asks(made, "a", 10)
     made.cycle(10)
     assert made.due == 60
-    made.set_cohort(Cohort("elastic-quota", patience=VictimTerms(inf, 20)))
+    made.set_cohort(Cohort("elastic-quota", victim_terms=VictimTerms(inf, 20)))
     made.cycle(11)
     made.remove_cohort("elastic-quota")
     assert evicted(made.cycle(20)) == {}
@@ -368,8 +368,8 @@ def test_a_cap_that_comes_later_counts_at_once_and_goes_with_its_cohort() -> Non
 
 def test_a_cap_above_the_cohort_of_all_elastic_quotas() -> None:
     made = quotas(
-        Cohort("all", patience=VictimTerms(7, inf)),
-        Cohort("elastic-quota", "all", patience=VictimTerms(9, inf)),
+        Cohort("all", victim_terms=VictimTerms(7, inf)),
+        Cohort("elastic-quota", "all", victim_terms=VictimTerms(9, inf)),
         gpus("a", 5),
         gpus("b", 0, preemption=terms(grace=300)),
     )
@@ -380,7 +380,7 @@ def test_a_cap_above_the_cohort_of_all_elastic_quotas() -> None:
 
 def test_it_is_the_victims_queue_that_grants() -> None:
     def with_grace(queue: Queue, seconds: float) -> Queue:
-        return replace(queue, patience=VictimTerms(seconds, 0))
+        return replace(queue, victim_terms=VictimTerms(seconds, 0))
 
     made = engine(DEFAULT, with_grace(cpus("a", "4", RECLAIM), 99), with_grace(cpus("b", "0"), 3))
     runs_cpus(made, "runs", 4, "b")

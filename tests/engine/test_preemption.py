@@ -157,7 +157,7 @@ def test_a_place_is_kept_no_longer_than_it_is_wanted(end: str) -> None:
     if end == "withdrawn":
         made.withdraw("high")
     elif end == "spared":
-        made.spare("low")
+        made.cancel_eviction("low")
     else:
         asks(made, "high", 9, "q", priority=1)
     made.release("low")
@@ -185,7 +185,7 @@ def test_a_place_of_which_only_some_evictions_were_written_is_not_taken_before_t
     high = workload("high", pods(cpu="4"), queue="q", priority=1, created=99)
     made.submit(high)
     made.evict("first", high, use("q", "default", cpu="4"))
-    made.goes("first")
+    made.start_eviction("first")
     plans = [made.cycle()]
     assert admitted(plans[0]) == []
     made.release("first")
@@ -234,7 +234,7 @@ def test_a_queue_in_which_somebody_waits_goes_while_a_place_is_kept_beside_it() 
     asks(made, "waits", 1, "gone")
     assert made.cycle().refusals["waits"].reason is Reason.INSUFFICIENT_QUOTA
     made.remove_queue("gone")
-    assert not made.ledger.holds, "without what was lent there is no room for 4"
+    assert not made.ledger.pending_reservations, "without what was lent there is no room for 4"
     made.release("low")
     assert admitted(made.cycle()) == []
 
@@ -248,7 +248,7 @@ def test_a_place_that_others_have_taken_is_given_up() -> None:
     made.submit(workload("beside", pods(cpu="2")))
     assert made.cycle().planned.keys() == {"beside"}
     made.withdraw("asks")
-    made.spare("low")  # so it stays, and what was planned in its place can't be
+    made.cancel_eviction("low")  # so it stays, and what was planned in its place can't be
     assert made.changed
     made.cycle()
     made.release("high")

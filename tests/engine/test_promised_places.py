@@ -14,7 +14,7 @@ LOWER_AND_RECLAIM = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 def graceful(name: str, limits: str, seconds: float, preemption: PreemptionPolicy | None = None) -> Queue:
     """A queue whose workloads are told so long before they go."""
-    return replace(cpus(name, limits, preemption), patience=VictimTerms(grace=seconds))
+    return replace(cpus(name, limits, preemption), victim_terms=VictimTerms(grace=seconds))
 
 
 def passed_on(plan: Plan) -> dict[str, str]:
@@ -45,7 +45,7 @@ def test_a_place_passes_to_a_more_important_workload_that_comes_in_between() -> 
     plan = made.cycle(120)
     assert (evicted(plan), passed_on(plan)) == ({}, {"v": "hi"})
     assert [workload.uid for workload in plan.taken_over["hi"]] == ["low"]
-    made.goes("v")
+    made.start_eviction("v")
     made.release("v")
     assert admitted(made.cycle(360)) == ["hi"]
     made.release("hi")
@@ -55,7 +55,7 @@ def test_a_place_passes_to_a_more_important_workload_that_comes_in_between() -> 
 def test_it_passes_rather_than_start_and_stop_at_the_same_moment() -> None:
     made = low_has_a_place(LOWER_AND_RECLAIM)
     assert passed_on(made.cycle(120)) == {"v": "hi"}
-    assert list(made.ledger.holds) == ["hi"]
+    assert list(made.ledger.pending_reservations) == ["hi"]
 
 
 def test_it_does_not_pass_to_one_that_would_take_more_than_it() -> None:
@@ -66,7 +66,7 @@ def test_it_does_not_pass_to_one_that_would_take_more_than_it() -> None:
     assert evicted(made.cycle(60)) == {"v": "low"}
     asks(made, "hi", 4, "one", priority=9)
     plan = made.cycle(120)
-    assert (passed_on(plan), list(made.ledger.holds)) == ({}, ["low"])
+    assert (passed_on(plan), list(made.ledger.pending_reservations)) == ({}, ["low"])
 
 
 def test_before_another_one_is_evicted_a_place_passes() -> None:
@@ -119,7 +119,7 @@ def test_nobody_inherits_an_eviction_without_a_right_to_it() -> None:
     assert admitted(made.cycle(30)) == ["hi"]
     assert not made.ledger.evicting("big")
     made.cycle(30)
-    assert not made.ledger.holds
+    assert not made.ledger.pending_reservations
 
 
 def test_room_that_a_victim_left_is_not_taken_by_one_that_waits_for_its_own() -> None:
@@ -132,7 +132,7 @@ def test_room_that_a_victim_left_is_not_taken_by_one_that_waits_for_its_own() ->
     assert evicted(made.cycle(10)) == {"x": "mine"}
     asks(made, "high", 1, "a", priority=9)
     assert evicted(made.cycle(20)) == {"y2": "high"}
-    made.goes("x")
+    made.start_eviction("x")
     made.release("x")
     assert admitted(made.cycle(70)) == ["mine"]
 

@@ -236,7 +236,7 @@ def test_a_place_that_the_engine_passes_on_is_not_given_back() -> None:
     """The one that has it then may give it back."""
     policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     made = lent(policy=policy)
-    made.set_queue(replace(cpus("borrower", "0"), patience=VictimTerms(grace=300)))
+    made.set_queue(replace(cpus("borrower", "0"), victim_terms=VictimTerms(grace=300)))
     team(made, "low", cpu=4)
     assert len(made.cycle(0).evictions) == 4
     team(made, "high", cpu=4, priority=9)

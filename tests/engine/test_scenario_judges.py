@@ -33,15 +33,15 @@ def _places_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
     def cycle(engine: Engine, now: float) -> object:
         plan = decide(engine, now)
-        for uid in list(engine.ledger.holds):
-            engine.ledger.drop(uid)
+        for uid in list(engine.ledger.pending_reservations):
+            engine.ledger.drop_pending(uid)
         return plan
 
     patch.setattr(Engine, "cycle", cycle)
 
 
 def _nothing_is_woken(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(EngineState, "freed", lambda *_: set())
+    patch.setattr(EngineState, "usage_shrank", lambda *_: set())
 
 
 def _nothing_is_told(patch: pytest.MonkeyPatch) -> None:

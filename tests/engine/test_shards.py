@@ -35,7 +35,7 @@ def test_who_takes_a_tree_again_says_anew_why_anybody_waits() -> None:
     made = engine(DEFAULT, cpus("first", "4", parent="one"))
     asks(made, "too-much", 5, "first")
     assert "too-much" in made.cycle(0.0, first).refusals
-    made.forsake(lambda _: False)
+    made.abandon_trees(lambda _: False)
     made.resume(first)
     assert "too-much" in made.cycle(0.0, first).refusals, "another may have said something else since"
 
@@ -46,8 +46,8 @@ def test_places_are_given_up_with_the_tree_they_are_in_and_are_no_other_trees() 
         running(made, f"low-{name}", 4, name)
         asks(made, f"high-{name}", 4, name, priority=1)
     assert evicted(made.cycle(0.0, everything)) == {"low-first": "high-first", "low-second": "high-second"}
-    made.forsake(first)
-    assert [*made.ledger.holds] == ["high-first"]
+    made.abandon_trees(first)
+    assert [*made.ledger.pending_reservations] == ["high-first"]
     assert made.waits("high-second")
     made.release("low-first")
     made.release("low-second")

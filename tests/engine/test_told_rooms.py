@@ -18,7 +18,7 @@ from tests.engine.preempting import DEFAULT, LOWER, RECLAIM, asks, cpus, running
 @pytest.fixture
 def told() -> Engine:
     """`t` was told to go for `p`, and `q` has asked."""
-    lends = replace(cpus("lends", "0"), patience=VictimTerms(grace=30))
+    lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
     made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
     running(made, "t", 4, "lends", since=1)
     running(made, "v", 1, "b", since=2)
@@ -41,7 +41,7 @@ def test_nothing_is_evicted_for_room_that_may_stay_in_use(told: Engine) -> None:
 def test_what_waits_for_that_room_is_tried_again_once_it_is_sure(told: Engine) -> None:
     told.cycle(11)
     assert not told.changed
-    told.goes("t")
+    told.start_eviction("t")
     assert evicted(told.cycle(40)) == {"v": "q"}, "t goes now, whatever becomes of p"
     told.release("v")
     assert admitted(told.cycle(41)) == []
@@ -66,7 +66,7 @@ def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
 
 def test_after_a_restart_it_is_the_same() -> None:
     """The same state, taken up: `t` was told for `p` before, and nothing else of `q`."""
-    lends = replace(cpus("lends", "0"), patience=VictimTerms(grace=30))
+    lends = replace(cpus("lends", "0"), victim_terms=VictimTerms(grace=30))
     made = engine(DEFAULT, lends, cpus("a", "1", RECLAIM), cpus("b", "4", LOWER))
     running(made, "t", 4, "lends", since=1)
     running(made, "v", 1, "b", since=2)

@@ -166,12 +166,12 @@ class Tree(RuleBasedStateMachine):
         """The eviction of somebody does not come about."""
         uid = data.draw(st.sampled_from(sorted(self.evicted)))
         del self.evicted[uid]
-        self.engine.spare(uid)
+        self.engine.cancel_eviction(uid)
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
         """A change of limits may end promises; who was promised competes again."""
-        for uid in [uid for uid in self.promised if uid not in self.engine.ledger.holds]:
+        for uid in [uid for uid in self.promised if uid not in self.engine.ledger.pending_reservations]:
             workload, _ = self.promised.pop(uid)
             self.waiting[uid] = workload
 
@@ -223,7 +223,7 @@ class Tree(RuleBasedStateMachine):
             self.running[workload.uid] = (workload, admission, self.now)
         self.take_evictions(plan)
         for uid, admission in plan.planned.items():
-            if uid in self.engine.ledger.holds:
+            if uid in self.engine.ledger.pending_reservations:
                 workload = self.waiting.pop(uid) if uid in self.waiting else self.promised[uid][0]
                 self.promised[uid] = (workload, admission)
         self.keep_only_what_is_held()
@@ -359,7 +359,7 @@ class Tree(RuleBasedStateMachine):
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
-        for victim, preemptor in self.engine.ledger.promises:
+        for victim, preemptor in self.engine.ledger.displacements:
             made.displaced(victim, preemptor)
         for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
             made.submit(workload)

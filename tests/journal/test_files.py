@@ -69,7 +69,7 @@ def test_what_makes_no_difference_is_not_written(tmp_path: Path) -> None:
         before = calls(path)
         made.withdraw("nobody")
         made.release("nobody")
-        made.spare("nobody")
+        made.cancel_eviction("nobody")
         held = made.ledger.held("w0001")
         assert held is not None
         made.reserve("w0001", held.admission, held.workload, held.since)

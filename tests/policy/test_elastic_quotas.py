@@ -142,7 +142,7 @@ def test_what_a_queue_grants_is_a_change_too(cluster: Cluster) -> None:
     cluster.news()
     cluster.write("a/quota", min=cpu(1), preemption={"gracePeriod": "5m"})
     assert cluster.news() == ({"a"}, set())
-    assert cluster.engine.tree.patience("eq_a_quota").grace == 300
+    assert cluster.engine.tree.victim_terms("eq_a_quota").grace == 300
 
 
 def test_that_it_manages_all_is_a_change_too(cluster: Cluster) -> None:

@@ -211,7 +211,7 @@ def test_the_queue_of_a_quota() -> None:
         PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE),
         pool=POOL,
         lenient=True,
-        patience=VictimTerms(300, 30),
+        victim_terms=VictimTerms(300, 30),
     )
     assert made.preemption == RULES
 
@@ -263,6 +263,6 @@ def test_a_composite_is_one_queue_for_all_of_its_namespaces() -> None:
 
 
 def test_what_is_granted_by_default_is_nothing() -> None:
-    assert queue(min={"cpu": 1}).patience == VictimTerms(0, 0)
-    assert queue(min={"cpu": 1}, preemption={"gracePeriod": "1h30m"}).patience == VictimTerms(5400, 0)
-    assert queue(preemption={"minRuntime": "365000d"}).patience.runtime < inf
+    assert queue(min={"cpu": 1}).victim_terms == VictimTerms(0, 0)
+    assert queue(min={"cpu": 1}, preemption={"gracePeriod": "1h30m"}).victim_terms == VictimTerms(5400, 0)
+    assert queue(preemption={"minRuntime": "365000d"}).victim_terms.runtime < inf

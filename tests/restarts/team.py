@@ -118,8 +118,10 @@ class Controller:
         """At rest the statuses say what the engine knows: which places are kept, and what makes room."""
         views = [self.view(name) for name in self.server.objects]
         waiting = [view for view in views if view.admission is None and not view.finished]
-        places = {view.uid: view.place.admission for view in waiting if view.place.admission is not None}
-        kept = {uid: hold.admission for uid, hold in self.engine.ledger.holds.items()}
+        places = {
+            view.uid: view.reservation.admission for view in waiting if view.reservation.admission is not None
+        }
+        kept = {uid: hold.admission for uid, hold in self.engine.ledger.pending_reservations.items()}
         assert places == kept, "the places"
         written = {
             view.name
@@ -137,7 +139,7 @@ class Controller:
 def _decided(view: WorkloadView) -> tuple[object, ...]:
     goes = view.evicting or view.evict_at is not None
     by = (view.preemption.key, view.preemption.generation) if view.preemption is not None and goes else None
-    return view.finished, view.admission, view.evicting, view.evict_at, by, view.place
+    return view.finished, view.admission, view.evicting, view.evict_at, by, view.reservation
 
 
 def used(controllers: Mapping[str, Admission | None]) -> int:

@@ -142,7 +142,7 @@ def test_to_pause_counts_and_a_stopped_queue_does_not() -> None:
             else:
                 controller.server.change("unused", {"spec": {"active": False}})
             await quiet(1)
-            assert not controller.engine.ledger.holds
+            assert not controller.engine.ledger.pending_reservations
             assert (controller.engine.returned.of(*PAIR) is None) is stops
             await controller.kill()
 

@@ -57,7 +57,7 @@ def test_a_place_that_is_promised_still_is_kept_with_what_makes_room_for_it() ->
         second.agrees()
         await makes_room(second, "b")
         assert second.admitted() == {"big"}
-        assert second.view("big").place.admission is None
+        assert second.view("big").reservation.admission is None
         await second.kill()
 
     run(story())
@@ -73,16 +73,16 @@ def test_a_place_that_was_given_up_is_not_promised_by_a_restart() -> None:
         await arrives(server, "p", "high")
         server.change("p", {"spec": {"active": False}})
         await quiet()
-        assert first.view("p").place.generation == 2, (
+        assert first.view("p").reservation.generation == 2, (
             "whatever it gets later was not made by what went for it"
         )
-        assert first.view("p").place.admission is None
+        assert first.view("p").reservation.admission is None
         await first.kill()
         server.change("p", {"spec": {"active": True}})
         server.create("urgent", asks("q", 4, "urgent"))
         second = Controller(server, Q)
         await quiet()
-        assert set(second.engine.ledger.holds) == {second.view("urgent").uid}
+        assert set(second.engine.ledger.pending_reservations) == {second.view("urgent").uid}
         second.agrees()
         await makes_room(second, "v")
         assert second.admitted() == {"urgent"}
@@ -101,12 +101,12 @@ def test_a_place_whose_own_write_was_lost_is_known_from_what_makes_room() -> Non
         server.create("p", asks("q", 4, "high"))
         await quiet(0.5)
         assert first.view("v").evicting
-        assert first.view("p").place.generation == 0
+        assert first.view("p").reservation.generation == 0
         await first.kill()
         server.fate = lambda: Fate.DONE
         second = Controller(server, Q)
         await quiet()
-        assert second.view("p").place.generation == 1
+        assert second.view("p").reservation.generation == 1
         second.agrees()
         await makes_room(second, "v")
         assert second.admitted() == {"p"}
@@ -150,12 +150,12 @@ def test_a_place_for_which_nothing_is_evicted_is_kept_too() -> None:
         await arrives(server, "v", cpu=4)
         await arrives(server, "p", "high", cpu=2)
         await arrives(server, "heir", cpu=2)
-        assert first.view("heir").place.admission is not None
+        assert first.view("heir").reservation.admission is not None
         await first.kill()
         second = Controller(server, Q)
         await quiet()
         second.agrees()
-        assert second.view("heir").uid in second.engine.ledger.holds
+        assert second.view("heir").uid in second.engine.ledger.pending_reservations
         await makes_room(second, "v")
         assert second.admitted() == {"p", "heir"}
         await second.kill()
@@ -232,11 +232,11 @@ def test_what_still_goes_for_a_place_that_is_taken_already_does_not_take_it_back
         first.finish("ends")
         await quiet()
         assert first.admitted() == {"v", "p"}
-        promised = first.engine.ledger.promises.preemptor(first.view("v").uid)
+        promised = first.engine.ledger.displacements.preemptor(first.view("v").uid)
         await first.kill()
         second = Controller(server, queues)
         await quiet()
-        assert second.engine.ledger.promises.preemptor(second.view("v").uid) == promised
+        assert second.engine.ledger.displacements.preemptor(second.view("v").uid) == promised
         await second.kill()
 
     run(story())

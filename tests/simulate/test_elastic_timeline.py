@@ -90,7 +90,7 @@ class Follower:
             self.admitted[name] = event.time
             return
         assert name in self.admitted, f"{event.kind} of one that does not run"
-        granted = self.simulator.engine.tree.patience(event.queue)
+        granted = self.simulator.engine.tree.victim_terms(event.queue)
         if event.kind == "EvictionPending":
             assert name not in self.told, "it is told twice"
             self.has_run_for(name, event.time, granted.runtime)
@@ -122,7 +122,7 @@ class Follower:
     def at_rest(self) -> None:
         """Nobody is told any more, no place is kept, and what the simulator shows is what the engine has."""
         engine = self.simulator.engine
-        assert not engine.ledger.holds
+        assert not engine.ledger.pending_reservations
         assert not any(self.runs(name) for name in self.told)
         running = {uid for uid, item in self.simulator.items.items() if item.state == "Admitted"}
         held = {r.holder for name in engine.tree.queues for r in engine.ledger.reservations(name)}

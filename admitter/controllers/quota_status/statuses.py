@@ -309,7 +309,7 @@ class QuotaStatuses:
         flavors: dict[str, list[Json]] = {}
         for flavor, resource in definition.keys() if definition is not None else ():
             cell = self._ledger.real.cell(view.name, (flavor, resource))
-            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.own)}
+            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.subtree_quota)}
             quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
             flavors.setdefault(flavor, []).append({"name": resource, **quantities})
         return [{"name": name, "resources": resources} for name, resources in flavors.items()]

@@ -82,7 +82,7 @@ class StateMetrics:
         for key in dict.fromkeys((*queue.keys(), *ledger.used(queue.name))):
             cell, quota = ledger.real.cell(queue.name, key), queue.quotas.get(key)
             limits = (quota.minimum, quota.maximum) if quota is not None else (None, None)
-            borrowed, free = max(0, cell.used - cell.own), max(0, cell.available())
+            borrowed, free = max(0, cell.used - cell.subtree_quota), max(0, cell.available())
             yield _Cell(queue.name, key, cell.used, borrowed, free, claimed.get(key, 0), *limits)
 
     def collect(self) -> Iterator[Metric]:

@@ -24,7 +24,7 @@ from admitter.client.errors import (
     NotFoundError,
     is_busy,
     is_fenced,
-    is_open,
+    is_outcome_unknown,
     level_of,
 )
 from admitter.client.store import Key
@@ -86,7 +86,7 @@ class Admissions:
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
-        self._remainders = OrphanedPods(world, engine, transport, self._freed)
+        self._orphaned_pods = OrphanedPods(world, engine, transport, self._freed)
         self.usage_changed: Callable[[str], None] = lambda _: None
         self.decided: Callable[[float], None] = lambda _: None
         self._keys: dict[str, Key] = {}
@@ -96,9 +96,9 @@ class Admissions:
         self._slots = asyncio.Semaphore(WRITES_AT_A_TIME)
         self.restored = False
         self.overruled = asyncio.Event()
-        self._wake = asyncio.Event()
-        self._promises = ReservationWriter(world, engine, reasons, transport, grace.now, self._slots)
-        self._promises.again = self._wake.set
+        self._cycle_due = asyncio.Event()
+        self._reservations = ReservationWriter(world, engine, reasons, transport, grace.now, self._slots)
+        self._reservations.on_due = self._cycle_due.set
         self._timer: asyncio.TimerHandle | None = None
         self._shards = world.shards
         self._gather = GATHER_SECONDS
@@ -115,26 +115,26 @@ class Admissions:
             self._reasons.forget(old.key)
             self._intake.gone(old)
             if old.admission is not None:
-                self._remainders.workload_gone(old)
+                self._orphaned_pods.workload_gone(old)
             else:
                 self._engine.release(old.uid)
         elif new is not None:
             if new.admission is not None and (old is None or old.admission is None):
-                self._remainders.workload_admitted(new)
-            self._promises.seen(new)
+                self._orphaned_pods.workload_admitted(new)
+            self._reservations.seen(new)
             self._evaluate(new)
-        self.wake()
+        self.schedule_cycle()
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         """A labelled pod came, changed or went."""
-        self._remainders.pod_changed(old, new)
+        self._orphaned_pods.pod_changed(old, new)
         if new is not None and new.has_run:
             self._engine.use(new.workload_uid)
         pod = new if new is not None else old
         if pod is not None and pod.usage.pool:
             self._changed_pods.add((pod.namespace, pod.workload))
-            self._wake.set()
-        self.wake()
+            self._cycle_due.set()
+        self.schedule_cycle()
 
     def _take_pods_in(self) -> None:
         """Tell the engine of pods that came and went; those of one Workload together."""
@@ -144,7 +144,7 @@ class Admissions:
 
     def job_changed(self, key: Key) -> None:
         """The Job of a Workload came, changed or went."""
-        self._remainders.job_changed(key)
+        self._orphaned_pods.job_changed(key)
         self.reconsider(key)
 
     def reconsider(self, key: Key) -> None:
@@ -152,7 +152,7 @@ class Admissions:
         workload = self._world.workloads.get(key)
         if workload is not None:
             self._evaluate(workload)
-            self.wake()
+            self.schedule_cycle()
 
     def keys_of(self, uids: Iterable[str]) -> list[Key]:
         """The keys of Workloads."""
@@ -164,24 +164,24 @@ class Admissions:
             if workload is not None and workload.admission is None:
                 yield workload.namespace, workload.queue
 
-    def wake(self) -> None:
+    def schedule_cycle(self) -> None:
         """Run a cycle if there is anything to decide."""
-        if self._engine.changed or self._gate.stale or any(self._spared()):
-            self._wake.set()
+        if self._engine.changed or self._gate.stale or any(self._cancellable()):
+            self._cycle_due.set()
 
     def _freed(self, queue: str) -> None:
         """Quota became free that nothing else tells of."""
         self.usage_changed(queue)
-        self.wake()
+        self.schedule_cycle()
 
-    def _spared(self) -> Iterator[WorkloadView]:
+    def _cancellable(self) -> Iterator[WorkloadView]:
         """What has been told that it will be evicted, and need not go after all."""
-        return filter(self._may_be_told, self._grace.unneeded())
+        return filter(self._may_be_told, self._grace.no_longer_needed())
 
     def _passed_on(self) -> Iterator[tuple[WorkloadView, PreemptionStatus]]:
         """What has been told that it will be evicted for one Workload, and goes for another one now."""
-        for told in filter(self._may_be_told, self._grace.needed()):
-            if (by := self._promises.passed_on(told)) is not None:
+        for told in filter(self._may_be_told, self._grace.still_needed()):
+            if (by := self._reservations.passed_on(told)) is not None:
                 yield told, by
 
     def _may_be_told(self, told: WorkloadView) -> bool:
@@ -216,9 +216,9 @@ class Admissions:
         """
         self._shards.epochs.update(epochs)
         self._engine.resume(self._shards.decides)
-        self._promises.adopt(keep_places(self._world, self._engine, self._gate, self._promises))
-        self._remainders.lead()
-        self._wake.set()
+        self._reservations.adopt(keep_places(self._world, self._engine, self._gate, self._reservations))
+        self._orphaned_pods.lead()
+        self._cycle_due.set()
 
     async def run(self) -> None:
         """Decide whenever something changed, until cancelled.
@@ -229,11 +229,11 @@ class Admissions:
         3. Its admissions and evictions are written side by side; its reasons to wait, merged, a little later.
         """
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._remainders.queue.run(), name="remainders")
+            group.create_task(self._orphaned_pods.queue.run(), name="remainders")
             while True:
-                await self._wake.wait()
+                await self._cycle_due.wait()
                 await self._refresh()
-                self._wake.clear()
+                self._cycle_due.clear()
                 if self._finishing:
                     return
                 self._take_pods_in()
@@ -243,25 +243,25 @@ class Admissions:
     def refresh(self) -> None:
         """Put changed definitions in force at once."""
         self._gate.refresh()
-        self.wake()
+        self.schedule_cycle()
 
     async def drained(self) -> None:
         """Wait for the end of all writes that were decided before now."""
         if self._writing:
             await asyncio.wait([*self._writing.values()])
-        await self._promises.sent()
+        await self._reservations.drained()
 
-    def forsake(self) -> None:
+    def abandon_trees(self) -> None:
         """Keep no places any more in trees that have come to others."""
-        self._engine.forsake(self._shards.decides)
-        self._promises.forsake()
+        self._engine.abandon_trees(self._shards.decides)
+        self._reservations.abandon_trees()
 
     async def finish(self) -> None:
         """Decide nothing more, and wait until what was decided is written, or refused."""
         self._finishing = True
         while self._writing:
             await asyncio.wait(self._writing.values())
-        await self._promises.sent()
+        await self._reservations.drained()
 
     def _decide(self, group: asyncio.TaskGroup) -> None:
         began = time.perf_counter()
@@ -272,7 +272,7 @@ class Admissions:
             self._reasons.want(self._keys[uid], waiting)
             if uid in plan.planned:
                 planned[uid] = (self._keys[uid], waiting)
-        self._promises.decided(planned)
+        self._reservations.decided(planned)
         for workload, admission in plan.admissions:
             passed = plan.passed.get(workload.uid)
             key = self._keys[workload.uid]
@@ -282,14 +282,14 @@ class Admissions:
             self._writing[workload.uid] = task
         for eviction in plan.evictions:
             uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
-            generation = self._promises.generation(preemptor, self._keys[preemptor])
+            generation = self._reservations.generation(preemptor, self._keys[preemptor])
             self._writing[uid] = group.create_task(
                 self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
             )
-        for told, by in [*self._passed_on(), *((told, None) for told in self._spared())]:
-            self._writing[told.uid] = group.create_task(self._tell_anew(told, by))
-        self._promises.amend(group, plan, self._keys)
-        self._promises.write(group, self._writing)
+        for told, by in [*self._passed_on(), *((told, None) for told in self._cancellable())]:
+            self._writing[told.uid] = group.create_task(self._amend_pending_eviction(told, by))
+        self._reservations.amend(group, plan, self._keys)
+        self._reservations.write(group, self._writing)
         self._wake_at(self._engine.due)
         self.decided(took)
 
@@ -314,18 +314,20 @@ class Admissions:
         self._timer = None
         if due is not None:
             left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
-            self._timer = asyncio.get_running_loop().call_later(left, self._wake.set)
+            self._timer = asyncio.get_running_loop().call_later(left, self._cycle_due.set)
 
     async def _admit(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
         try:
-            while not (await self._tried(key, workload, admission, passing) or self._finishing):
+            while not (await self._admit_once(key, workload, admission, passing) or self._finishing):
                 pass
         finally:
             self._written(key, workload.uid)
 
-    async def _tried(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> bool:
+    async def _admit_once(
+        self, key: Key, workload: model.Workload, admission: Admission, passing: str
+    ) -> bool:
         """Write an admission; False if the server is too busy: it stays decided, and nobody overtakes."""
-        await self._promises.sent(workload.uid)  # both would name the same version of the Workload
+        await self._reservations.drained(workload.uid)  # both would name the same version of the Workload
         try:
             async with self._slots:
                 await self._write(key, workload, admission, passing)
@@ -343,7 +345,7 @@ class Admissions:
         term = self._shards.epoch_of(admission.queue)
         if term is None:
             return  # its tree is another's by now, or may have got what is another's
-        generation = self._promises.generation(view.uid, key)
+        generation = self._reservations.generation(view.uid, key)
         body = status.admitted(view, admission, term, self._grace.now(), passing, generation)
         raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
         admitted = parse_workload(raw)
@@ -357,17 +359,17 @@ class Admissions:
         current = self._world.workloads.get(key)
         if current is not None and current.uid == uid:
             self._evaluate(current)
-            if current.evict_at is not None and self._promises.passed_on(current) is not None:
-                self._wake.set()  # its place has passed on while it was told
-        elif not self._remainders.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
+            if current.evict_at is not None and self._reservations.passed_on(current) is not None:
+                self._cycle_due.set()  # its place has passed on while it was told
+        elif not self._orphaned_pods.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
             self._engine.release(uid)
-        self.wake()
+        self.schedule_cycle()
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
         """A write has failed: find out what is true, and do not write the same again at once."""
         log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
         self._pause(uid, error)
-        await self._settle(key, uid, lost=is_open(error))
+        await self._resolve_unknown_outcome(key, uid, lost=is_outcome_unknown(error))
 
     def _pause(self, uid: str, error: ClusterError) -> None:
         """Let a Workload compete only after a while if the API server refuses what is written for it.
@@ -410,12 +412,12 @@ class Admissions:
         finally:
             current = self._world.workloads.get(key)
             if current is None or current.uid != uid or not (current.evicting or current.evict_at):
-                self._engine.spare(uid)
+                self._engine.cancel_eviction(uid)
             if eviction.preemptor.uid in self._refused:
                 self._engine.withdraw(eviction.preemptor.uid)
             self._written(key, uid)
 
-    async def _tell_anew(self, workload: WorkloadView, by: PreemptionStatus | None) -> None:
+    async def _amend_pending_eviction(self, workload: WorkloadView, by: PreemptionStatus | None) -> None:
         """Write for which other Workload one goes that has been told, or that it need not go after all."""
         key, uid = workload.key, workload.uid
         try:
@@ -426,7 +428,7 @@ class Admissions:
                 if by is not None:
                     await self._reassign(current, by)
                 else:
-                    await self._patch(current, status.spared(current, self._grace.now()))
+                    await self._patch(current, status.eviction_cancelled(current, self._grace.now()))
         except ClusterError as error:
             await self._failed("end of a grace period not written", key, uid, error)
         finally:
@@ -447,19 +449,21 @@ class Admissions:
         if eviction.grace:
             # One who was told before, for somebody who has gone since, is granted no more time.
             until = at(view.evict_at or ceil(now.timestamp() + eviction.grace))
-            body = status.told(view, by, until, now)
+            body = status.eviction_pending(view, by, until, now)
         else:
             body = status.preempted(view, by, now)
         self._reasons.evicted(await self._patch(view, body))
 
     async def _reassign(self, view: WorkloadView, by: PreemptionStatus) -> None:
         """Write for which Workload one makes room now that has to go anyway, or has been told to."""
-        if view.goes_for == (by.uid, by.generation):
+        if view.evicted_for == (by.uid, by.generation):
             return
         if view.evicting:
             await self._patch(view, status.reassigned(view, by))
         elif view.evict_at is not None:
-            told = await self._patch(view, status.told(view, by, at(view.evict_at), self._grace.now()))
+            told = await self._patch(
+                view, status.eviction_pending(view, by, at(view.evict_at), self._grace.now())
+            )
             self._reasons.evicted(told)
 
     async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
@@ -467,7 +471,7 @@ class Admissions:
         self._world.workloads.apply(written)
         return written
 
-    async def _settle(self, key: Key, uid: str, *, lost: bool) -> None:
+    async def _resolve_unknown_outcome(self, key: Key, uid: str, *, lost: bool) -> None:
         """Ask the API server, for as long as it takes, what has become of a write that failed.
 
         Args:

@@ -28,7 +28,7 @@ class GracePeriods:
         self._ledger = ledger
         self._clock = clock
         self._over = over
-        self._told: dict[str, WorkloadView] = {}
+        self._pending: dict[str, WorkloadView] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
 
     def now(self) -> datetime:
@@ -44,7 +44,7 @@ class GracePeriods:
         if new.evict_at is None or new.evicting:
             self._forget(new.uid)
             return
-        self._told[new.uid] = new
+        self._pending[new.uid] = new
         if new.uid in self._timers and self._timers[new.uid][0] == new.evict_at:
             return
         self._stop_timer(new.uid)
@@ -67,19 +67,19 @@ class GracePeriods:
 
     def _look(self, uid: str) -> None:
         """The time should be up; the loop's clock may be ahead of that by which it counts."""
-        told = self._told[uid]
+        told = self._pending[uid]
         if told.evict_at is not None and self._clock().timestamp() < told.evict_at:
             self._start_timer(uid, told.evict_at)
         else:
             self._over(told.key)
 
-    def needed(self) -> Iterator[WorkloadView]:
+    def still_needed(self) -> Iterator[WorkloadView]:
         """Workloads that have been told, and whose place is promised."""
-        yield from [workload for workload in self._told.values() if self._ledger.evicting(workload.uid)]
+        yield from [workload for workload in self._pending.values() if self._ledger.evicting(workload.uid)]
 
-    def unneeded(self) -> Iterator[WorkloadView]:
+    def no_longer_needed(self) -> Iterator[WorkloadView]:
         """Those who need not go: nobody is promised their place any more."""
-        for workload in list(self._told.values()):
+        for workload in list(self._pending.values()):
             if not self._ledger.evicting(workload.uid):
                 yield workload
 
@@ -90,7 +90,7 @@ class GracePeriods:
         self._timers.clear()
 
     def _forget(self, uid: str) -> None:
-        self._told.pop(uid, None)
+        self._pending.pop(uid, None)
         self._stop_timer(uid)
 
     def _stop_timer(self, uid: str) -> None:

@@ -222,7 +222,7 @@ class Jobs:
     async def _tell_when(self, job: JobView, workload: WorkloadView) -> None:
         """The Job says when it will be evicted, if it will."""
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
-        if job.told != until:
+        if job.eviction_time != until:
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
             self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
 

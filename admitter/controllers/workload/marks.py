@@ -108,7 +108,9 @@ class Marks:
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         for pod in self._world.pods_of(workload):
             if pod.live:
-                said = pod.told if workload.evicting else until  # it ends: what it was told stays true
+                said = (
+                    pod.eviction_time if workload.evicting else until
+                )  # it ends: what it was told stays true
                 change = self._difference(pod, elastic, excess, said)
                 if change:
                     yield "pod", pod.key, change
@@ -119,7 +121,7 @@ class Marks:
         capacity = _word(elastic, excess is not None and pod.name in excess.pods)
         if elastic and pod.capacity != capacity:
             change["labels"] = _labels(capacity)
-        if pod.told != until:
+        if pod.eviction_time != until:
             change["annotations"] = {EVICTION_TIME_ANNOTATION: until or None}
         return change
 

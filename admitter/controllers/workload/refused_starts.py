@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from admitter.cache.views import JobView
-from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_passing
+from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
 from admitter.client.store import Key
 
 TRIED_AGAIN_SECONDS: Final = 300.0
@@ -22,7 +22,7 @@ def is_for_good(error: ApiError) -> bool:
     """Whether the API server would refuse the same start again and again."""
     if _TOO_LARGE in str(error):
         return True
-    return not isinstance(error, ConflictError | NotFoundError) and not is_passing(error)
+    return not isinstance(error, ConflictError | NotFoundError) and not is_retryable(error)
 
 
 class RefusedStarts:

@@ -14,7 +14,7 @@ import structlog
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView, parse_workload
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import ClusterError, ConflictError, is_passing, level_of
+from admitter.client.errors import ClusterError, ConflictError, is_retryable, level_of
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.workload.waiting import WaitingReasons
@@ -52,7 +52,7 @@ class ReservationWriter:
     """Keeps the places in statuses as they are in the engine.
 
     Attributes:
-        again: called when `write` should be called soon, since something has to be written again.
+        on_due: called when `write` should be called soon, since something has to be written again.
     """
 
     def __init__(
@@ -76,19 +76,19 @@ class ReservationWriter:
         """
         self._world = world
         self._ledger = engine.ledger
-        self._holds = engine.ledger.holds
+        self._holds = engine.ledger.pending_reservations
         self._reasons = reasons
         self._transport = transport
         self._clock = clock
         self._slots = slots
-        self.again: Callable[[], None] = lambda: None
-        self._made: dict[str, ReservationRecord] = {}
+        self.on_due: Callable[[], None] = lambda: None
+        self._records: dict[str, ReservationRecord] = {}
         self._due: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def __contains__(self, uid: object) -> bool:
         """Whether more is known here of the place of a Workload than its status says."""
-        return uid in self._made
+        return uid in self._records
 
     def adopt(self, found: Iterable[ReportedReservation]) -> None:
         """Keep up what statuses promise: what is not kept is void, what only victims tell of is written.
@@ -99,15 +99,15 @@ class ReservationWriter:
         for each in found:
             hold = self._holds.get(each.uid)
             place = ReservationStatus(each.generation, hold.admission if hold is not None else None)
-            self._made[each.uid] = ReservationRecord(each.key, each.admission.queue, place)
+            self._records[each.uid] = ReservationRecord(each.key, each.admission.queue, place)
             self._due[each.uid] = None  # what is written already is not written again
 
     def seen(self, view: WorkloadView) -> None:
         """A Workload has changed: what its status promises by a write of an earlier process is put right."""
-        place, wanted, made = view.place, view.preemption, self._made.get(view.uid)
+        place, wanted, made = view.reservation, view.preemption, self._records.get(view.uid)
         if made is not None and made.place != place and view.uid not in self._tasks:
             self._due[view.uid] = None
-            self.again()
+            self.on_due()
         elif made is None and place.admission is not None:
             self._void(view, place.generation, place.admission.queue)
         if wanted is None or wanted.generation <= self.generation(wanted.uid, wanted.key):
@@ -118,9 +118,9 @@ class ReservationWriter:
 
     def _void(self, view: WorkloadView, generation: int, queue: str) -> None:
         if self._world.shards.epoch_of(queue) is not None:
-            self._made[view.uid] = ReservationRecord(view.key, queue, ReservationStatus(generation))
+            self._records[view.uid] = ReservationRecord(view.key, queue, ReservationStatus(generation))
             self._due[view.uid] = None
-            self.again()
+            self.on_due()
 
     def decided(self, planned: Mapping[str, tuple[Key, Waiting]]) -> None:
         """Take in what a cycle has come to.
@@ -132,26 +132,26 @@ class ReservationWriter:
             hold = self._holds.get(uid)
             if hold is not None:
                 place = ReservationStatus(self.generation(uid, key) + 1, hold.admission)
-                self._made[uid] = ReservationRecord(key, hold.queue, place, waiting)
+                self._records[uid] = ReservationRecord(key, hold.queue, place, waiting)
                 self._due[uid] = None
-        for uid in self._made.keys() - self._holds.keys():
-            made = self._made[uid]
+        for uid in self._records.keys() - self._holds.keys():
+            made = self._records[uid]
             if made.place.admission is not None:
                 # One that is given up is over: whatever the Workload gets later was not made by its victims.
                 ended = made.place.generation + (self._ledger.held(uid) is None)
-                self._made[uid] = replace(made, place=ReservationStatus(ended), waiting=None)
+                self._records[uid] = replace(made, place=ReservationStatus(ended), waiting=None)
                 self._due[uid] = None
 
-    def forsake(self) -> None:
+    def abandon_trees(self) -> None:
         """Others decide now about places in some trees, and write what becomes of them."""
-        for uid in self._made.keys() - self._holds.keys():
-            if self._world.shards.epoch_of(self._made[uid].queue) is None:
+        for uid in self._records.keys() - self._holds.keys():
+            if self._world.shards.epoch_of(self._records[uid].queue) is None:
                 self._forget(uid)
 
     def generation(self, uid: str, key: Key) -> int:
         """How many places have been promised to a Workload."""
-        made, view = self._made.get(uid), self._world.workloads.get(key)
-        written = view.place.generation if view is not None and view.uid == uid else 0
+        made, view = self._records.get(uid), self._world.workloads.get(key)
+        written = view.reservation.generation if view is not None and view.uid == uid else 0
         return max(written, made.place.generation if made is not None else 0)
 
     def passed_on(self, told: WorkloadView) -> PreemptionStatus | None:
@@ -160,8 +160,8 @@ class ReservationWriter:
         What it leaves has come to another Workload than before, since that one got in elsewhere.
         """
         uid = self._ledger.preemptor(told.uid) or ""
-        made = self._made.get(uid)
-        if made is None or made.place.admission is None or told.goes_for == (uid, made.place.generation):
+        made = self._records.get(uid)
+        if made is None or made.place.admission is None or told.evicted_for == (uid, made.place.generation):
             return None
         return PreemptionStatus(made.key, uid, made.place.admission, made.place.generation)
 
@@ -210,7 +210,7 @@ class ReservationWriter:
             else:
                 self._tasks[uid] = group.create_task(self._written(uid))
 
-    async def sent(self, uid: str | None = None) -> None:
+    async def drained(self, uid: str | None = None) -> None:
         """Wait for the answers to what is being written, of one Workload or of all."""
         tasks = [task for each, task in self._tasks.items() if uid in {None, each}]
         if tasks:
@@ -218,14 +218,14 @@ class ReservationWriter:
 
     def _view(self, uid: str) -> WorkloadView | None:
         """The Workload whose place has to be written; None if nothing would be decided by that here."""
-        made = self._made[uid]
+        made = self._records[uid]
         view = self._world.workloads.get(made.key)
         if view is None or view.uid != uid or view.admission is not None or view.finished:
             return None
         return view if self._world.shards.epoch_of(made.queue) is not None else None
 
     def _forget(self, uid: str) -> None:
-        self._made.pop(uid, None)
+        self._records.pop(uid, None)
         self._due.pop(uid, None)
 
     async def _written(self, uid: str) -> None:
@@ -234,39 +234,39 @@ class ReservationWriter:
             async with self._slots:
                 await self._write(uid)
         except ClusterError as error:
-            key = self._made[uid].key
+            key = self._records[uid].key
             log.log(level_of(error), "place not written", namespace=key[0], workload=key[1], error=str(error))
             self._due.pop(uid, None)
-            passes = isinstance(error, ConflictError) or is_passing(error)
+            passes = isinstance(error, ConflictError) or is_retryable(error)
             pause = PAUSE_SECONDS if passes else REFUSED_SECONDS
             asyncio.get_running_loop().call_later(pause, self._try_again, uid)
         finally:
             del self._tasks[uid]
             if uid in self._due:
-                self.again()  # meanwhile it has become another one
+                self.on_due()  # meanwhile it has become another one
 
     def _try_again(self, uid: str) -> None:
-        if uid in self._made:
+        if uid in self._records:
             self._due[uid] = None
-            self.again()
+            self.on_due()
 
     async def _write(self, uid: str) -> None:
-        made, view = self._made[uid], self._view(uid)
+        made, view = self._records[uid], self._view(uid)
         if view is None:
             self._forget(uid)
             return
-        if view.place != made.place:
+        if view.reservation != made.place:
             if made.waiting is not None:
                 told = made.waiting.reason, made.waiting.message
-                body = status.promised(view, made.place, *told, self._clock())
+                body = status.reservation_pending(view, made.place, *told, self._clock())
             else:
-                body = status.placed(view, made.place)
+                body = status.reservation_changed(view, made.place)
             path = f"{workload_path(made.key)}/status"
             written = parse_workload(await self._transport.patch(path, body))
             self._world.workloads.apply(written)
             if made.waiting is not None:
                 self._reasons.promised(written)
-        if self._made.get(uid) == made:
+        if self._records.get(uid) == made:
             self._due.pop(uid, None)
             if made.place.admission is None:
                 self._forget(uid)

@@ -32,7 +32,7 @@ class UnscheduledPods:
     def pod_changed(self, pod: PodView, *, gone: bool = False) -> None:
         """A pod came, is another one now, or went."""
         key = (pod.namespace, pod.workload)
-        if gone or not pod.unanswered:
+        if gone or not pod.unanswered_scheduler:
             self._told.discard(key)
         elif key not in self._timers and key not in self._told:
             self._look_later(key, ANSWER_SECONDS)
@@ -49,7 +49,7 @@ class UnscheduledPods:
     def _look(self, key: Key) -> None:
         """Tell, if a pod still waits for an answer and has done so for long enough."""
         del self._timers[key]
-        waiting = [pod for pod in self._world.pods_named(key) if pod.live and pod.unanswered]
+        waiting = [pod for pod in self._world.pods_named(key) if pod.live and pod.unanswered_scheduler]
         if not waiting:
             return
         oldest = min(waiting, key=lambda pod: pod.created)
@@ -60,7 +60,7 @@ class UnscheduledPods:
             self._look_later(key, ANSWER_SECONDS)  # the leader tells; that may be this process by then
         else:
             self._told.add(key)
-            self._tell(key, oldest.unanswered)
+            self._tell(key, oldest.unanswered_scheduler)
 
     def _tell(self, key: Key, scheduler: str) -> None:
         job = self._world.job_of(key)

@@ -11,7 +11,7 @@ import structlog
 from admitter.api.conditions import ConditionType, EventReason
 from admitter.cache.views import WorkloadView, parse_workload
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import ClusterError, ConflictError, NotFoundError, is_passing, level_of
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError, is_retryable, level_of
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Transport
@@ -114,7 +114,7 @@ class WaitingReasons:
         except ClusterError as error:
             level = level_of(error)
             log.log(level, "reason not written", namespace=key[0], workload=key[1], error=str(error))
-            return not is_passing(error)  # otherwise asking again would change nothing
+            return not is_retryable(error)  # otherwise asking again would change nothing
         self._world.workloads.apply(parse_workload(raw))
         self._events.record(subject(workload), waiting.reason, waiting.message)
         return True

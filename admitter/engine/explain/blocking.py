@@ -38,7 +38,7 @@ class BlockingWorkloads:
         self._gone: list[Reservation] = []
         self._told: dict[str, list[str]] = {}
         self._related = set(state.tree.relatives(queue.name))
-        self._displaced_by = self._ledger.promises.preemptor(workload.uid)
+        self._displaced_by = self._ledger.displacements.preemptor(workload.uid)
 
     def found(self) -> list[str] | None:
         """Their UIDs; empty if the end of all would not help, or none needs to end; None: search ended.
@@ -66,7 +66,7 @@ class BlockingWorkloads:
     def _holders(self) -> list[Reservation]:
         names = self._tree.members(self._tree.root(self._queue.name))
         run = [r for name in names for r in self._ledger.reservations(name)]
-        coming = [hold for name in names for hold in self._ledger.holds_in(name)]
+        coming = [hold for name in names for hold in self._ledger.pending_in(name)]
         return [
             *(reservation for reservation in run if not self._ledger.evicting(reservation.holder)),
             *(Reservation(hold.workload.uid, hold.admission, hold.workload, inf) for hold in coming),
@@ -93,7 +93,7 @@ class BlockingWorkloads:
         self._look_up()
         if self._judge.fits(self._workload, self._queue):
             return True
-        return isinstance(self._judge.verdict(self._workload, self._queue), Nomination)
+        return isinstance(self._judge.nominate(self._workload, self._queue), Nomination)
 
     def _look_up(self) -> None:
         """Between two attempts: go on, unless it is enough."""
@@ -104,14 +104,14 @@ class BlockingWorkloads:
         """Plan without a workload; returns its victims, which stay now."""
         holder = reservation.holder
         self._gone.append(reservation)
-        if holder not in self._ledger.holds:
+        if holder not in self._ledger.pending_reservations:
             self._ledger.evict(holder, self._workload.uid)
             self._restore()
             return []
-        staying = self._ledger.told_for(holder)
+        staying = self._ledger.pending_evictions_for(holder)
         self._told[holder] = [each.holder for each in staying]
-        self._ledger.drop(holder)
-        self._ledger.spare_told(holder)
+        self._ledger.drop_pending(holder)
+        self._ledger.cancel_pending_evictions(holder)
         return staying
 
     def _return(self, reservation: Reservation) -> list[Reservation]:
@@ -119,7 +119,7 @@ class BlockingWorkloads:
         holder = reservation.holder
         self._gone.remove(reservation)
         if holder not in self._told:
-            self._ledger.spare(holder)
+            self._ledger.cancel_eviction(holder)
             self._restore()
             return []
         assert reservation.workload is not None, "only workloads are on the way in"
@@ -127,16 +127,16 @@ class BlockingWorkloads:
         going = [other for other in self._gone if other.holder in told]
         for other in going:
             self._gone.remove(other)
-        self._ledger.hold(reservation.workload, reservation.admission)
+        self._ledger.add_pending(reservation.workload, reservation.admission)
         for each in told:
             self._ledger.evict(each, holder)
-            self._ledger.tell(each)
+            self._ledger.mark_eviction_pending(each)
         return going
 
     def _restore(self) -> None:
         """Let the workload evict what could come back if something near it has ended: as `State.restore`."""
         if self._displaced_by is not None:
-            promises = self._ledger.promises
+            promises = self._ledger.displacements
             if any(each.queue in self._related and each.holder not in self._told for each in self._gone):
                 promises.end(self._workload.uid)
             else:

@@ -104,7 +104,7 @@ class RefusalExplainer:
         self._state.renew_claims(self._state.tree.root(queue.name))
         pending = self._state.pending[workload.queue]
         outcome = self._state.assigner.assign(workload, queue)
-        awaited = bool(self._state.ledger.holds_in(queue.name))
+        awaited = bool(self._state.ledger.pending_in(queue.name))
         refusal = pending.refusal(workload, queue, awaited=awaited) or (
             outcome if isinstance(outcome, Refusal) else None
         )
@@ -163,15 +163,15 @@ class RefusalExplainer:
         left = cell.together.limit - cell.together.used if cell.together is not None else cell.vacant()
         vacant = max(0, min(left, cell.vacant()))
         uncut = _free(cell)
-        free = min(available, max(0, cell.own - cell.used))
+        free = min(available, max(0, cell.subtree_quota - cell.used))
         root = self._state.tree.root(queue.name)
         mine = {("queue", queue.name), *self._state.tree.path(("queue", queue.name))}
         kept = [
-            (node, other.kept - other.used)
+            (node, other.local_quota - other.used)
             for node in self._state.tree.nodes(root)
             if node not in mine
             for other in (self._book.at(node, key),)
-            if other.kept > other.used
+            if other.local_quota > other.used
         ]
         kept.sort(key=lambda each: (-each[1], each[0]))
         asked = pod_set.request(resource, self._state.flavors[flavor]) * pod_set.count
@@ -199,7 +199,7 @@ class RefusalExplainer:
                     break
                 if enough():
                     return None
-                search = Search(self._state.scene, queue, form, tuple(outcome.usage.items()))
+                search = Search(self._state.preemption, queue, form, tuple(outcome.usage.items()))
                 search.victims()
                 found |= search.considered()
                 ways.rule_out(frozenset(outcome.preempting))
@@ -211,6 +211,6 @@ def _free(cell: Cell) -> int:
     free = 0
     step: Cell | None = cell
     while step is not None:
-        free += max(0, step.kept - step.used)
+        free += max(0, step.local_quota - step.used)
         step = step.parent
     return free

@@ -355,9 +355,9 @@ class Attempt:
         if together is None:
             if self._room(cell, needed):
                 return None
-            return Rule.LIMIT if needed > cell.ceiling() else Rule.BUSY
+            return Rule.LIMIT if needed > cell.potential_available() else Rule.BUSY
         in_all = amount + sum(n for k, n in self.usage.items() if k[1] == key[1])
-        if needed > cell.ceiling() or in_all > together.limit:
+        if needed > cell.potential_available() or in_all > together.limit:
             return Rule.LIMIT
         if not self._room(cell, needed) or in_all > together.limit - together.used:
             return Rule.BUSY
@@ -368,4 +368,6 @@ class Attempt:
         cell = self._book.cell(self._queue.name, self._queue.key(name, resource))
         asked = slot.wanted[name][resource]
         needed = asked if asked != slot.wanted[slot.group.flavors[0]][resource] else 0
-        return FlavorRefusal(name, rule, resource, cell.ceiling(), cell.own, needed=needed)
+        return FlavorRefusal(
+            name, rule, resource, cell.potential_available(), cell.subtree_quota, needed=needed
+        )

@@ -81,7 +81,7 @@ class ReturnedReservations:
 
     def note(self, uid: str) -> None:
         """The user of a workload takes it back; whether that counts is found at the next turn."""
-        place = self._ledger.holds.get(uid) or self._ledger.held(uid)
+        place = self._ledger.pending_reservations.get(uid) or self._ledger.held(uid)
         if uid in self.gained and place is not None and not self._ledger.evicting(uid):
             held = self._ledger.held(uid)
             self._news.append(((place.queue, place.namespace), held.since if held is not None else None))

@@ -35,7 +35,7 @@ def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
 
 def _spares(chain: Sequence[Cell], amount: int) -> bool:
     for cell in chain:
-        if cell.used - amount < cell.own:
+        if cell.used - amount < cell.subtree_quota:
             return False
         amount = -cell.rising(-amount)  # of what is not lent nothing comes from above
     return True

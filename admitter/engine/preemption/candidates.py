@@ -106,7 +106,7 @@ class Pool:
         if self.own or not held or key not in self._ground.contested:
             return held
         cell = self._ground.book.cell(self.queue, key)
-        return min(held, cell.used - cell.own + self._most(key))
+        return min(held, cell.used - cell.subtree_quota + self._most(key))
 
 
 def first_of(lines: QueueLines, lesser: Lesser) -> Place | None:

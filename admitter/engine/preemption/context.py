@@ -38,7 +38,7 @@ class PreemptionContext:
         if queue.name not in self.tree.apart:
             line = self.ledger.lines.of(queue.name).get(key)
             return line.amount(lesser) if line is not None else 0
-        shared, runtime = queue.name in self.ledger.sharing, self.tree.patience(queue.name).runtime
+        shared, runtime = queue.name in self.ledger.sharing, self.tree.victim_terms(queue.name).runtime
         return sum(
             dict(reservation.usage).get(key, 0)
             for reservation in self.ledger.candidates(queue.name)

@@ -36,7 +36,7 @@ def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
     """
     for cells in chains:
         for cell in cells:
-            if cell.used <= cell.own:
+            if cell.used <= cell.subtree_quota:
                 return False
     return True
 
@@ -124,5 +124,5 @@ class Reclaiming(SimpleRule):
         claimed = 0
         for name in self._tree.members(root):
             cell = self._book.cell(name, key)
-            claimed += max(cell.own, cell.used + (amount if name == self._queue.name else 0))
-        return claimed <= self._book.at(root, key).own
+            claimed += max(cell.subtree_quota, cell.used + (amount if name == self._queue.name else 0))
+        return claimed <= self._book.at(root, key).subtree_quota

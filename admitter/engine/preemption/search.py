@@ -107,7 +107,7 @@ class Search:
         self.withheld = tuple(
             (key, amount)
             for (key, amount), (cell, _) in zip(self._usage, self._wanted, strict=True)
-            if key not in self._contested and cell.is_kept(amount)
+            if key not in self._contested and cell.fits_but_for_claims(amount)
         )
         self._together: dict[FlavorsTogether, int] = {}
         for cell, amount in self._wanted:
@@ -141,7 +141,7 @@ class Search:
         if any(victim.queue != self._queue.name for victim in reclaimed):
             return reclaimed
         # What takes back nothing loses nothing if others give first: their turn is before the own queue's.
-        return self._by_borrowing(own) or reclaimed or self._least(own, WithinOwnQueue())
+        return self._by_borrowing(own) or reclaimed or self._minimal_victims(own, WithinOwnQueue())
 
     def _by_reclaim(self, own: list[Group]) -> list[Reservation]:
         """Take back what the queue lent, or cohorts above it."""
@@ -164,7 +164,7 @@ class Search:
                     # priority: so every sequence of such evictions rises in priority, and comes to an end.
                     lesser = Lesser(min(lesser.below, self._preemptor.priority))
             others += self._others(side, lesser)
-        return self._least([*others, *own], rule) if others else []
+        return self._minimal_victims([*others, *own], rule) if others else []
 
     def _by_borrowing(self, own: list[Group]) -> list[Reservation]:
         """Borrow instead of others: by priority, or where it is shared by weight, by that."""
@@ -192,7 +192,7 @@ class Search:
         others: list[Group] = []
         for side in self._sides:
             others += self._others(side, lesser)
-        return self._least([*others, *own], rule) if others else []
+        return self._minimal_victims([*others, *own], rule) if others else []
 
     def _guaranteed(self) -> guaranteed.GuaranteedSharing:
         return guaranteed.GuaranteedSharing(self._tree, self._book, self._queue, self._usage)
@@ -207,7 +207,7 @@ class Search:
             # Once a relative has given, this side's share is smaller for those that are farther away.
             gives = (lambda _: True) if others else rule.could_give
             others += self._others(side, lesser, gives)
-        return self._least([*others, *own], rule) if others else []
+        return self._minimal_victims([*others, *own], rule) if others else []
 
     def _own(self) -> list[Group]:
         policy = self._queue.preemption.within
@@ -248,7 +248,7 @@ class Search:
                 return False
             if self._displaced and not self._stays_out(reservation):
                 return False
-            runtime = self._tree.patience(reservation.queue).runtime
+            runtime = self._tree.victim_terms(reservation.queue).runtime
             if runtime and reservation.since + runtime > self._scene.now:
                 self.due = min(self.due, reservation.since + runtime)
                 return False
@@ -375,7 +375,7 @@ class Search:
             for key, amount in reservation.usage
         )
 
-    def _least(self, pools: Sequence[Group], rule: PreemptionRule) -> list[Reservation]:
+    def _minimal_victims(self, pools: Sequence[Group], rule: PreemptionRule) -> list[Reservation]:
         """The smallest set in the rule's order with which the preemptor fits; empty if there is none.
 
         The first victim may be why others may not go: then it is tried without one of them, and without
@@ -417,7 +417,7 @@ class Search:
                 rule.moved(candidate, -1)
                 removed.append(candidate)
                 if self._fits() and rule.holds():
-                    removed = self._give_back(removed, rule)
+                    removed = self._fill_back(removed, rule)
                     if self._leaves_claims(removed) and self._is_sure():
                         made.victims = [victim.reservation for victim in removed]
                     else:
@@ -430,7 +430,7 @@ class Search:
                 candidate.move(1)
                 rule.moved(candidate, 1)
 
-    def _give_back(self, removed: list[Candidate], rule: PreemptionRule) -> list[Candidate]:
+    def _fill_back(self, removed: list[Candidate], rule: PreemptionRule) -> list[Candidate]:
         """Put back what is not needed; returns the rest, in order."""
         while True:
             needed = []
@@ -464,14 +464,14 @@ class Search:
             self._book.renewal.run()
             for candidate in removed:
                 candidate.move(-1)
-        return not any(cell.is_kept(amount) for cell, amount in self._wanted)
+        return not any(cell.fits_but_for_claims(amount) for cell, amount in self._wanted)
 
     def _is_sure(self) -> bool:
         """Whether the preemptor fits even if what was told to go for others stays in the end.
 
         Else what goes for it may go in vain: it waits until that has gone (docs/design/preemption.md).
         """
-        rooms = self._ledger.rooms_of_told(self._root)
+        rooms = self._ledger.rooms_of_pending_evictions(self._root)
         cells = [
             (self._book.cell(queue, key), amount) for queue, usage in rooms for key, amount in usage if amount
         ]

@@ -25,11 +25,11 @@ class ClaimBlocked:
         self._tree = scene.tree
         self._ledger = scene.ledger
         self._book = scene.ledger.planned
-        self._parked: defaultdict[Node, dict[EquivalenceClass, Usage]] = defaultdict(dict)
+        self._tracked: defaultdict[Node, dict[EquivalenceClass, Usage]] = defaultdict(dict)
         self._bound: defaultdict[Node, dict[EquivalenceClass, _Seen]] = defaultdict(dict)
         self._kept: defaultdict[Node, dict[EquivalenceClass, int]] = defaultdict(dict)  # with their tickets
 
-    def park(self, members: EquivalenceClass, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
+    def track(self, members: EquivalenceClass, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
         """A class was parked.
 
         Args:
@@ -43,9 +43,9 @@ class ClaimBlocked:
         if bound:
             self._bound[root][members] = self._seen(members.queue, bound)
         if wanted:
-            self._parked[root][members] = wanted
-        elif root in self._parked:
-            self._parked[root].pop(members, None)
+            self._tracked[root][members] = wanted
+        elif root in self._tracked:
+            self._tracked[root].pop(members, None)
         if not self._bound[root]:
             del self._bound[root]
 
@@ -55,15 +55,15 @@ class ClaimBlocked:
 
     def __contains__(self, root: Node) -> bool:
         """Whether anything in a tree waits for others to claim less, or to use more."""
-        if not (self._parked or self._bound or self._kept):
+        if not (self._tracked or self._bound or self._kept):
             return False
-        return root in self._parked or root in self._bound or (root in self._kept and self._keeps(root))
+        return root in self._tracked or root in self._bound or (root in self._kept and self._keeps(root))
 
     def _keeps(self, root: Node) -> bool:
         kept = self._kept[root]
         while kept:
             members, ticket = next(iter(kept.items()))
-            if members.parked is not None and members.ticket == ticket:
+            if members.inadmissible is not None and members.ticket == ticket:
                 return True
             del kept[members]
         del self._kept[root]
@@ -79,36 +79,36 @@ class ClaimBlocked:
         """
         cells = ((self._book.cell(queue, key), amount) for key, amount in needs.items())
         if each:
-            return any(cell.is_kept(amount) for cell, amount in cells)
+            return any(cell.fits_but_for_claims(amount) for cell, amount in cells)
         return any((vacant := cell.vacant()) > 0 and cell.in_flavor() < vacant for cell, _ in cells)
 
-    def wake(self, root: Node) -> set[str]:
+    def requeue(self, root: Node) -> set[str]:
         """Try again what has that room no longer in some tree; returns the queues of that."""
         names: set[str] = set()
-        if not (self._parked or self._bound) or (root not in self._parked and root not in self._bound):
+        if not (self._tracked or self._bound) or (root not in self._tracked and root not in self._bound):
             return names
-        for members, wanted in list(self._parked.get(root, {}).items()):
-            stays = members.parked is not None and self._tree.root(members.queue) == root
+        for members, wanted in list(self._tracked.get(root, {}).items()):
+            stays = members.inadmissible is not None and self._tree.root(members.queue) == root
             if stays and all(self._has_room(members.queue, *each) for each in wanted):
                 continue
-            del self._parked[root][members]
+            del self._tracked[root][members]
             if stays and self._may_evict(members, wanted):
-                members.wake()
+                members.requeue()
                 names.add(members.queue)
-        if not self._parked.get(root):
-            self._parked.pop(root, None)
-        return names | self._wake_bound(root)
+        if not self._tracked.get(root):
+            self._tracked.pop(root, None)
+        return names | self._requeue_bound(root)
 
-    def _wake_bound(self, root: Node) -> set[str]:
+    def _requeue_bound(self, root: Node) -> set[str]:
         """Try again what claims or the told kept from evicting, where these or the room have changed."""
         names = set()
         for members, seen in list(self._bound.get(root, {}).items()):
-            stays = members.parked is not None and self._tree.root(members.queue) == root
+            stays = members.inadmissible is not None and self._tree.root(members.queue) == root
             if stays and self._seen(members.queue, [key for key, _, _ in seen[1]]) == seen:
                 continue
             del self._bound[root][members]
             if stays:
-                members.wake()
+                members.requeue()
                 names.add(members.queue)
         if not self._bound.get(root):
             self._bound.pop(root, None)
@@ -125,7 +125,7 @@ class ClaimBlocked:
     def _seen(self, queue: str, keys: Iterable[FlavorResource]) -> _Seen:
         cells = ((key, self._book.cell(queue, key)) for key in keys)
         room = tuple((key, cell.vacant(), cell.in_flavor()) for key, cell in cells)
-        return self._ledger.told_in(self._tree.root(queue)), room
+        return self._ledger.pending_evictions_in(self._tree.root(queue)), room
 
     def _has_room(self, queue: str, key: FlavorResource, amount: int) -> bool:
         return amount <= self._book.cell(queue, key).vacant()

@@ -38,14 +38,14 @@ class CompetingHead:
     Attributes:
         workload: the head.
         borrowing: whether it would borrow; False as long as it might do without.
-        verdict: what it could get; None if that is found out when its turn comes.
-        judged: after how many decisions that was found, or glanced at.
+        nomination: what it could get; None if that is found out when its turn comes.
+        nominated_at: after how many decisions that was found, or glanced at.
     """
 
     workload: Workload
     borrowing: bool
-    verdict: Nomination | None
-    judged: int
+    nomination: Nomination | None
+    nominated_at: int
 
     @property
     def key(self) -> tuple[bool, Rank]:
@@ -163,7 +163,7 @@ class ByShare:
     def _shares_with(self, entry: CompetingHead) -> dict[Node, Share]:
         """The shares of a queue and of what is above it with one from there in."""
         queue = entry.workload.queue
-        assert entry.verdict is not None, "shares are compared of what is judged"
-        usage = tuple(entry.verdict.proposal.usage.items())
+        assert entry.nomination is not None, "shares are compared of what is judged"
+        usage = tuple(entry.nomination.proposal.usage.items())
         found = self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
         return found

@@ -42,7 +42,7 @@ class Need(NamedTuple):
 class ClassOwner(Protocol):
     """Keeps the classes of a queue."""
 
-    def retried(self, members: "EquivalenceClass") -> None:
+    def requeued(self, members: "EquivalenceClass") -> None:
         """A class is to be tried again, or for the first time."""
 
 
@@ -54,7 +54,7 @@ class EquivalenceClass:
         namespace: of all its workloads, where namespaces share the queue; else of the first.
         shape: what makes them alike.
         members: by UID.
-        parked: why none of it fits; None if that has to be found out.
+        inadmissible: why none of it fits; None if that has to be found out.
         needs: what must be free at least, any one of it; empty if other things may help too.
         refusal: why none of it fitted when it was parked last.
         share: with fair sharing, how large a share another queue must have to give anything.
@@ -71,7 +71,7 @@ class EquivalenceClass:
         self.namespace = namespace
         self.shape = shape
         self.members: dict[str, Workload] = {}
-        self.parked: Refusal | None = None
+        self.inadmissible: Refusal | None = None
         self.needs: list[Need] = []
         self.refusal: Refusal | None = None
         self.share = NO_SHARE
@@ -116,7 +116,7 @@ class EquivalenceClass:
                 heapq.heappop(self._heap)
         return self._head
 
-    def tell(self, refusal: Refusal) -> list[str]:
+    def newly_told(self, refusal: Refusal) -> list[str]:
         """UIDs of the workloads for which this refusal is new."""
         known = refusal is self._told or refusal == self._told
         if known and not self._untold:
@@ -132,7 +132,7 @@ class EquivalenceClass:
 
     def wait_at(self, places: Iterable[tuple["_FreedQuota", int]]) -> None:
         """Be found in some places until it is woken, and be due when so much has been freed there."""
-        self.leave()
+        self.stop_waiting()
         shortfalls = []
         for place, shortfall in places:
             self._places.append(place)
@@ -146,27 +146,27 @@ class EquivalenceClass:
         for place, shortfall in zip(self._places, shortfalls, strict=True):
             heapq.heappush(place.due, (place.freed + shortfall, id(self), self.ticket, self))
 
-    def wake(self) -> None:
+    def requeue(self) -> None:
         """It has to be tried again, in every way."""
         self.needs = []
         self.share = NO_SHARE
         self.giving = NOTHING_KEPT
         self.proposal = None
-        self.leave()
-        self.retry()
+        self.stop_waiting()
+        self.retry_as_known()
 
-    def retry(self) -> None:
+    def retry_as_known(self) -> None:
         """It may fit now that others have freed something."""
-        self.parked = None
+        self.inadmissible = None
         self.ticket += 1
-        self._owner.retried(self)
+        self._owner.requeued(self)
 
-    def park_again(self, shortfalls: Iterable[int]) -> None:
+    def mark_inadmissible_again(self, shortfalls: Iterable[int]) -> None:
         """It was retried in vain: it is parked as it was, and lacks so much of each of its needs."""
-        self.parked = self.refusal
+        self.inadmissible = self.refusal
         self._be_due(shortfalls)
 
-    def leave(self) -> None:
+    def stop_waiting(self) -> None:
         """Be found nowhere."""
         for place in self._places:
             place.waiting.discard(self)
@@ -194,7 +194,7 @@ class InadmissibleClasses:
     def __init__(self) -> None:
         self._places: defaultdict[tuple[Node, FlavorResource], _FreedQuota] = defaultdict(_FreedQuota)
 
-    def park(
+    def mark_inadmissible(
         self,
         members: EquivalenceClass,
         refusal: Refusal,
@@ -202,7 +202,7 @@ class InadmissibleClasses:
         shortfalls: Iterable[tuple[FlavorResource, int]],
     ) -> None:
         """Park a class until enough of one of some keys is freed in its tree."""
-        members.parked = members.refusal = refusal
+        members.inadmissible = members.refusal = refusal
         members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
 
     def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[EquivalenceClass]:
@@ -225,6 +225,6 @@ class InadmissibleClasses:
         for key in keys:
             place = self._places.get((root, key))
             if place is not None:
-                parked = [members for members in place.waiting if members.parked is not None]
+                parked = [members for members in place.waiting if members.inadmissible is not None]
                 found.update(dict.fromkeys(sorted(parked, key=lambda members: members.queue)))
         return list(found)

@@ -53,7 +53,7 @@ class PendingByNamespace(PendingQueue):
         self._touched.add(namespace)
         return members
 
-    def retried(self, members: EquivalenceClass) -> None:
+    def requeued(self, members: EquivalenceClass) -> None:
         """A class is to be tried again, or for the first time."""
         self._touched.add(members.namespace)
 
@@ -85,9 +85,9 @@ class PendingByNamespace(PendingQueue):
     def candidate(self, strategy: Strategy) -> Workload | None:
         """The workload to be tried next; None if there is none."""
         first = self._head(strict=strategy is Strategy.STRICT_FIFO)
-        return None if first is None or self.class_of(first).parked is not None else first
+        return None if first is None or self.class_of(first).inadmissible is not None else first
 
-    def disturb(self, may_evict: Callable[[Workload], bool]) -> bool:
+    def forget_needs(self, may_evict: Callable[[Workload], bool]) -> bool:
         """Some namespaces use more than before: wake classes that these might have to give to.
 
         A class that preempts only within its namespace goes by rank: what comes later does not wake it.
@@ -100,21 +100,21 @@ class PendingByNamespace(PendingQueue):
         parked = [
             m for classes in self._of_namespace.values() for m in classes.values() if m.refusal is not None
         ]
-        return self._wake(m for m in parked if any(self._sharing.could_give(n, m.giving) for n in grown))
+        return self._requeue(m for m in parked if any(self._sharing.could_give(n, m.giving) for n in grown))
 
-    def wake_shrunk(self) -> bool:
+    def requeue_shrunk(self) -> bool:
         """Wake classes of namespaces that use less than before; returns whether there are any."""
         shrunk = sorted(self._sharing.shrunk & self._of_namespace.keys())
         self._sharing.shrunk.clear()
-        return self._wake(members for name in shrunk for members in self._of_namespace[name].values())
+        return self._requeue(members for name in shrunk for members in self._of_namespace[name].values())
 
     @staticmethod
-    def _wake(classes: Iterable[EquivalenceClass]) -> bool:
+    def _requeue(classes: Iterable[EquivalenceClass]) -> bool:
         found = False
         for members in classes:
             members.needs = []
-            if members.parked is not None:
-                members.wake()
+            if members.inadmissible is not None:
+                members.requeue()
                 found = True
         return found
 
@@ -181,6 +181,8 @@ class PendingByNamespace(PendingQueue):
     def _head_of(self, namespace: str) -> Workload | None:
         classes = self._of_namespace.get(namespace, {}).values()
         heads = [
-            head for c in classes if (self._strict or c.parked is None) and (head := c.head()) is not None
+            head
+            for c in classes
+            if (self._strict or c.inadmissible is None) and (head := c.head()) is not None
         ]
         return min(heads, key=lambda head: head.rank, default=None)

@@ -47,7 +47,7 @@ class _Heads:
         heap, ranks = self._heap, self._ranks
         while heap:
             rank, serial, members = heap[0]
-            if self._only_awake and members.parked is not None:
+            if self._only_awake and members.inadmissible is not None:
                 head = None
             elif counts is None:
                 head = members.head()
@@ -87,7 +87,7 @@ class PendingQueue:
         self._class_of: dict[str, EquivalenceClass] = {}
         self._heads = _Heads()
         self._set_back = _Heads()  # those that evict nothing now: in a strict queue their turn is the last
-        self._awake = _Heads(awake=True)
+        self._admissible = _Heads(awake=True)
         self._claiming: _Heads | None = None  # those that may count as claimants, once that is asked
         self._displaced: dict[str, None] = {}
 
@@ -116,13 +116,13 @@ class PendingQueue:
             (self._heads if members.back_off is None else self._set_back).put(members)
             if self._claiming is not None:
                 self._claiming.put(members)
-            if members.parked is None:
-                self.retried(members)
+            if members.inadmissible is None:
+                self.requeued(members)
         return members
 
-    def retried(self, members: EquivalenceClass) -> None:
+    def requeued(self, members: EquivalenceClass) -> None:
         """A class is to be tried again, or for the first time."""
-        self._awake.put(members)
+        self._admissible.put(members)
 
     def remove(self, uid: str) -> None:
         """A workload waits no longer."""
@@ -130,7 +130,7 @@ class PendingQueue:
         self._displaced.pop(uid, None)
         members.remove(uid)
         if not members.members:
-            members.wake()
+            members.requeue()
             del self._classes[members.shape]
 
     @property
@@ -151,31 +151,31 @@ class PendingQueue:
         """All that wait."""
         return [members.members[uid] for uid, members in self._class_of.items()]
 
-    def wake(self) -> None:
+    def requeue(self) -> None:
         """Something that any of the parked ones may depend on has changed."""
         for members in self._classes.values():
-            members.wake()
+            members.requeue()
 
-    def wake_those(self, counts: Callable[[Workload], bool]) -> bool:
+    def requeue_matching(self, counts: Callable[[Workload], bool]) -> bool:
         """Wake the classes with heads that count; returns whether there are any."""
         found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
         for members in found:
-            members.wake()
+            members.requeue()
         return bool(found)
 
-    def wake_above(self, priority: int) -> None:
+    def requeue_above(self, priority: int) -> None:
         """A place is kept for a workload of some priority: what is more important may take it over."""
         first = self._first_head()
         if first is None or first.priority <= priority:
             return
-        self.wake_those(lambda head: head.priority > priority)
+        self.requeue_matching(lambda head: head.priority > priority)
 
     def tell_anew(self) -> None:
         """Report all reasons again, also those that were reported."""
         for members in self._classes.values():
             members.tell_anew()
 
-    def disturb(self, may_evict: Callable[[Workload], bool]) -> bool:
+    def forget_needs(self, may_evict: Callable[[Workload], bool]) -> bool:
         """The queue uses more than before; returns whether any class was woken for that.
 
         None is: what came later makes no room for what was refused before, since rank decides in the queue.
@@ -194,7 +194,7 @@ class PendingQueue:
         """Whether it is not known of all what they need."""
         return not all(members.needs for members in self._classes.values())
 
-    def wake_if(self, entitled: Callable[[list[Need]], bool]) -> bool:
+    def requeue_entitled(self, entitled: Callable[[list[Need]], bool]) -> bool:
         """Try the classes again that are entitled to what they need, or if that is unknown.
 
         Returns:
@@ -202,18 +202,18 @@ class PendingQueue:
         """
         found = False
         for members in self._classes.values():
-            if members.parked is None:
+            if members.inadmissible is None:
                 found = True
             elif not members.needs or entitled(members.needs):
-                members.retry()
+                members.retry_as_known()
                 found = True
         return found
 
-    def stir(self, share: Share) -> bool:
+    def requeue_by_share(self, share: Share) -> bool:
         """Wake classes that a queue of some share might have to give to; returns whether there are any."""
         found = [m for m in self._classes.values() if m.share <= share]
         for members in found:
-            members.wake()
+            members.requeue()
         return bool(found)
 
     def class_of(self, workload: Workload) -> EquivalenceClass:
@@ -270,8 +270,8 @@ class PendingQueue:
         """The workload to be tried next; None if there is none."""
         if strategy is Strategy.STRICT_FIFO:
             first = self._first_head()
-            return None if first is None or self._class_of[first.uid].parked is not None else first
-        return self._awake.first()
+            return None if first is None or self._class_of[first.uid].inadmissible is not None else first
+        return self._admissible.first()
 
     def ahead_of(self, workload: Workload) -> Workload | None:
         """The first that still waits of those that came before a workload, or are more important."""
@@ -297,7 +297,7 @@ class PendingQueue:
         for members in self._classes.values():
             refusal = self._refusal(members, queue, first, awaited=awaited)
             if refusal is not None:
-                for uid in members.tell(refusal):
+                for uid in members.newly_told(refusal):
                     yield uid, refusal
 
     def _first(self, queue: Queue) -> Workload | None:
@@ -312,6 +312,6 @@ class PendingQueue:
     ) -> Refusal | None:
         blocked = first is not None and (awaited or members.head() is not first)
         if not blocked:
-            return members.parked
+            return members.inadmissible
         reason = Reason.BEHIND_HEAD if members.back_off is None else Reason.BACKED_OFF
         return Refusal(reason, queue.name, back_off=members.back_off)

@@ -44,10 +44,10 @@ class Book:
         crossed = []
         for key, amount in usage:
             cell = self.cell(queue, key)
-            borrowed = cell.used > cell.own
+            borrowed = cell.used > cell.subtree_quota
             if cell.add(sign * amount):
                 crossed.append(key)
-            if (cell.used > cell.own) is not borrowed:
+            if (cell.used > cell.subtree_quota) is not borrowed:
                 self._note(queue, self._tree.root(queue), key)
             before = used.get(key, 0)
             used[key] = before + sign * amount

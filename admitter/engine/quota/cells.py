@@ -52,8 +52,8 @@ class Cell:
     Attributes:
         parent: the same of the node above; None at the root.
         quota: what is defined here.
-        own: what the subtree has: the node's minimum, and what its children lend.
-        kept: how much of `own` is not lent to the node above; at the root all of it.
+        subtree_quota: what the subtree has: the node's minimum, and what its children lend.
+        local_quota: how much of `own` is not lent to the node above; at the root all of it.
         limit: the node's maximum; None: no such limit.
         used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
         total: the use of the whole subtree.
@@ -68,12 +68,12 @@ class Cell:
         "attached",
         "claimed",
         "handed",
-        "kept",
         "limit",
-        "own",
+        "local_quota",
         "parent",
         "quota",
         "renewal",
+        "subtree_quota",
         "together",
         "total",
         "used",
@@ -83,8 +83,8 @@ class Cell:
         self.renewal = renewal
         self.parent: Cell | None = None
         self.quota = NO_QUOTA
-        self.own = 0
-        self.kept = 0
+        self.subtree_quota = 0
+        self.local_quota = 0
         self.limit: int | None = None
         self.used = 0
         self.total = 0
@@ -96,20 +96,20 @@ class Cell:
     @property
     def lent(self) -> int:
         """How much of its own the node above has."""
-        return self.own - self.kept
+        return self.subtree_quota - self.local_quota
 
     @property
     def taken(self) -> int:
         """How much of its use the node above has to provide."""
-        return self.used - self.kept if self.used > self.kept else 0
+        return self.used - self.local_quota if self.used > self.local_quota else 0
 
     def define(self, quota: Quota) -> None:
         """Set what is defined here, in place of what was."""
         if quota != self.quota:
             lent, taken, more = self.lent, self.taken, quota.minimum - self.quota.minimum
             self.quota, self.limit = quota, quota.maximum
-            self.own += more
-            self.kept = self.to_keep()
+            self.subtree_quota += more
+            self.local_quota = self.unlent_quota()
             self.hand_up()
             if self.parent is not None:
                 self.parent.shift(self.lent - lent, self.taken - taken, 0)
@@ -121,28 +121,28 @@ class Cell:
                 self.parent.shift(-self.lent, -self.taken, -self.total)
                 self.parent.claim(-self.handed)
             self.parent = parent
-            self.kept = self.to_keep()
+            self.local_quota = self.unlent_quota()
             self.handed = 0
             self.hand_up()
             if parent is not None:
                 parent.shift(self.lent, self.taken, self.total)
 
-    def to_keep(self) -> int:
+    def unlent_quota(self) -> int:
         """How much of its own is not to be lent."""
         if self.parent is None:
-            return self.own
+            return self.subtree_quota
         lending = self.quota.lending_limit
-        return 0 if lending is None else max(0, self.own - lending)
+        return 0 if lending is None else max(0, self.subtree_quota - lending)
 
     def shift(self, own: int, used: int, total: int) -> None:
         """A child lends, takes and uses so much more than before."""
         cell: Cell | None = self
         while cell is not None and (own or used or total):
             lent, taken = cell.lent, cell.taken
-            cell.own += own
+            cell.subtree_quota += own
             cell.used += used
             cell.total += total
-            cell.kept = cell.to_keep()
+            cell.local_quota = cell.unlent_quota()
             cell.hand_up()
             own, used = cell.lent - lent, cell.taken - taken
             cell = cell.parent
@@ -162,9 +162,9 @@ class Cell:
         """Tell the node above what is claimed of it: what this subtree owns, has left and does not keep."""
         wanted = self.attached + self.claimed
         if self.parent is not None and (wanted or self.handed):
-            left = self.own - self.used
+            left = self.subtree_quota - self.used
             wanted = wanted if wanted < left else left
-            kept = self.kept - self.used
+            kept = self.local_quota - self.used
             handed = max(0, wanted - kept if kept > 0 else wanted)
             more, self.handed = handed - self.handed, handed
             self.parent.claim(more)
@@ -183,9 +183,9 @@ class Cell:
         while cell is not None:
             cell.total += amount
             if passed:
-                before, kept = cell.used, cell.kept
+                before, kept = cell.used, cell.local_quota
                 cell.used = after = before + passed
-                crossed |= before <= cell.own < after
+                crossed |= before <= cell.subtree_quota < after
                 if cell.attached or cell.claimed:
                     cell.hand_up()
                 passed = (after - kept if after > kept else 0) - (before - kept if before > kept else 0)
@@ -194,7 +194,7 @@ class Cell:
 
     def rising(self, amount: int) -> int:
         """How much of an amount that is added here, or removed if negative, reaches the node above."""
-        after = self.used + amount - self.kept
+        after = self.used + amount - self.local_quota
         return (after if after > 0 else 0) - self.taken
 
     def available(self) -> int:
@@ -224,14 +224,14 @@ class Cell:
             if cell.limit is not None and amount > cell.limit - cell.total:
                 return False
             if rest > 0:
-                used, kept = cell.used, cell.kept
-                borrows = borrows or used + rest > cell.own
+                used, kept = cell.used, cell.local_quota
+                borrows = borrows or used + rest > cell.subtree_quota
                 if used < kept:
                     rest -= kept - used
             cell = parent
         if cell.limit is not None and amount > cell.limit - cell.total:
             return False
-        if rest > 0 and rest > cell.own - cell.used:
+        if rest > 0 and rest > cell.subtree_quota - cell.used:
             return False
         return not borrows or self._leaves_claims(amount)
 
@@ -243,7 +243,7 @@ class Cell:
         """Whether with so much added some subtree takes more than its own, and more than it took before."""
         cell, rest = self, amount
         while cell.parent is not None and rest > 0:
-            if cell.used + rest > cell.own:
+            if cell.used + rest > cell.subtree_quota:
                 return True
             rest = cell.rising(rest)
             cell = cell.parent
@@ -264,7 +264,7 @@ class Cell:
         kept = amount - self._beside_claims() if self._is_bound() else 0
         return (kept, True) if kept > 0 else (lacks, False)
 
-    def is_kept(self, amount: int) -> bool:
+    def fits_but_for_claims(self, amount: int) -> bool:
         """Whether there is room for so much, but for what others claim."""
         return self.has_vacant(amount) and self.newly_borrows(amount) and not self._leaves_claims(amount)
 
@@ -292,14 +292,18 @@ class Cell:
         while chain[-1].parent is not None:
             chain.append(chain[-1].parent)
         root = chain.pop()
-        free = root.own - root.used if root.own > root.used else 0
+        free = root.subtree_quota - root.used if root.subtree_quota > root.used else 0
         for cell in reversed(chain):
             assert cell.parent is not None, "the root has gone"
             withheld = cell.parent.claimed - cell.handed
-            if cell.kept > cell.used:
-                free += cell.kept - cell.used
+            if cell.local_quota > cell.used:
+                free += cell.local_quota - cell.used
             if withheld > 0:
-                left = free - withheld if free - withheld > cell.own - cell.used else cell.own - cell.used
+                left = (
+                    free - withheld
+                    if free - withheld > cell.subtree_quota - cell.used
+                    else cell.subtree_quota - cell.used
+                )
                 free = min(free, left) if left > 0 else 0
         return free
 
@@ -311,8 +315,8 @@ class Cell:
         while cell is not None:
             if cell.limit is not None and (room is None or cell.limit - cell.total < room):
                 room = cell.limit - cell.total
-            if cell.kept > cell.used:
-                free += cell.kept - cell.used
+            if cell.local_quota > cell.used:
+                free += cell.local_quota - cell.used
             cell = cell.parent
         return free if room is None or free < room else room
 
@@ -324,14 +328,14 @@ class Cell:
         while cell is not None and level <= levels:
             if cell.limit is not None and (room is None or cell.limit - cell.total < room):
                 room = cell.limit - cell.total
-            own = cell.own if level == levels else cell.kept
+            own = cell.subtree_quota if level == levels else cell.local_quota
             if own > cell.used:
                 free += own - cell.used
             cell = cell.parent
             level += 1
         return free if room is None or free < room else room
 
-    def ceiling(self) -> int:
+    def potential_available(self) -> int:
         """The largest request that would fit if nothing were in use."""
         cell: Cell | None = self
         free = 0
@@ -339,10 +343,10 @@ class Cell:
         while cell is not None:
             if cell.limit is not None and (room is None or cell.limit < room):
                 room = cell.limit
-            free += cell.kept
+            free += cell.local_quota
             cell = cell.parent
         return free if room is None or free < room else room
 
     def borrows(self, amount: int = 0) -> bool:
         """Whether this subtree uses more than its own, with so much added."""
-        return self.used + amount > self.own
+        return self.used + amount > self.subtree_quota

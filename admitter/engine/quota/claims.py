@@ -244,7 +244,7 @@ class Claims:
         """What a workload claims of the subtree so far above its queue; None if it does not own all of it."""
 
         def alone(cell: Cell, amount: int) -> bool:
-            return amount <= cell.alone(levels) and amount <= cell.ceiling()
+            return amount <= cell.alone(levels) and amount <= cell.potential_available()
 
         def owned(form: Workload) -> Proposal | None:
             outcome = self._assigner.assign(form, queue, room=alone)

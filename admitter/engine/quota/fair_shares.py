@@ -57,8 +57,8 @@ class FairShares:
         above = self._tree.parents().get(node)
         borrowed: Counter[str] = Counter()
         for (_, resource), cell in self._book.cells(node).items():
-            if cell.used > cell.own:
-                borrowed[resource] += cell.used - cell.own
+            if cell.used > cell.subtree_quota:
+                borrowed[resource] += cell.used - cell.subtree_quota
         if above is None or not borrowed:
             return NO_SHARE
         weight, lendable = self._tree.weight(node), self._most(above)
@@ -74,6 +74,6 @@ class FairShares:
             *_, root = self._tree.path(cohort)
             sums: Counter[str] = Counter()
             for key in list(self._book.cells(root)):
-                sums[key[1]] += self._book.at(cohort, key).ceiling()
+                sums[key[1]] += self._book.at(cohort, key).potential_available()
             found = self._lendable[cohort] = sums
         return found

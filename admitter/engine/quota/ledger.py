@@ -112,8 +112,8 @@ class Ledger:
     Attributes:
         real: what is in use.
         planned: what will be, once all victims have gone and all preemptors are in.
-        holds: places that are kept, by the UID of the preemptor.
-        promises: for which workload another one was evicted, also once that one is gone.
+        pending_reservations: places that are kept, by the UID of the preemptor.
+        displacements: for which workload another one was evicted, also once that one is gone.
         revisions: a number for each queue that changes with what is reserved in it.
         moved: queues of which more or less is planned than before; what looks at that takes them out.
         sharing: the queues that namespaces share, by name.
@@ -124,16 +124,16 @@ class Ledger:
         self._tree = tree
         self.real = Book(tree)
         self.planned = Book(tree)
-        self.holds: dict[str, PendingReservation] = {}
-        self.promises = Displacements()
+        self.pending_reservations: dict[str, PendingReservation] = {}
+        self.displacements = Displacements()
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
         self._in_namespace: defaultdict[tuple[str, str], dict[str, Reservation]] = defaultdict(dict)
         self._evicting: dict[str, str] = {}
-        self._holds_in: defaultdict[str, dict[str, PendingReservation]] = defaultdict(dict)
+        self._pending_in: defaultdict[str, dict[str, PendingReservation]] = defaultdict(dict)
         self._lines: CandidateLines[Reservation] | None = None
         self._pods: dict[str, Pods] = {}
-        self._told: set[str] = set()
+        self._pending_evictions: set[str] = set()
         self._rooms: dict[str, Usage] | None = None
         self.revisions: Counter[str] = Counter()
         self.moved: set[str] = set()
@@ -151,7 +151,7 @@ class Ledger:
                 self._keep(reservation)
                 if reservation.holder not in self._evicting:
                     sharing.add(reservation.namespace, reservation.usage, 1)
-            for hold in self.holds_in(queue):
+            for hold in self.pending_in(queue):
                 sharing.add(hold.namespace, hold.usage, 1)
 
     def _plan(self, place: Reservation | PendingReservation, sign: int = 1) -> list[FlavorResource]:
@@ -231,13 +231,13 @@ class Ledger:
         return list(self._in_queue.get(queue, {}).values())
 
     @property
-    def holding(self) -> Mapping[str, object]:
+    def queues_with_pending(self) -> Mapping[str, object]:
         """The queues in which places are kept."""
-        return self._holds_in
+        return self._pending_in
 
-    def holds_in(self, queue: str) -> list[PendingReservation]:
+    def pending_in(self, queue: str) -> list[PendingReservation]:
         """The holds of a queue's workloads."""
-        return list(self._holds_in[queue].values()) if queue in self._holds_in else []
+        return list(self._pending_in[queue].values()) if queue in self._pending_in else []
 
     def reserve(self, reservation: Reservation) -> list[FlavorResource]:
         """Set what a holder has reserved, in place of what it had.
@@ -246,7 +246,7 @@ class Ledger:
             In what a subtree borrows now that did not before, by the plan.
         """
         self.release(reservation.holder)
-        if self.promises:
+        if self.displacements:
             self._end_promise(reservation.holder)
         self.revisions[reservation.queue] += 1
         self._reservations[reservation.holder] = reservation
@@ -257,8 +257,8 @@ class Ledger:
 
     def _end_promise(self, victim: str) -> None:
         """A victim is in again, perhaps elsewhere: for its preemptor its room is not kept any more."""
-        waits = self.holds.get(self.promises.preemptor(victim) or "")
-        self.promises.end(victim)
+        waits = self.pending_reservations.get(self.displacements.preemptor(victim) or "")
+        self.displacements.end(victim)
         if waits is not None:
             self._free_room(waits)
             self._keep_room(waits)
@@ -298,7 +298,7 @@ class Ledger:
                 self._line_up(reservation, -1)
                 self._plan(reservation, -1)
             else:
-                self.settle(holder)
+                self.mark_eviction_started(holder)
         return reservation
 
     def evict(self, holder: str, preemptor: str) -> None:
@@ -309,31 +309,35 @@ class Ledger:
             self._plan(reservation, -1)
             self.revisions[reservation.queue] += 1
         self._evicting[holder] = preemptor
-        self.promises.make(holder, preemptor)
+        self.displacements.make(holder, preemptor)
 
-    def tell(self, holder: str) -> None:
+    def mark_eviction_pending(self, holder: str) -> None:
         """A holder has to go, but goes on for a while; it stays if its preemptor's place is given up."""
-        self._told.add(holder)
+        self._pending_evictions.add(holder)
 
-    def is_told(self, holder: str) -> bool:
+    def is_eviction_pending(self, holder: str) -> bool:
         """Whether a holder has to go, but goes on for a while."""
-        return holder in self._told
+        return holder in self._pending_evictions
 
-    def settle(self, holder: str) -> None:
+    def mark_eviction_started(self, holder: str) -> None:
         """A holder goes now, whatever becomes of its preemptor."""
-        self._told.discard(holder)
+        self._pending_evictions.discard(holder)
 
-    def told_for(self, preemptor: str) -> list[Reservation]:
+    def pending_evictions_for(self, preemptor: str) -> list[Reservation]:
         """What was told that it has to go for a workload, the least important first."""
-        told = [self._reservations[h] for h in self.promises.victims(preemptor) if h in self._told]
+        told = [
+            self._reservations[h]
+            for h in self.displacements.victims(preemptor)
+            if h in self._pending_evictions
+        ]
         return sorted(told, key=lambda r: (r.workload.priority if r.workload else 0, -r.since, r.holder))
 
-    def told_in(self, root: Node) -> frozenset[str]:
+    def pending_evictions_in(self, root: Node) -> frozenset[str]:
         """The holders in a tree that have to go, and go on for a while."""
-        queues = ((holder, self._reservations[holder].queue) for holder in self._told)
+        queues = ((holder, self._reservations[holder].queue) for holder in self._pending_evictions)
         return frozenset(holder for holder, queue in queues if self._tree.root(queue) == root)
 
-    def rooms_of_told(self, root: Node) -> list[tuple[str, Usage]]:
+    def rooms_of_pending_evictions(self, root: Node) -> list[tuple[str, Usage]]:
         """What counts as in use in a tree, beside the plan, where nothing is to be evicted in vain.
 
         A holder that was told makes room for its own preemptor alone: it stays if that gets in without, or is
@@ -343,10 +347,10 @@ class Ledger:
             By queue how much more or, where it is negative, how much less than by the plan.
         """
         rooms: list[tuple[str, Usage]] = []
-        for preemptor in sorted({self._evicting[holder] for holder in self.told_in(root)}):
-            hold = self.holds.get(preemptor)
+        for preemptor in sorted({self._evicting[holder] for holder in self.pending_evictions_in(root)}):
+            hold = self.pending_reservations.get(preemptor)
             left = dict(hold.usage) if hold is not None else {}
-            for told in self.told_for(preemptor):
+            for told in self.pending_evictions_for(preemptor):
                 rooms.append((told.queue, told.usage))
                 shared = tuple((key, -min(amount, left.get(key, 0))) for key, amount in told.usage)
                 for key, amount in shared:
@@ -355,34 +359,34 @@ class Ledger:
                     rooms.append((hold.queue, shared))
         return rooms
 
-    def spare_told(self, preemptor: str) -> set[str]:
+    def cancel_pending_evictions(self, preemptor: str) -> set[str]:
         """Plan again with what was told that it has to go for a workload; returns the queues of that."""
-        told = self.told_for(preemptor)
+        told = self.pending_evictions_for(preemptor)
         for reservation in told:
-            self.spare(reservation.holder)
+            self.cancel_eviction(reservation.holder)
         return {reservation.queue for reservation in told}
 
     def reassign(self, victim: str, preemptor: str) -> None:
         """What was evicted for another workload, gone or not, is evicted for this one."""
         if victim in self._evicting:
             self._evicting[victim] = preemptor
-        self.promises.make(victim, preemptor)
+        self.displacements.make(victim, preemptor)
 
     def is_displaced(self, uid: str) -> bool:
         """Whether a workload was evicted, and its place is kept or held by what it was evicted for.
 
         Or by what that was evicted for in turn, and so on.
         """
-        preemptor = self.promises.preemptor(uid) if self.promises else None
+        preemptor = self.displacements.preemptor(uid) if self.displacements else None
         if preemptor is None:
             return False
         seen = {uid}
         while preemptor is not None and preemptor not in seen:
             stays = preemptor in self._reservations and preemptor not in self._evicting
-            if stays or preemptor in self.holds:
+            if stays or preemptor in self.pending_reservations:
                 return True
             seen.add(preemptor)
-            preemptor = self.promises.preemptor(preemptor)
+            preemptor = self.displacements.preemptor(preemptor)
         return False
 
     def evict_all(self, victims: Sequence[Reservation], preemptor: str) -> dict[str, Usage]:
@@ -398,38 +402,38 @@ class Ledger:
             for key, amount in victim.usage:
                 freed[key] += amount
             self._evicting[victim.holder] = preemptor
-            self.promises.make(victim.holder, preemptor)
+            self.displacements.make(victim.holder, preemptor)
         found = {queue: tuple(freed.items()) for queue, freed in sums.items()}
         for queue, usage in found.items():
             self.moved.add(queue)
             self.planned.add(queue, usage, -1)
         return found
 
-    def spare(self, holder: str) -> None:
+    def cancel_eviction(self, holder: str) -> None:
         """Plan with a holder again."""
-        self._told.discard(holder)
+        self._pending_evictions.discard(holder)
         if self._evicting.pop(holder, None) is not None:
-            self.promises.end(holder)
+            self.displacements.end(holder)
             reservation = self._reservations[holder]
             self._line_up(reservation)
             self._plan(reservation)
             self.revisions[reservation.queue] += 1
 
-    def hold(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
+    def add_pending(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Keep a place for a workload; returns what `reserve` does."""
         made = PendingReservation(workload, admission)
-        self.holds[workload.uid] = self._holds_in[admission.queue][workload.uid] = made
+        self.pending_reservations[workload.uid] = self._pending_in[admission.queue][workload.uid] = made
         self._keep_room(made)
         return self._plan(made)
 
-    def drop(self, uid: str) -> PendingReservation | None:
+    def drop_pending(self, uid: str) -> PendingReservation | None:
         """Give up the place of a workload; returns it."""
-        dropped = self.holds.pop(uid, None)
+        dropped = self.pending_reservations.pop(uid, None)
         if dropped is not None:
             queue = dropped.admission.queue
-            del self._holds_in[queue][uid]
-            if not self._holds_in[queue]:
-                del self._holds_in[queue]
+            del self._pending_in[queue][uid]
+            if not self._pending_in[queue]:
+                del self._pending_in[queue]
             self._free_room(dropped)
             self._plan(dropped, -1)
         return dropped
@@ -439,7 +443,7 @@ class Ledger:
 
         First what all that was evicted for it has made room for, then what needs no borrowing, then by rank.
         """
-        victims = self.promises.victims(hold.workload.uid)
+        victims = self.displacements.victims(hold.workload.uid)
         waits = not victims or any(victim in self._evicting for victim in victims)
         borrows = any(self.planned.cell(hold.queue, key).borrows() for key, amount in hold.usage if amount)
         return (waits, borrows, hold.workload.rank)
@@ -453,7 +457,7 @@ class Ledger:
     def free_rooms(self) -> None:
         """Count only what is in use again."""
         for uid in list(self._rooms or ()):
-            self._free_room(self.holds[uid])
+            self._free_room(self.pending_reservations[uid])
         self._rooms = None
 
     def _keep_room(self, hold: PendingReservation) -> None:
@@ -470,7 +474,7 @@ class Ledger:
 
         A place for which nothing was evicted has no room of its own: it waits for what others leave.
         """
-        victims = self.promises.victims(hold.workload.uid)
+        victims = self.displacements.victims(hold.workload.uid)
         if not victims:
             return ()
         coming: dict[FlavorResource, int] = {}

@@ -152,7 +152,7 @@ class Sharing:
         queue = self._tree.queues[self._queue]
         most: Counter[str] = Counter()
         for key in {queue.key(f, r) for g in queue.groups for f in g.flavors for r in g.resources}:
-            most[key[1]] += self._book.cell(self._queue, key).ceiling()
+            most[key[1]] += self._book.cell(self._queue, key).potential_available()
         for resource, limit in queue.limits.items():
             most[resource] = min(most[resource], limit)
         self._scale = lcm(*(amount for amount in most.values() if amount > 0), 1) * lcm(

@@ -27,7 +27,7 @@ def felt_by_nobody(tree: Tree, ledger: Ledger, queues: Iterable[Queue], gone: It
         before = tree.queues.get(name)
         if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
             found.add(name)
-        elif not ledger.reservations(name) and name not in ledger.holding:
+        elif not ledger.reservations(name) and name not in ledger.queues_with_pending:
             found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
     return found
 

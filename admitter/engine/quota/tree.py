@@ -185,7 +185,7 @@ class Tree:
                 definition = self.queues[name]
                 if definition.preemption.borrow is not BorrowWithin.NEVER:
                     self._to_borrow[self.root(name), definition.preemption.borrow].add(name)
-                if definition.pool or definition.patience.runtime or definition.by_namespace:
+                if definition.pool or definition.victim_terms.runtime or definition.by_namespace:
                     self.apart.add(name)
             for book in self._books:
                 book.put(name)
@@ -276,14 +276,14 @@ class Tree:
         definition = self.queues.get(queue)
         return definition.quotas.get(key, NO_QUOTA).minimum if definition is not None else 0
 
-    def patience(self, queue: str) -> VictimTerms:
+    def victim_terms(self, queue: str) -> VictimTerms:
         """What a queue's workloads are granted before they are preempted: its own, capped from above."""
         definition = self.queues.get(queue)
-        granted = definition.patience if definition is not None else NO_TERMS
+        granted = definition.victim_terms if definition is not None else NO_TERMS
         if granted != NO_TERMS:
             for kind, name in self.path(("queue", queue)):
                 cohort = self.cohorts.get(name) if kind == "cohort" else None
-                granted = granted.at_most(cohort.patience) if cohort is not None else granted
+                granted = granted.at_most(cohort.victim_terms) if cohort is not None else granted
         return granted
 
     def members(self, root: Node) -> list[str]:

@@ -203,6 +203,6 @@ def over(engine: Engine) -> Iterator[ExcessUse]:
             for (flavor, resource), cell in sorted(book.cells(node).items()):
                 beyond = cell.total - cell.limit if cell.limit is not None else 0
                 if cell.parent is None:
-                    beyond = max(beyond, cell.used - cell.own)
+                    beyond = max(beyond, cell.used - cell.subtree_quota)
                 if beyond > 0:
                     yield ExcessUse(node, flavor, resource, cell.total, cell.total - beyond)

@@ -148,8 +148,10 @@ def told(definition: Queue | Cohort) -> str:
     fungibility = definition.fungibility
     words += [] if fungibility.borrow else ["tries the next flavor before it borrows"]
     words += ["preempts before it tries the next flavor"] if fungibility.preempt else []
-    if definition.patience != NO_TERMS:
-        words.append(f"grace {definition.patience.grace:g} s, minRuntime {definition.patience.runtime:g} s")
+    if definition.victim_terms != NO_TERMS:
+        words.append(
+            f"grace {definition.victim_terms.grace:g} s, minRuntime {definition.victim_terms.runtime:g} s"
+        )
     words.append(_policy(definition.preemption))
     kind = f"{definition.strategy} queue {definition.name} in {definition.cohort or 'nothing'}"
     return f"{kind}: {groups} {quotas}; {'; '.join(words)}"

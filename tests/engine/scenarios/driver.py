@@ -190,7 +190,7 @@ class Play:
 
     def holds(self, uid: str) -> Admission | None:
         """The place that is kept for a workload."""
-        hold = self.engine.ledger.holds.get(uid)
+        hold = self.engine.ledger.pending_reservations.get(uid)
         return hold.admission if hold is not None else None
 
     def pass_to(self, time: float) -> None:
@@ -249,7 +249,7 @@ class Play:
         self.say(f"{uid} goes for {leaving.preemptor}")
         for judge in self.judges:
             judge.goes(self, uid, leaving.preemptor)
-        self.engine.goes(uid)
+        self.engine.start_eviction(uid)
         self._ends.pop(uid, None)
         leaving.going, leaving.at = True, self.now + next(self._departures)
 
@@ -407,7 +407,7 @@ class Play:
                 continue
             self.say(f"{uid} goes for {preemptor} instead of {leaving.preemptor}")
             leaving.preemptor = preemptor
-            hold = self.engine.ledger.holds.get(preemptor)
+            hold = self.engine.ledger.pending_reservations.get(preemptor)
             if hold is None:
                 raise BrokenRuleError("lawful", f"{uid} goes for {preemptor}, for which no place is kept")
             for judge in self.judges:
@@ -428,7 +428,7 @@ class Play:
         self._refuse = False
         self.outside(cases.Refuse())
         self.say(f"the eviction of {uid} is not written")
-        self.engine.spare(uid)
+        self.engine.cancel_eviction(uid)
         self.world.leaving.pop(uid, None)
         self._tell(self.engine, uid)
 
@@ -466,21 +466,21 @@ def reread(play: Play) -> Engine:
     play._define(made)
     for uid in sorted(world.running, reverse=True):
         play._tell(made, uid)
-    promised = dict(ledger.promises)
-    for uid, hold in sorted(ledger.holds.items()):
+    promised = dict(ledger.displacements)
+    for uid, hold in sorted(ledger.pending_reservations.items()):
         victims = sorted(victim for victim in world.leaving if promised.get(victim) == uid)
         for victim in victims or [""]:
-            made.evict(victim, hold.workload, hold.admission, told=ledger.is_told(victim))
+            made.evict(victim, hold.workload, hold.admission, told=ledger.is_eviction_pending(victim))
     for victim in sorted(world.leaving):
         preemptor = ledger.preemptor(victim)
         if preemptor is not None and made.ledger.preemptor(victim) is None:
             made.ledger.evict(victim, preemptor)  # it stops, though the place is not needed any more
             if victim not in promised:
-                made.ledger.promises.end(victim)
+                made.ledger.displacements.end(victim)
     for victim, preemptor in promised.items():
         made.displaced(victim, preemptor)
     for uid in sorted(world.waiting, reverse=True):
-        if uid not in ledger.holds:
+        if uid not in ledger.pending_reservations:
             made.submit(world.waiting[uid])
     _tell_what_was_returned(play.engine, made)
     return made

@@ -202,7 +202,7 @@ def _queue(draw: Draw, frame: Frame, name: str) -> Queue:
         _preemption(draw, shared=frame.root(cohort) in frame.fair),
         admits=not draw.chance(0.02),
         weight=draw.one(WEIGHTS),
-        patience=_patience(draw, frame),
+        victim_terms=_patience(draw, frame),
         limits=limits,
         by_namespace=draw.chance(0.8 if frame.part == "namespaces" else 0.05),
     )
@@ -235,7 +235,7 @@ def _elastic(draw: Draw, frame: Frame, name: str) -> Queue:
         preemption=ELASTIC_RULES,
         pool=POOL,
         lenient=True,
-        patience=_patience(draw, frame),
+        victim_terms=_patience(draw, frame),
     )
 
 

@@ -33,7 +33,7 @@ class Quota(Judge):
 
     def quiet(self, play: Play) -> None:
         quotas, world = play.world.quotas(), play.world
-        for uid in play.engine.ledger.holds:
+        for uid in play.engine.ledger.pending_reservations:
             use = planned(play, without=uid)
             admission = play.holds(uid)
             assert admission is not None
@@ -51,7 +51,7 @@ def planned(play: Play, without: str = "") -> dict[str, dict[FlavorResource, int
     """What is in use once all victims are gone and all promised places are taken, perhaps but for one."""
     stays = [uid for uid in play.world.running if play.engine.ledger.preemptor(uid) is None]
     sums = play.world.use(stays)
-    for uid, hold in play.engine.ledger.holds.items():
+    for uid, hold in play.engine.ledger.pending_reservations.items():
         if uid != without:
             add(sums, hold.admission)
     return sums
@@ -149,7 +149,7 @@ class Promises(Judge):
         for uid, (workload, victim) in self._owed.items():
             if play.world.waiting.get(uid) == workload:
                 raise self.broken(f"{victim} went for {uid}, which waits on")
-        for uid in play.engine.ledger.holds:
+        for uid in play.engine.ledger.pending_reservations:
             raise self.broken(f"at rest a place is kept for {uid}, which is not let in")
 
 
@@ -179,7 +179,7 @@ class Ending(Judge):
         state = (
             frozenset((uid, r.admission, ledger.preemptor(uid)) for uid, r in world.running.items()),
             frozenset(world.waiting),
-            frozenset((uid, hold.admission) for uid, hold in ledger.holds.items()),
+            frozenset((uid, hold.admission) for uid, hold in ledger.pending_reservations.items()),
         )
         if self._seen.setdefault(state, self._evictions) != self._evictions:
             raise self.broken("evictions lead back to where they began")
@@ -212,7 +212,7 @@ class Idle(Judge):
         waiting = play.world.waiting.values()
         for workload in waiting:
             queue = play.world.queues[workload.queue]
-            if not queue.admits or workload.uid in play.engine.ledger.holds:
+            if not queue.admits or workload.uid in play.engine.ledger.pending_reservations:
                 continue
             others = [other for other in waiting if other.queue == queue.name]
             if queue.strategy is Strategy.STRICT_FIFO:
@@ -263,7 +263,9 @@ class Rebuilt(Judge):
         words = [f"admits {workload.uid}" for workload, _ in plan.admissions]
         words += [f"evicts {each.victim.holder} for {each.preemptor.uid}" for each in plan.evictions]
         words += [f"promises {uid} a place" for uid in plan.planned]
-        gone = sorted(play.engine.ledger.holds.keys() - made.ledger.holds.keys())
+        gone = sorted(
+            play.engine.ledger.pending_reservations.keys() - made.ledger.pending_reservations.keys()
+        )
         words += [f"gives up the place of {uid}" for uid in gone if uid not in plan.planned]
         if words:
             raise self.broken(f"another engine {', '.join(words)}")

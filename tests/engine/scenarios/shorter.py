@@ -117,13 +117,13 @@ def _plainer(queue: Queue) -> Iterator[Queue]:
         queue,
         strategy=Strategy.BEST_EFFORT_FIFO,
         fungibility=Fungibility(),
-        patience=NO_TERMS,
+        victim_terms=NO_TERMS,
         limits={},
     )
     if plain != queue:
         yield plain
-    if queue.patience != NO_TERMS:
-        yield replace(queue, patience=NO_TERMS)
+    if queue.victim_terms != NO_TERMS:
+        yield replace(queue, victim_terms=NO_TERMS)
     if queue.by_namespace:
         yield replace(queue, by_namespace=False)
 

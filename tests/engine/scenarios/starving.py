@@ -66,7 +66,9 @@ class Contest:
         for _ in range(BEFORE):
             self._ask(self._draw.one(others))
         self._arrive(owner)
-        before = sorted(self.play.world.running.keys() | self.play.engine.ledger.holds.keys() - {owner.uid})
+        before = sorted(
+            self.play.world.running.keys() | self.play.engine.ledger.pending_reservations.keys() - {owner.uid}
+        )
         self.met = owner.uid in self.play.world.waiting
         while owner.uid in self.play.world.waiting:
             for name in others * 2:
@@ -134,7 +136,7 @@ class Contest:
 def _open(case: Scenario) -> Scenario:
     """A scenario without steps, and without what may keep an owner from what it owns for other reasons."""
     queues = tuple(
-        replace(q, admits=True, patience=NO_TERMS, limits={}, quotas=_without_max(q)) for q in case.queues
+        replace(q, admits=True, victim_terms=NO_TERMS, limits={}, quotas=_without_max(q)) for q in case.queues
     )
     cohorts = tuple(replace(each, quotas=_without_max(each)) for each in case.cohorts)
     return replace(case, queues=queues, cohorts=cohorts, departures=(0,), steps=())
