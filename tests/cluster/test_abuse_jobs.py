@@ -104,8 +104,17 @@ def test_a_running_job_that_joins_a_queue_is_stopped_until_it_is_admitted(
     attacker.create(job(team.namespace, "late", queue=None, suspend=False, seconds=None))
     team.runs("late")
     attacker.patch("job", "late", {"metadata": {"labels": {QUEUE: "main"}}})
+    assert team.read("job", "late")["spec"]["suspend"] is True, "in the same request"
     attacker.undone(lambda: not team.pods("late"), "end of pods that nobody admitted")
-    assert team.read("job", "late")["spec"]["suspend"] is True
+
+
+def test_a_job_does_not_join_a_queue_and_start_in_the_same_step(team: Team, attacker: Attacker) -> None:
+    busy(team)
+    attacker.create(job(team.namespace, "outside", queue=None, suspend=True, seconds=None))
+    attacker.patch("job", "outside", {"metadata": {"labels": {QUEUE: "main"}}, "spec": {"suspend": False}})
+    assert team.read("job", "outside")["spec"]["suspend"] is True
+    eventually(lambda: team.reason("outside") == "InsufficientQuota", what="the Job to wait in its queue")
+    assert not team.pods("outside")
 
 
 def test_an_admitted_job_gets_no_more_pods(team: Team, attacker: Attacker) -> None:
