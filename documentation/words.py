@@ -74,15 +74,15 @@ def blanked(pattern: re.Pattern[str], text: str) -> str:
 
 
 def of_markdown(text: str) -> Iterator[tuple[int, str]]:
-    """Lines of prose with their numbers."""
+    """The prose, and the number of its first line."""
     prose = text.partition(MARK)[0]
     for pattern in (_FENCE, _CODE, _TARGET):
         prose = blanked(pattern, prose)
-    yield from enumerate(prose.splitlines(), start=1)
+    yield 1, prose
 
 
 def of_python(text: str) -> Iterator[tuple[int, str]]:
-    """Lines of comments, docstrings and string literals with their numbers."""
+    """Comments, docstrings and string literals, each with the number of its first line."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _TEXT:
             continue
@@ -94,12 +94,12 @@ def of_python(text: str) -> Iterator[tuple[int, str]]:
                 prose = blanked(_FIELD, prose)
         for pattern in (_CODE, _TARGET, _ESCAPE):
             prose = blanked(pattern, prose)
-        yield from enumerate(prose.splitlines(), start=token.start[0])
+        yield token.start[0], prose
 
 
 def of_text(text: str) -> Iterator[tuple[int, str]]:
-    """Lines of any other file with their numbers."""
-    yield from enumerate(blanked(_TARGET, text).splitlines(), start=1)
+    """Any other file, and the number of its first line."""
+    yield 1, blanked(_TARGET, text)
 
 
 READERS: Final = {".md": of_markdown, ".py": of_python, ".yaml": of_text}
@@ -107,12 +107,13 @@ READERS: Final = {".md": of_markdown, ".py": of_python, ".yaml": of_text}
 
 def found(path: str, text: str, better: Mapping[str, str]) -> Iterator[Found]:
     """Words of one file that have a better one."""
-    # Of two terms that begin alike the longer one is meant.
-    listed = sorted(better, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, listed))})(?![\w-])", re.IGNORECASE)
-    for line, prose in READERS[Path(path).suffix](text):
+    # Of two terms that begin alike the longer one is meant; a line may end inside a term.
+    listed = [r"\s+".join(map(re.escape, term.split())) for term in sorted(better, key=len, reverse=True)]
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(listed)})(?![\w-])", re.IGNORECASE)
+    for first, prose in READERS[Path(path).suffix](text):
         for match in pattern.finditer(prose):
-            yield Found(path, line, match[0], better[match[0].lower()])
+            word = " ".join(match[0].split())
+            yield Found(path, first + prose.count("\n", 0, match.start()), word, better[word.lower()])
 
 
 def files(name: str, root: Path) -> list[Path]:

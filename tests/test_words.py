@@ -52,6 +52,7 @@ def test_each_listed_word_is_found_in_any_case(word: str) -> None:
     [
         ("A Gizmo.\nTwo gizmos.", [(1, "Gizmo", "device"), (2, "gizmos", "device")]),
         ("A foo bar, a foo.", [(1, "foo bar", "baz"), (1, "foo", "qux")]),
+        ("A line ends in foo\n  bar", [(1, "foo bar", "baz")]),
         ("gizmology, ungizmo, gizmo-like", []),
         ("`gizmo` and ``a ` gizmo`` and\n```\ngizmo\n```\nthen gizmo", [(5, "gizmo", "device")]),
         ("1. A list:\n   ```sh\n   gizmo\n   ```\n   gizmo", [(5, "gizmo", "device")]),
