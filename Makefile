@@ -58,7 +58,7 @@ bench-scale: $(VENV)/.ready   ## 50,000 Workloads; a restart among 100,000 Jobs;
 test-kind: $(VENV)/.ready     ## the cluster tests on a cluster that kind makes (needs Docker)
 	bash tests/kind.sh
 
-check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files
+check: $(VENV)/.ready         ## format, lint, types, import contracts, generated files, words
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -67,6 +67,7 @@ check: $(VENV)/.ready         ## format, lint, types, import contracts, generate
 	$(BIN)/python -m admitter.cli.configuration --check
 	$(BIN)/python -m admitter.install.chart --check
 	$(BIN)/python -m documentation --check
+	$(BIN)/python -m documentation.words
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .

@@ -25,7 +25,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 OWN = {kind.__name__: kind for kind in KINDS}
-OFFLINE = ("admitter simulate ", "admitter import ", "admitter replay ")
+OFFLINE = ("admitter simulate ", "admitter import ", "admitter replay ", "admitter lint docs/")
 LOOKING = ("admitter explain ", "admitter what-if ", "admitter get ", "admitter lint ")
 ESTIMATING = ("admitter explain ", "admitter what-if ", "admitter get ")
 EXAMPLE = "manifests/examples/elastic-quota.yaml"
