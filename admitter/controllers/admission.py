@@ -18,6 +18,7 @@ from admitter.cluster.errors import (
     ClusterError,
     ConflictError,
     NotFoundError,
+    UnreadableError,
     is_busy,
     is_fenced,
     is_open,
@@ -28,6 +29,7 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Gate, Waiting
 from admitter.controllers.grace import GracePeriods
+from admitter.controllers.guarded import guarded, tree_failed
 from admitter.controllers.intake import Intake
 from admitter.controllers.messages import passing_message, receipt_message, workload_title
 from admitter.controllers.places import keep_places
@@ -36,7 +38,7 @@ from admitter.controllers.preemptions import Preemption
 from admitter.controllers.promises import REFUSED_SECONDS, Promises
 from admitter.controllers.remainders import Remainders
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
-from admitter.controllers.views import Json, WorkloadView, at, parse_workload
+from admitter.controllers.views import Json, WorkloadView, at
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine import model
@@ -83,6 +85,7 @@ class Admissions:
         self._engine = engine
         self._gate = gate
         self._intake = Intake(world, engine, gate)
+        engine.failed = tree_failed
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
@@ -184,8 +187,7 @@ class Admissions:
                 yield told, by
 
     def _may_be_told(self, told: WorkloadView) -> bool:
-        free = told.uid not in self._writing and told.uid not in self._refused
-        return free and self._world.owners.owns(told.key)
+        return told.uid not in {*self._writing, *self._refused} and self._world.owners.owns(told.key)
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
@@ -231,13 +233,13 @@ class Admissions:
             group.create_task(self._remainders.queue.run(), name="remainders")
             while True:
                 await self._wake.wait()
-                await self._refresh()
+                await guarded(self._refresh(), "to put definitions in force")
                 self._wake.clear()
                 if self._finishing:
                     return
                 self._take_pods_in()
                 if self._shards.epochs:
-                    self._decide(group)
+                    await guarded(self._decide(group), "to decide")
 
     def refresh(self) -> None:
         """Put changed definitions in force at once."""
@@ -262,7 +264,7 @@ class Admissions:
             await asyncio.wait(self._writing.values())
         await self._promises.sent()
 
-    def _decide(self, group: asyncio.TaskGroup) -> None:
+    async def _decide(self, group: asyncio.TaskGroup) -> None:
         began = time.perf_counter()
         plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
@@ -277,16 +279,15 @@ class Admissions:
             key = self._keys[workload.uid]
             title = workload_title(*self._keys[passed.workload.uid], key[0]) if passed else ""
             passing = passing_message(passed, title) if passed else ""
-            task = group.create_task(self._admit(key, workload, admission, passing))
-            self._writing[workload.uid] = task
+            work = self._admit(key, workload, admission, passing)
+            self._writing[workload.uid] = group.create_task(guarded(work, "to admit"))
         for eviction in plan.evictions:
             uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
             generation = self._promises.generation(preemptor, self._keys[preemptor])
-            self._writing[uid] = group.create_task(
-                self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
-            )
+            work = self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
+            self._writing[uid] = group.create_task(guarded(work, "to evict"))
         for told, by in [*self._passed_on(), *((told, None) for told in self._spared())]:
-            self._writing[told.uid] = group.create_task(self._tell_anew(told, by))
+            self._writing[told.uid] = group.create_task(guarded(self._tell_anew(told, by), "to tell"))
         self._promises.amend(group, plan, self._keys)
         self._promises.write(group, self._writing)
         self._wake_at(self._engine.due)
@@ -346,9 +347,7 @@ class Admissions:
         generation = self._promises.generation(view.uid, key)
         body = status.admitted(view, admission, term, self._grace.now(), passing, generation)
         raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
-        admitted = parse_workload(raw)
-        self._world.workloads.apply(admitted)
-        self._reasons.admitted(admitted)
+        self._reasons.admitted(self._world.read_workloads.take(raw))
 
     def _written(self, key: Key, uid: str) -> None:
         """A write has come to its end: what the API server holds decides again."""
@@ -463,9 +462,8 @@ class Admissions:
             self._reasons.evicted(told)
 
     async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
-        written = parse_workload(await self._transport.patch(f"{workload_path(view.key)}/status", body))
-        self._world.workloads.apply(written)
-        return written
+        raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
+        return self._world.read_workloads.take(raw)
 
     async def _settle(self, key: Key, uid: str, *, lost: bool) -> None:
         """Ask the API server, for as long as it takes, what has become of a write that failed.
@@ -478,17 +476,19 @@ class Admissions:
         """
 
         async def ask() -> None:
-            path = workload_path(key)
+            path, workloads = workload_path(key), self._world.read_workloads
             try:
                 raw = await self._transport.get(path)
-                if lost and raw["metadata"]["uid"] == uid and not parse_workload(raw).admission:
+                if lost and raw["metadata"]["uid"] == uid and not workloads.read(raw).admission:
                     version = raw["metadata"]["resourceVersion"]
                     mark = {"annotations": {RETURNED_ANNOTATION: version}}
                     body = {"metadata": {"resourceVersion": version, **mark}}
                     raw = await self._transport.patch(path, body)
-                self._world.workloads.apply(parse_workload(raw))
+                workloads.take(raw)
             except NotFoundError:
-                self._world.workloads.delete(key, uid)
+                workloads.store.delete(key, uid)
+            except UnreadableError:
+                return  # what is reserved for it stays so
 
         def tell(state: RetryCallState) -> None:
             error = state.outcome.exception() if state.outcome is not None else None

@@ -5,7 +5,7 @@ from admitter.cluster.source import Json
 from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.controllers.generated import Generated, store_of
-from admitter.controllers.views import ObjectView, parse_object
+from admitter.controllers.views import ObjectView
 from admitter.controllers.world import OWN, World
 
 
@@ -35,7 +35,7 @@ class Generator:
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
             path = f"{_collection(wanted.plural, wanted.key)}/{wanted.key[1]}"
             raw = await self._transport.patch(path, body)
-        store.apply(parse_object(raw))
+        self._world.source_of(wanted.plural).take(raw)
 
     async def delete(self, plural: str, view: ObjectView) -> None:
         """Delete an object as it was seen; the watch tells when it is gone.

@@ -16,9 +16,10 @@ from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.gate import Waiting
+from admitter.controllers.guarded import guarded
 from admitter.controllers.places import Promised
 from admitter.controllers.preemptions import Place, Preemption
-from admitter.controllers.views import Json, WorkloadView, parse_workload
+from admitter.controllers.views import Json, WorkloadView
 from admitter.controllers.waiting import WaitingReasons
 from admitter.controllers.world import World, workload_path
 from admitter.engine.contest import Plan
@@ -180,17 +181,17 @@ class Promises:
             if view is not None and view.uid == each.victim and view.evict_at is None and view.preemption:
                 generation = self.generation(each.preemptor.uid, key)
                 by = Preemption(key, each.preemptor.uid, each.admission, generation, why=view.preemption.why)
-                group.create_task(self._amended(view, status.reassigned(view, by)))
+                group.create_task(guarded(self._amended(view, status.reassigned(view, by)), "to amend"))
         for uid in plan.restored:
             view = self._world.workloads.get(keys.get(uid, ("", "")))
             if view is not None and view.uid == uid and view.admission is None and view.preemption:
-                group.create_task(self._amended(view, status.restored(view)))
+                group.create_task(guarded(self._amended(view, status.restored(view)), "to amend"))
 
     async def _amended(self, view: WorkloadView, body: Json) -> None:
         try:
             async with self._slots:
                 raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
-                self._world.workloads.apply(parse_workload(raw))
+                self._world.read_workloads.take(raw)
         except ClusterError as error:
             namespace, name = view.key
             log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
@@ -206,7 +207,7 @@ class Promises:
             if self._view(uid) is None:
                 self._forget(uid)
             else:
-                self._tasks[uid] = group.create_task(self._written(uid))
+                self._tasks[uid] = group.create_task(guarded(self._written(uid), "to promise"))
 
     async def sent(self, uid: str | None = None) -> None:
         """Wait for the answers to what is being written, of one Workload or of all."""
@@ -260,8 +261,7 @@ class Promises:
             else:
                 body = status.placed(view, made.place)
             path = f"{workload_path(made.key)}/status"
-            written = parse_workload(await self._transport.patch(path, body))
-            self._world.workloads.apply(written)
+            written = self._world.read_workloads.take(await self._transport.patch(path, body))
             if made.waiting is not None:
                 self._reasons.promised(written)
         if self._made.get(uid) == made:

@@ -13,8 +13,8 @@ from admitter.cluster.store import Key
 from admitter.cluster.transport import Transport
 from admitter.cluster.workqueue import WorkQueue
 from admitter.controllers.adoption import bar
-from admitter.controllers.pod_views import PodView, loose_usage, parse_pod
-from admitter.controllers.views import JobView, WorkloadView, parse_job
+from admitter.controllers.pod_views import PodView, loose_usage
+from admitter.controllers.views import JobView, WorkloadView
 from admitter.controllers.world import World, job_path, pods_path
 from admitter.engine.cycle import Engine
 from admitter.names import WORKLOAD_LABEL
@@ -151,7 +151,7 @@ class Remainders:
         query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
         listed = await self._transport.get(pods_path(namespace), query)
         for raw in listed["items"]:
-            self._world.pods.apply(parse_pod(raw))
+            self._world.read_pods.take(raw)
         self._unsettled[gone.key].pop(gone.holder, None)
         if not self._unsettled[gone.key]:
             del self._unsettled[gone.key]
@@ -161,7 +161,7 @@ class Remainders:
         if not name:
             return None
         try:
-            return parse_job(await self._transport.get(job_path((namespace, name))))
+            return self._world.read_jobs.read(await self._transport.get(job_path((namespace, name))))
         except NotFoundError:
             return None
 

@@ -16,7 +16,7 @@ from admitter.cluster.transport import Transport
 from admitter.controllers import status
 from admitter.controllers.events import Events, Subject
 from admitter.controllers.gate import Waiting
-from admitter.controllers.views import WorkloadView, parse_workload
+from admitter.controllers.views import WorkloadView
 from admitter.controllers.world import World, workload_path
 from admitter.names import API_VERSION
 
@@ -96,8 +96,8 @@ class WaitingReasons:
         workload = self._world.workloads.get(key)
         if workload is None or workload.admission is not None or workload.finished:
             return True
-        if not self._world.owners.owns(key):
-            return True  # who owns it says why
+        if not self._world.owners.owns(key) or key in self._world.workloads.unreadable:
+            return True  # who owns it says why; of one that can't be read an event does
         told = workload.condition(ConditionType.QUOTA_RESERVED)
         if (told.get("reason"), told.get("message")) == (waiting.reason, waiting.message):
             return True
@@ -109,13 +109,13 @@ class WaitingReasons:
                         workload, waiting.reason, waiting.message, self._clock(), waiting.back_off
                     ),
                 )
+            self._world.read_workloads.take(raw)
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
             level = level_of(error)
             log.log(level, "reason not written", namespace=key[0], workload=key[1], error=str(error))
             return not is_passing(error)  # otherwise asking again would change nothing
-        self._world.workloads.apply(parse_workload(raw))
         self._events.record(subject(workload), waiting.reason, waiting.message)
         return True
 
