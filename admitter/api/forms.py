@@ -8,6 +8,7 @@ that adds up or compares. Whether a value makes sense, such as a quantity, is fo
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
+import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
@@ -135,6 +136,17 @@ class _Condition(_Form):
     observed_generation: _Long = 0
 
 
+class _OwnCondition(_Form):
+    """A condition that the controller has written: it says since when it is so."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: _Time
+    observed_generation: _Long = 0
+
+
 class _Conditioned(_Form):
     conditions: list[_Condition] = []
 
@@ -208,7 +220,7 @@ class _Admission(_Form):
     pod_sets: list[_Assignment] = Field(max_length=8)
 
 
-class _WorkloadStatus(_Conditioned):
+class _WorkloadStatus(_Form):
     class _Preemption(_Form):
         namespace: str
         name: str
@@ -229,6 +241,7 @@ class _WorkloadStatus(_Conditioned):
     state: str = ""
     reason: str = ""
     message: str = ""
+    conditions: list[_OwnCondition] = []
     admission: _Admission | None = None
     preemption: _Preemption | None = None
     place: _Place | None = None
@@ -291,13 +304,14 @@ class _Node(_Named):
     status: _Status = _Status()
 
 
-class _DefinitionStatus(_Conditioned):
+class _DefinitionStatus(_Form):
+    conditions: list[_OwnCondition] = []
     managed_since: dict[str, _Time] = {}
     since: _Time | None = None
 
 
 class _Definition(_Named):
-    """A queue, quota, flavor or policy: what is wrong with its spec says its own model."""
+    """A queue, quota, flavor or policy, as far as it is used though its own model refuses its spec."""
 
     spec: Json = {}
     status: _DefinitionStatus = _DefinitionStatus()
@@ -307,9 +321,45 @@ class _LocalQueue(_Definition):
     class _Spec(_Form):
         cluster_queue: str = Field(min_length=1)
         stop_policy: str = "None"
-        priority_classes: list[str] | None = None
+        priority_classes: list[str] = []
 
     spec: _Spec  # type: ignore[assignment]  # no other model reads it
+
+
+class _Resource(_Form):
+    class _Flavor(_Form):
+        name: str = ""
+
+    name: str = ""
+    flavors: list[_Flavor] = []
+
+
+class _ClusterQueue(_Definition):
+    class _Spec(_Form):
+        cohort: str = ""
+        priority_classes: list[str] = []
+        resources: list[_Resource] = []
+
+    spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
+
+
+class _Cohort(_Definition):
+    class _Spec(_Form):
+        parent: str = ""
+        resources: list[_Resource] = []
+
+    spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
+
+
+class _ElasticQuota(_Definition):
+    class _Spec(_Form):
+        min: _Quantities = {}
+        max: _Quantities = {}
+        namespaces: list[str] = []
+        flavors: list[str] = []
+        manage_all_jobs: bool = False
+
+    spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
 
 
 _FORMS: Final[dict[str, type[_Named]]] = {
@@ -317,6 +367,10 @@ _FORMS: Final[dict[str, type[_Named]]] = {
     "workloads": _Workload,
     "pods": _Pod,
     "localqueues": _LocalQueue,
+    "clusterqueues": _ClusterQueue,
+    "cohorts": _Cohort,
+    "elasticquotas": _ElasticQuota,
+    "compositeelasticquotas": _ElasticQuota,
     "limitranges": _LimitRange,
     "resourcequotas": _ResourceQuota,
     "nodes": _Node,
@@ -335,31 +389,40 @@ def is_admission(raw: object) -> bool:
     return True
 
 
-def misfit(plural: str, raw: Json) -> str | None:
-    """Which fields of an object are not what they have to be; None if all are.
+def fitted(plural: str, raw: Json) -> Json:
+    """An object of which all fields that are used are what they have to be; a field that is null is left out.
 
     Args:
         plural: of its kind.
-        raw: the object; a field that is null counts as absent.
+        raw: the object.
+
+    Raises:
+        ValueError: it is not; the words name the fields.
     """
+    try:
+        orjson.dumps([part for name, part in raw.items() if name != "metadata"])
+    except TypeError as error:
+        raise ValueError("it is nested deeper than 254 levels") from error
     form = _FORMS.get(plural, _Definition)
     try:
         form.model_validate(raw, strict=True)
     except ValidationError:
-        return _misfit(form, raw)
-    return None
+        return _without_nulls_fitted(form, raw)
+    return raw
 
 
-def _misfit(form: type[_Named], raw: Json) -> str | None:
-    if raw.get("metadata", {}).get("namespace", "") is None:
-        return "metadata.namespace: it is null"
+def _without_nulls_fitted(form: type[_Named], raw: Json) -> Json:
+    metadata = raw.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("namespace", "") is None:
+        raise ValueError("metadata.namespace: it is null")
+    made: Json = _without_nulls(raw)
     try:
-        form.model_validate(_without_nulls(raw), strict=True)
+        form.model_validate(made, strict=True)
     except ValidationError as error:
         found = [str(problem) for problem in problems_of(error)]
         more = f"; and {len(found) - MOST_PROBLEMS} more" if len(found) > MOST_PROBLEMS else ""
-        return "; ".join(found[:MOST_PROBLEMS]) + more
-    return None
+        raise ValueError("; ".join(found[:MOST_PROBLEMS]) + more) from error
+    return made
 
 
 def _without_nulls(value: Any, levels: int = LEVELS) -> Any:  # noqa: ANN401  # whatever JSON has

@@ -16,8 +16,8 @@ LONGEST_WORDS: Final = 300
 """Characters of what is said of an object that can't be read."""
 
 
-def _fits(_raw: Json) -> str | None:
-    return None
+def _as_it_is(raw: Json) -> Json:
+    return raw
 
 
 def _nothing(_raw: Json, _old: object) -> None:
@@ -36,7 +36,7 @@ class Source(Generic[V]):
         parse: keeps the fields that are used.
         selector: a label selector, to watch less than everything.
         store: where the views go.
-        misfit: what is wrong with the fields that are used; None if nothing is.
+        fitted: the object with all fields that are used as they have to be; ValueError if they are not.
         rest: what is to be known of an object that can't be read instead of what was; None: that stays.
     """
 
@@ -44,7 +44,7 @@ class Source(Generic[V]):
     parse: Callable[[Json], V]
     selector: str = ""
     store: Store[V] = field(default_factory=Store)
-    misfit: Callable[[Json], str | None] = _fits
+    fitted: Callable[[Json], Json] = _as_it_is
     rest: Callable[[Json, V | None], V | None] = _nothing
 
     def read(self, raw: Json) -> V:
@@ -54,9 +54,7 @@ class Source(Generic[V]):
             UnreadableError: it can't be read.
         """
         try:
-            words = self.misfit(raw)
-            if words is None:
-                return self.parse(raw)
+            return self.parse(self.fitted(raw))
         except ValueError as error:
             words = str(error)
         except Exception as error:  # noqa: BLE001  # whatever is wrong with one object

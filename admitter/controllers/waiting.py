@@ -58,16 +58,16 @@ class WaitingReasons:
         """Tell the user that a Workload has to stop."""
         if workload.evicting:
             evicted = workload.condition(ConditionType.EVICTED)
-            reason, message = evicted["reason"], evicted["message"]
+            reason, message = evicted.get("reason", ""), evicted.get("message", "")
         else:
             reason = EventReason.EVICTION_PENDING
-            message = workload.condition(ConditionType.EVICTION_PENDING)["message"]
+            message = workload.condition(ConditionType.EVICTION_PENDING).get("message", "")
         self._events.record(subject(workload), reason, message, topic="eviction")
 
     def promised(self, workload: WorkloadView) -> None:
         """Tell the user that room is being made for a Workload."""
         told = workload.condition(ConditionType.QUOTA_RESERVED)
-        self._events.record(subject(workload), told["reason"], told["message"])
+        self._events.record(subject(workload), told.get("reason", ""), told.get("message", ""))
 
     async def run(self) -> None:
         """Write reasons until cancelled."""

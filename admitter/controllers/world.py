@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from admitter.api.forms import misfit
+from admitter.api.forms import fitted
 from admitter.cluster.source import Json, Source
 from admitter.cluster.store import Index, Key, Lookup, Store, V
 from admitter.controllers.held import parse_held
@@ -89,8 +89,8 @@ class World:
         selector: str = "",
         rest: Callable[[Json, V | None], V | None] = lambda _raw, _old: None,
     ) -> Source[V]:
-        fits = partial(misfit, path.rsplit("/", 1)[-1])
-        source = Source(path, parse, selector, misfit=fits, rest=rest)
+        fits = partial(fitted, path.rsplit("/", 1)[-1])
+        source = Source(path, parse, selector, fitted=fits, rest=rest)
         self.sources.append(source)
         return source
 

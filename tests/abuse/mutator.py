@@ -158,16 +158,21 @@ def _put(made: Json, path: Path, value: Any) -> None:  # as above
     _place(made, path[:-1])[path[-1]] = copy.deepcopy(value)
 
 
+def _anywhere(made: Json, random: Random) -> Path:
+    """Any place; a further field if nothing is left that may be changed."""
+    return random.choice([*paths(made)] or [("further",)])
+
+
 def _replacing(values: tuple[Any, ...]) -> "Change":
     def change(made: Json, random: Random) -> None:
-        _put(made, random.choice(list(paths(made))), random.choice(values))
+        _put(made, _anywhere(made, random), random.choice(values))
 
     return change
 
 
 def _quantities(made: Json, random: Random) -> None:
     found = [path for path in paths(made) if _AMOUNTS.intersection(map(str, path[:-1]))]
-    _put(made, random.choice(found or list(paths(made))), random.choice(UNITS))
+    _put(made, random.choice(found) if found else _anywhere(made, random), random.choice(UNITS))
 
 
 def _times(made: Json, random: Random) -> None:
@@ -179,7 +184,7 @@ def _depth(made: Json, random: Random) -> None:
     levels = random.choice(DEPTHS)
     opened, closed = random.choice((("[", "]"), ('{"a":', "}")))
     inner = "1" if opened != "[" else ""
-    _put(made, random.choice(list(paths(made))), f"{_RAW}{opened * levels}{inner}{closed * levels}")
+    _put(made, _anywhere(made, random), f"{_RAW}{opened * levels}{inner}{closed * levels}")
 
 
 def _sizes(made: Json, random: Random) -> None:
@@ -189,13 +194,17 @@ def _sizes(made: Json, random: Random) -> None:
         ["y" * 50] * (size // 60),
         {f"k{i}": "v" * 40 for i in range(size // 60)},
     )
-    _put(made, random.choice(list(paths(made))), random.choice(lists))
+    _put(made, _anywhere(made, random), random.choice(lists))
 
 
 def _missing(made: Json, random: Random) -> None:
     found = [path for path in paths(made) if isinstance(path[-1], str)]
-    path = random.choice([path for path in found if path != ("metadata", "namespace")])
+    found = [path for path in found if path != ("metadata", "namespace")]
+    if not found:
+        return _further(made, random)
+    path = random.choice(found)
     del _place(made, path[:-1])[path[-1]]
+    return None
 
 
 def _further(made: Json, random: Random) -> None:
