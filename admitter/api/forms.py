@@ -362,7 +362,24 @@ class _ElasticQuota(_Definition):
     spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
 
 
-_FORMS: Final[dict[str, type[_Named]]] = {
+class _Lease(_Form):
+    class _Metadata(_Form):
+        name: str = Field(min_length=1)
+        resource_version: str
+        labels: Texts = {}
+        annotations: Texts = {}
+
+    class _Spec(_Form):
+        holder_identity: str = ""
+        lease_transitions: _Long = 0
+        lease_duration_seconds: Annotated[int | float, Field(ge=0, le=2**31 - 1)] = 0
+
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+
+
+_FORMS: Final[dict[str, type[_Form]]] = {
+    "leases": _Lease,
     "jobs": _Job,
     "workloads": _Workload,
     "pods": _Pod,
@@ -411,7 +428,7 @@ def fitted(plural: str, raw: Json) -> Json:
     return raw
 
 
-def _without_nulls_fitted(form: type[_Named], raw: Json) -> Json:
+def _without_nulls_fitted(form: type[_Form], raw: Json) -> Json:
     metadata = raw.get("metadata")
     if isinstance(metadata, dict) and metadata.get("namespace", "") is None:
         raise ValueError("metadata.namespace: it is null")

@@ -26,7 +26,7 @@ from admitter.controllers.world import OWN, World
 from admitter.election.elector import ElectionListener, lease_name, shard_leases
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, Clocks
+from admitter.election.leases import SYSTEM_CLOCKS, Clocks, whole_number
 from admitter.names import (
     EPOCH_ANNOTATION,
     NAMESPACE,
@@ -293,7 +293,8 @@ def _reaches(known: Versions, wanted: Versions) -> bool:
 
 def _versions(note: str | None) -> Versions | None:
     cohorts, _, queues = (note or "").partition(".")
-    return (int(cohorts), int(queues)) if cohorts.isdecimal() and queues.isdecimal() else None
+    known, defined = whole_number(cohorts), whole_number(queues)
+    return (known, defined) if known is not None and defined is not None else None
 
 
 async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clocks) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from admitter.api.forms import fitted
 from admitter.cluster.source import Json, Source
@@ -130,12 +131,12 @@ class World:
 
 def workload_path(key: Key) -> str:
     """The URL path of a Workload."""
-    return f"{OWN}/namespaces/{key[0]}/workloads/{key[1]}"
+    return f"{OWN}/namespaces/{key[0]}/workloads/{quote(key[1], safe='')}"
 
 
 def job_path(key: Key) -> str:
-    """The URL path of a Job."""
-    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{key[1]}"
+    """The URL path of a Job; its name may come from an owner's reference, which may say anything."""
+    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{quote(key[1], safe='')}"
 
 
 def pods_path(namespace: str) -> str:

@@ -24,6 +24,8 @@ Path = tuple[str | int, ...]
 
 MOST_CHANGES: Final = 4
 LARGE: Final = (10_000, 20_000, 300_000)
+FEW: Final = 100
+"""Lists of no more items are made longer."""
 DEPTHS: Final = (20, 260, 900, 1_100, 3_000)
 _RAW: Final = "\u2063raw:"
 """Before a text that is put into the JSON as it is, without quotes."""
@@ -222,7 +224,8 @@ def _lists(made: Json, random: Random) -> None:
         return _further(made, random)
     path = random.choice(found)
     each = _place(made, path)
-    _put(made, path, random.choice(([], each * 2, each * 50, [None], [each], dict(enumerate(each)))))
+    times = random.choice((2, 50)) if len(each) <= FEW else 1  # an API server stores no more than 1.5 MB
+    _put(made, path, random.choice(([], each * times, [None], [each], dict(enumerate(each)))))
     return None
 
 
