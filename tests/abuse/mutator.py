@@ -26,6 +26,8 @@ MOST_CHANGES: Final = 4
 LARGE: Final = (10_000, 20_000, 300_000)
 FEW: Final = 100
 """Lists of no more items are made longer."""
+LARGEST: Final = 1_500_000
+"""Characters: an API server stores no more of one object."""
 DEPTHS: Final = (20, 260, 900, 1_100, 3_000)
 _RAW: Final = "\u2063raw:"
 """Before a text that is put into the JSON as it is, without quotes."""
@@ -224,7 +226,7 @@ def _lists(made: Json, random: Random) -> None:
         return _further(made, random)
     path = random.choice(found)
     each = _place(made, path)
-    times = random.choice((2, 50)) if len(each) <= FEW else 1  # an API server stores no more than 1.5 MB
+    times = random.choice((2, 50)) if len(each) <= FEW else 1
     _put(made, path, random.choice(([], each * times, [None], [each], dict(enumerate(each)))))
     return None
 
@@ -261,9 +263,14 @@ def mutated(valid: Json, seed: str) -> Mutated:
     random = Random(seed)
     made: Json = json.loads(json.dumps(valid))
     chosen = tuple(random.choice(list(CLASSES)) for _ in range(random.randint(1, MOST_CHANGES)))
+    text = ""
     for each in chosen:
         CLASSES[each](made, random)
-    return Mutated(_text(made).encode(), chosen)
+        changed = _text(made)
+        if text and len(changed) > LARGEST:
+            break
+        text = changed
+    return Mutated(text.encode(), chosen)
 
 
 def _text(value: Json) -> str:
