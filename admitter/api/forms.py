@@ -205,7 +205,7 @@ class _WorkloadSpec(_Form):
     priority: _Priority = 0
     priority_class_name: str = ""
     active: bool = True
-    pod_sets: list[_PodSet] = Field(max_length=8)
+    pod_sets: list[_PodSet] = Field(min_length=1, max_length=8)
 
 
 class _Admission(_Form):
@@ -217,7 +217,7 @@ class _Admission(_Form):
 
     cluster_queue: str = Field(min_length=1)
     pool: str = ""
-    pod_sets: list[_Assignment] = Field(max_length=8)
+    pod_sets: list[_Assignment] = Field(min_length=1, max_length=8)
 
 
 class _WorkloadStatus(_Form):
@@ -372,7 +372,7 @@ class _Lease(_Form):
     class _Spec(_Form):
         holder_identity: str = ""
         lease_transitions: _Long = 0
-        lease_duration_seconds: Annotated[int | float, Field(ge=0, le=2**31 - 1)] = 0
+        lease_duration_seconds: _Long | float = 0
 
     metadata: _Metadata
     spec: _Spec = _Spec()

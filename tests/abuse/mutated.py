@@ -123,7 +123,7 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome) -> None:
                 await neighbours.build(api)
                 token = await asyncio.to_thread(_token, plane)
                 web = await _served(folder / "page.log", token)
-                await _course(api, flight, outcome, (web, token, asking, folder))
+                await _course(api, people, flight, outcome, (web, token, asking, folder))
                 outcome.lost = not await _whole(api)
             ended = {
                 "the controller": not controller.process.is_running(),
@@ -134,20 +134,18 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome) -> None:
     outcome.classes, outcome.versions = flight.classes, flight.objects
 
 
-async def _course(api: Api, flight: InFlight, outcome: Outcome, asked: tuple[Web, str, Path, Path]) -> None:
+async def _course(
+    api: Api, people: Path, flight: InFlight, outcome: Outcome, asked: tuple[Web, str, Path, Path]
+) -> None:
     """Feed all objects while Jobs start and questions are answered."""
-    over, starts, began = asyncio.Event(), neighbours.Starts(api), time.monotonic()
-    async with asyncio.TaskGroup() as group:
-        watching = group.create_task(starts.watch())
-        group.create_task(starts.create(over))
+    over, began = asyncio.Event(), time.monotonic()
+    async with neighbours.observed(people) as found, asyncio.TaskGroup() as group:
         asking = group.create_task(neighbours.ask(*asked, over))
         outcome.told = await feeding.feed(api, flight, outcome.seed, outcome.objects, outcome.rate)
         outcome.seconds = time.monotonic() - began
         over.set()
-        outcome.unstarted = await starts.all_started()
         outcome.answers = await asking
-        watching.cancel()
-    outcome.waits = sorted(starts.waits.values())
+    outcome.waits, outcome.unstarted = found["waits"], found["unstarted"]
 
 
 def _account_of_page(plane: ControlPlane, folder: Path) -> Path:

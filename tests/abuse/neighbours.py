@@ -1,12 +1,16 @@
-"""What goes on beside objects that are changed: Jobs in order, and answers about them."""
+"""What goes on beside objects that are changed: Jobs in order, and answers about them.
+
+`python -m tests.abuse.neighbours KUBECONFIG` creates Jobs until its input ends, and prints how long each waited.
+It is a process of its own: one that changes objects meanwhile would see them start late.
+"""
 
 import asyncio
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -83,8 +87,7 @@ class Starts:
                         self._note(event["object"])
 
     def _note(self, found: Json) -> None:
-        name, status = found["metadata"]["name"], found.get("status") or {}
-        started = status.get("startTime") and not found["spec"].get("suspend")
+        name, started = found["metadata"]["name"], not found["spec"].get("suspend")
         if started and name in self._created and name not in self.waits:
             self.waits[name] = time.monotonic() - self._created[name]
             self._more.set()
@@ -97,6 +100,37 @@ class Starts:
                     self._more.clear()
                     await self._more.wait()
         return sorted(self._created.keys() - self.waits.keys())
+
+
+async def _observe(kubeconfig: Path) -> Json:
+    """How long each Job waited that was created until the input has ended, and those that did not start."""
+    async with Api(kubeconfig) as api, asyncio.TaskGroup() as group:
+        starts, over = Starts(api), asyncio.Event()
+        watching = group.create_task(starts.watch())
+        creating = group.create_task(starts.create(over))
+        await asyncio.to_thread(sys.stdin.read)
+        over.set()
+        await creating
+        unstarted = await starts.all_started()
+        watching.cancel()
+    return {"waits": sorted(starts.waits.values()), "unstarted": unstarted}
+
+
+@asynccontextmanager
+async def observed(kubeconfig: Path) -> AsyncIterator[Json]:
+    """Create Jobs for as long as a block lasts; afterwards what it got has how long they waited."""
+    found: Json = {}
+    command = [sys.executable, "-m", "tests.abuse.neighbours", str(kubeconfig)]
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+    try:
+        yield found
+        out, _ = await process.communicate(b"")  # ends its input
+        found |= json.loads(out)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def build(api: Api) -> None:
@@ -192,3 +226,7 @@ def page(kubeconfig: Path, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
             yield process
         finally:
             process.kill()
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(_observe(Path(sys.argv[1])))))
