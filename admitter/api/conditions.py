@@ -140,6 +140,8 @@ class EventReason(StrEnum):
     """No scheduler has said anything of its pods: there may be none of the name in its template."""
     SUSPENDED = "Suspended"
     """It was set running without admission, and has been suspended again."""
+    UNREADABLE = "Unreadable"
+    """A field of the object can't be read; what was known of it before stays in force."""
 
 
 class PendingReason(StrEnum):
@@ -192,3 +194,5 @@ class ActiveReason(StrEnum):
     """The namespace that it was made for names a Cohort that does not exist; what was before stays."""
     STOPPED = "Stopped"
     """It has a stopPolicy."""
+    UNREADABLE = "Unreadable"
+    """A field of it can't be read: it admits nothing new, and what was known of it before counts."""

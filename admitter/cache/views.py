@@ -458,10 +458,8 @@ class WorkloadView(Meta):
         return kind in self.true
 
 
-@lru_cache(maxsize=1024)
-def _sets(types: frozenset[str]) -> frozenset[str]:
-    """The same set for all that are equal: many Workloads have few."""
-    return types
+_sets = lru_cache(maxsize=1024)(frozenset[str])
+"""The same set for all that are equal: many Workloads have few different ones."""
 
 
 def parse_workload(raw: Json) -> WorkloadView:
@@ -472,7 +470,7 @@ def parse_workload(raw: Json) -> WorkloadView:
     true = frozenset(c["type"] for c in status.get("conditions") or () if c["status"] == "True")
     finished = ConditionType.FINISHED in true
     admission = None if finished else status.get("admission")
-    return WorkloadView(
+    view = WorkloadView(
         *meta(metadata),
         created=seconds(metadata["creationTimestamp"]),
         job=(owners[0]["name"], owners[0]["uid"]) if owners else ("", marked) if marked else None,
@@ -484,6 +482,14 @@ def parse_workload(raw: Json) -> WorkloadView:
         size=len(orjson.dumps(raw["spec"])),
         capacity=capacity(metadata),
     )
+    _ = (
+        view.since,
+        view.preempted,
+        view.preemption,
+        view.back_off,
+        view.reservation,
+    )  # all of them can be read
+    return view
 
 
 def capacity(metadata: Json) -> str:

@@ -1,8 +1,12 @@
 """Everything the controllers read: one store a kind, and the indexes over them."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
+from admitter.api.forms import fitted
+from admitter.cache.held import parse_held
 from admitter.cache.namespace_views import (
     NamespaceView,
     ResourceQuotaView,
@@ -30,15 +34,18 @@ class World:
     """The newest known state of the cluster.
 
     Attributes:
+        read_jobs, read_workloads, read_pods: how these are read.
         shards: what of it is this process's.
         owners: whose Workloads and Jobs are.
     """
 
     def __init__(self) -> None:
         self.sources: list[Source[Any]] = []
-        self.jobs: Store[JobView] = self._keep("/apis/batch/v1/jobs", parse_job)
-        self.workloads: Store[WorkloadView] = self._keep(f"{OWN}/workloads", parse_workload)
-        self.pods: Store[PodView] = self._keep("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
+        self.read_jobs = self._source("/apis/batch/v1/jobs", parse_job)
+        self.read_workloads = self._source(f"{OWN}/workloads", parse_workload, rest=parse_held)
+        self.read_pods = self._source("/api/v1/pods", parse_pod, selector=WORKLOAD_LABEL)
+        self.jobs, self.workloads = self.read_jobs.store, self.read_workloads.store
+        self.pods = self.read_pods.store
         self.cohorts = self._keep(f"{OWN}/cohorts", parse_object)
         self.cluster_queues = self._keep(f"{OWN}/clusterqueues", parse_object)
         self.local_queues = self._keep(f"{OWN}/localqueues", parse_object)
@@ -72,10 +79,25 @@ class World:
         self.shards = Shards(self.cohorts, self.cluster_queues)
         self.owners = Owners(self.shards, self.workloads, self.local_queues, self.job_of)
 
-    def _keep(self, path: str, parse: Callable[[Json], V], *, selector: str = "") -> Store[V]:
-        source = Source(path, parse, selector)
+    def _keep(self, path: str, parse: Callable[[Json], V]) -> Store[V]:
+        return self._source(path, parse).store
+
+    def _source(
+        self,
+        path: str,
+        parse: Callable[[Json], V],
+        *,
+        selector: str = "",
+        rest: Callable[[Json, V | None], V | None] = lambda _raw, _old: None,
+    ) -> Source[V]:
+        fits = partial(fitted, path.rsplit("/", 1)[-1])
+        source = Source(path, parse, selector, fitted=fits, rest=rest)
         self.sources.append(source)
-        return source.store
+        return source
+
+    def source_of(self, plural: str) -> Source[Any]:
+        """How objects of a kind are read, by its plural."""
+        return next(source for source in self.sources if source.path.endswith(f"/{plural}"))
 
     def job_of(self, key: Key) -> JobView | None:
         """The Job whose Workload has this key, whether or not the Workload exists."""
@@ -109,12 +131,12 @@ class World:
 
 def workload_path(key: Key) -> str:
     """The URL path of a Workload."""
-    return f"{OWN}/namespaces/{key[0]}/workloads/{key[1]}"
+    return f"{OWN}/namespaces/{key[0]}/workloads/{quote(key[1], safe='')}"
 
 
 def job_path(key: Key) -> str:
-    """The URL path of a Job."""
-    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{key[1]}"
+    """The URL path of a Job; its name may come from an owner's reference, which may say anything."""
+    return f"/apis/batch/v1/namespaces/{key[0]}/jobs/{quote(key[1], safe='')}"
 
 
 def pods_path(namespace: str) -> str:

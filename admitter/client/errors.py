@@ -4,6 +4,7 @@ ClusterError
 ├── ConfigurationError    no usable kubeconfig, or a context that is not in it
 ├── UnreachableError      no answer: connection refused, lost or too slow
 ├── DeniedError           its user may not read all that was asked for together
+├── UnreadableError       an object was answered, or written, that can't be read
 └── ApiError              an answer that refuses; `status` and `reason` as the server gave them
     ├── ConflictError     409: the object changed, or exists already (`already_exists`)
     ├── NotFoundError     404
@@ -30,6 +31,10 @@ class UnreachableError(ClusterError):
 
 class DeniedError(ClusterError):
     """The user may not read all that was asked for together."""
+
+
+class UnreadableError(ClusterError):
+    """What the API server has of an object can't be read; the words say which field is wrong, and why."""
 
 
 class ApiError(ClusterError):
@@ -105,9 +110,9 @@ def level_of(error: BaseException) -> int:
     """How loud a failure is logged where it is tried again.
 
     What is the state of the server is told once for all (`admitter.client.throttle`), and a conflict or an
-    object that is gone is no fault at all.
+    object that is gone is no fault at all; that one can't be read has been told.
     """
-    quiet = is_busy(error) or isinstance(error, ConflictError | NotFoundError)
+    quiet = is_busy(error) or isinstance(error, ConflictError | NotFoundError | UnreadableError)
     return logging.DEBUG if quiet else logging.WARNING
 
 

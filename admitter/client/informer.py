@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from random import Random
 from typing import Final, Generic
 
-import orjson
 import structlog
 
+from admitter.client.decoding import decoded
 from admitter.client.errors import ClusterError, GoneError, NotFoundError, UnreachableError, api_error
 from admitter.client.pages import pages
-from admitter.client.source import Source, parsed
-from admitter.client.store import V, key_of
-from admitter.client.transport import Json, Transport
+from admitter.client.source import Source
+from admitter.client.store import Rest, Unreadable, V, key_of
+from admitter.client.transport import Transport
 
 WATCH_SECONDS: Final = 300
 SILENCE_SECONDS: Final = 90.0
@@ -59,7 +59,7 @@ class Informer(Generic[V]):
         self.path = source.path
         self.store = source.store
         self._transport = transport
-        self._parse = source.parse
+        self._source = source
         self._selector = {"labelSelector": source.selector} if source.selector else {}
         self._random = random
         self._version = ""
@@ -116,12 +116,17 @@ class Informer(Generic[V]):
 
     async def _list_all(self) -> None:
         views: list[V] = []
+        unreadable: list[tuple[Unreadable, Rest[V]]] = []
         version = ""
         async for page in pages(self._transport, self.path, self._selector):
-            found = (self._parsed(item) for item in page["items"])
-            views.extend(self.store.keep(view) for view in found if view is not None)
+            for item in page["items"]:
+                found = self._source.seen(item)
+                if isinstance(found, Unreadable):
+                    unreadable.append((found, self._source.rest_of(item)))
+                elif found is not None:
+                    views.append(self.store.keep(found))
             version = page["metadata"]["resourceVersion"]
-        self.store.replace(views, int(version))
+        self.store.replace(views, int(version), unreadable)
         self._version = version
 
     async def _watch(self) -> None:
@@ -155,27 +160,24 @@ class Informer(Generic[V]):
 
     def _take(self, line: bytes) -> None:
         try:
-            event = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
+            event = decoded(line)
+        except ValueError as error:
             raise UnreachableError(f"watching {self.path}: an event is cut off") from error
         kind, item = event["type"], event["object"]
         if kind == "ERROR":
             raise api_error(int(item.get("code", 500)), item)
-        metadata = item["metadata"]
+        version = item["metadata"]["resourceVersion"]
         if kind == "DELETED":
-            self.store.delete(key_of(metadata), metadata["uid"])
-        elif (
-            kind in {"ADDED", "MODIFIED"}
-            and not self.store.knows(metadata)  # nearly always the echo of an own write
-            and (view := self._parsed(item)) is not None
-        ):
-            self.store.apply(view)
-        self._version = metadata["resourceVersion"]
+            self.store.delete(key_of(item["metadata"]), item["metadata"]["uid"])
+        elif kind in {"ADDED", "MODIFIED"} and not self.store.knows(item["metadata"]):
+            found = self._source.seen(item)
+            if isinstance(found, Unreadable):
+                self.store.spoil(found, self._source.rest_of(item))
+            elif found is not None:
+                self.store.apply(found)
+        self._version = version
         if kind in {"DELETED", "BOOKMARK"}:
-            self.store.heard(int(self._version))
-
-    def _parsed(self, item: Json) -> V | None:
-        return parsed(self._parse, item, self.path)
+            self.store.heard(int(version))
 
 
 _listing = 0

@@ -37,7 +37,15 @@ async def pages(reader: Reader, path: str, query: Mapping[str, str] | None = Non
         if not page["metadata"].get("continue"):
             return
         asked["continue"] = page["metadata"]["continue"]
-        limit = _limit(len(page["items"]), len(orjson.dumps(page["items"])))
+        limit = _limit(len(page["items"]), _size(page["items"]))
+
+
+def _size(items: list[Json]) -> int:
+    """Bytes of some objects as JSON; as many as a page may take if one is nested too deep to be written."""
+    try:
+        return len(orjson.dumps(items))
+    except TypeError:
+        return BYTES
 
 
 def _limit(objects: int, size: int) -> int:

@@ -5,43 +5,113 @@ Whoever follows it imports `admitter.client.informer`. Nothing here needs a netw
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
-from admitter.client.store import Store, V
+from admitter.client.errors import UnreadableError
+from admitter.client.store import Rest, Store, Unreadable, V, key_of
 
 Json = dict[str, Any]
+
+LONGEST_WORDS: Final = 300
+"""Characters of what is said of an object that can't be read."""
+
+
+def _as_it_is(raw: Json) -> Json:
+    return raw
+
+
+def _nothing(_raw: Json, _old: object) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class Source(Generic[V]):
     """A collection of the API server, and the store for what is in it.
 
+    This is the one place where an object is read: whatever is wrong with it, it is noted in the store, and no
+    other object is harmed.
+
     Attributes:
         path: of the collection, such as `/apis/batch/v1/jobs`.
         parse: keeps the fields that are used.
         selector: a label selector, to watch less than everything.
         store: where the views go.
+        fitted: the object with all fields that are used as they have to be; ValueError if they are not.
+        rest: what is to be known of an object that can't be read instead of what was; None: that stays.
     """
 
     path: str
     parse: Callable[[Json], V]
     selector: str = ""
     store: Store[V] = field(default_factory=Store)
+    fitted: Callable[[Json], Json] = _as_it_is
+    rest: Callable[[Json, V | None], V | None] = _nothing
 
+    def read(self, raw: Json) -> V:
+        """The view of an object.
 
-def parsed(parse: Callable[[Json], V], item: Json, path: str) -> V | None:
-    """The view of an object; one that can't be read is left out and named, and harms no other."""
-    try:
-        return parse(item)
-    except Exception:
+        Raises:
+            UnreadableError: it can't be read.
+        """
+        try:
+            return self.parse(self.fitted(raw))
+        except ValueError as error:
+            words = str(error)
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with one object
+            import structlog  # noqa: PLC0415  # slow to load, and hardly ever needed
+
+            structlog.get_logger(__name__).exception("an object breaks its parser", path=self.path)
+            words = f"{type(error).__name__}: {error}"
+        raise UnreadableError(words[:LONGEST_WORDS])
+
+    def seen(self, raw: Json) -> V | Unreadable | None:
+        """The view of an object, or that it can't be read; None if not even its name can."""
+        try:
+            return self.read(raw)
+        except UnreadableError as error:
+            return self._unreadable(raw, str(error))
+
+    def take(self, raw: Json) -> V:
+        """Take an object into the store; returns its view.
+
+        Raises:
+            UnreadableError: it can't be read; that is noted in the store.
+        """
+        try:
+            view = self.read(raw)
+        except UnreadableError as error:
+            unreadable = self._unreadable(raw, str(error))
+            if unreadable is not None:
+                self.store.spoil(unreadable, self.rest_of(raw))
+            raise
+        self.store.apply(view)
+        return view
+
+    def rest_of(self, raw: Json) -> Rest[V]:
+        """What is to be known of an object that can't be read."""
+
+        def rest(old: V | None) -> V | None:
+            try:
+                return self.rest(raw, old)
+            except Exception:  # noqa: BLE001  # whatever is wrong with one object
+                return None
+
+        return rest
+
+    def _unreadable(self, raw: Json, words: str) -> Unreadable | None:
         import structlog  # noqa: PLC0415  # slow to load, and hardly ever needed
 
-        metadata: Json = item.get("metadata", {})
         log = structlog.get_logger(__name__)
-        log.exception(
-            "object left out: it can't be read",
-            path=path,
-            namespace=metadata.get("namespace", ""),
-            name=metadata.get("name", ""),
-        )
-        return None
+        try:
+            metadata = raw["metadata"]
+            key, uid, version = key_of(metadata), metadata["uid"], int(metadata["resourceVersion"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            log.warning("an object without a readable name is left out", path=self.path, error=words)
+            return None
+        if not all(isinstance(text, str) for text in (*key, uid)):
+            log.warning("an object without a readable name is left out", path=self.path, error=words)
+            return None
+        known = self.store.unreadable.get(key)
+        if known is None or (known.uid, known.words) != (uid, words):
+            log.warning("an object can't be read", path=self.path, namespace=key[0], name=key[1], error=words)
+        return Unreadable(key, uid, version, words)

@@ -6,7 +6,8 @@ writes at once instead of deciding again on what it has just changed.
 """
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 Key = tuple[str, str]
@@ -34,7 +35,26 @@ def key_of(metadata: Mapping[str, Any]) -> Key:
     return (metadata.get("namespace", ""), metadata["name"])
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object of which the newest version can't be read.
+
+    Attributes:
+        key: its namespace and name.
+        uid: its UID.
+        version: its resource version.
+        words: which field is wrong, and why.
+    """
+
+    key: Key
+    uid: str
+    version: int
+    words: str
+
+
 V = TypeVar("V", bound=View)
+Rest = Callable[[V | None], V | None]
+"""From what was known of an object that can't be read any more, to what is to be known of it instead."""
 Listener = Callable[[V | None, V | None], None]
 """Called with the old and the new view of an object; `None` is: there was none, there is none."""
 
@@ -48,6 +68,9 @@ class Store(Generic[V]):
         version: the newest resource version that anything has been heard of at.
         listing: whether changes come from a whole list now, so that there may have been others between them.
         keep: what of an object is kept; asked again for the same version it must say the same.
+        unreadable: objects of which the newest version can't be read. What was known of such an object
+            before stays in force until it can be read again or is gone.
+        spoilt: called with each of them, and once more when it can be read again or is gone.
     """
 
     def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
@@ -60,6 +83,8 @@ class Store(Generic[V]):
         self.version = 0
         self.listing = False
         self.keep: Callable[[V], V] = _whole
+        self.unreadable: dict[Key, Unreadable] = {}
+        self.spoilt: Callable[[Unreadable], None] = _unheard
         self._listed = 0
         self._objects: dict[Key, V] = {}
         self._listeners: list[Listener[V]] = []
@@ -76,8 +101,12 @@ class Store(Generic[V]):
 
     def knows(self, metadata: Mapping[str, Any]) -> bool:
         """Whether a version of an object is known, or a newer one."""
-        known = self._objects.get(key_of(metadata))
-        return known is not None and known.version >= int(metadata["resourceVersion"])
+        try:
+            key, version = key_of(metadata), int(metadata["resourceVersion"])
+            found = (self._objects.get(key), self.unreadable.get(key))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return False  # its name can't be read
+        return any(known is not None and known.version >= version for known in found)
 
     def __iter__(self) -> Iterator[V]:
         return iter(self._objects.values())
@@ -95,7 +124,37 @@ class Store(Generic[V]):
         if old is not None and old.uid != view.uid:
             self._forget(old)
             old = None
+        mended = self.unreadable.get(view.key)
+        if mended is not None and mended.version < view.version:
+            del self.unreadable[view.key]
         self._put(old, view)
+        if mended is not None:
+            self.spoilt(mended)
+
+    def spoil(self, now: Unreadable, rest: "Rest[V]") -> None:
+        """Take in that an object can't be read any more: what was known of it stays in force.
+
+        Args:
+            now: the object.
+            rest: says what is to be known of it instead of what was known before; None: that stays.
+        """
+        old = self._objects.get(now.key)
+        known = max(old.version if old is not None else self._listed, self._version_of_unreadable(now.key))
+        if now.uid in self._deleted or known >= now.version:
+            return
+        self.version = max(self.version, now.version)
+        if old is not None and old.uid != now.uid:
+            self._forget(old)
+            old = None
+        self.unreadable[now.key] = now
+        instead = rest(old)
+        if instead is not None:
+            self._put(old, instead)
+        self.spoilt(now)
+
+    def _version_of_unreadable(self, key: Key) -> int:
+        known = self.unreadable.get(key)
+        return known.version if known is not None else 0
 
     def take_again(self, view: V) -> None:
         """Take in an object of which less was kept until now, if it is still known in no newer version."""
@@ -110,24 +169,39 @@ class Store(Generic[V]):
     def delete(self, key: Key, uid: str) -> None:
         """Take in an object's deletion; one of an earlier object of the same name is known already."""
         self._remember(uid)
+        self._mended(key, uid)
         old = self._objects.get(key)
         if old is not None and old.uid == uid:
             self._forget(old)
 
-    def replace(self, views: list[V], version: int) -> None:
+    def _mended(self, key: Key, uid: str) -> None:
+        spoilt = self.unreadable.get(key)
+        if spoilt is not None and spoilt.uid == uid:
+            del self.unreadable[key]
+            self.spoilt(spoilt)
+
+    def replace(
+        self, views: list[V], version: int, unreadable: "Iterable[tuple[Unreadable, Rest[V]]]" = ()
+    ) -> None:
         """Take in a whole list: what it lacks, and is not newer than the list, is gone.
 
         Args:
             views: all objects there are.
             version: the resource version of the list.
+            unreadable: objects of it that can't be read, as `spoil` takes them: they are there all the same.
         """
         self.listing = True
-        listed = {view.key for view in views}
+        spoilt_now = list(unreadable)
+        listed = {view.key for view in views} | {spoilt.key for spoilt, _ in spoilt_now}
+        for spoilt in [s for s in self.unreadable.values() if s.key not in listed and s.version <= version]:
+            self._mended(spoilt.key, spoilt.uid)
         for old in [v for v in self._objects.values() if v.key not in listed and v.version <= version]:
             self._remember(old.uid)
             self._forget(old)
         for view in views:
             self.apply(view)
+        for now, rest in spoilt_now:
+            self.spoil(now, rest)
         self._listed, self.listing = version, False
         self.heard(version)
 
@@ -157,6 +231,10 @@ class Store(Generic[V]):
 
 def _whole(view: V) -> V:
     return view
+
+
+def _unheard(_unreadable: Unreadable) -> None:
+    """No listener wants to know of objects that can't be read."""
 
 
 class Index(Generic[V]):

@@ -20,6 +20,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from admitter import __version__
+from admitter.client.decoding import decoded
 from admitter.client.errors import ClusterError, ConfigurationError, UnreachableError, api_error
 from admitter.client.http import Client, HttpAnswer, HttpError, Server
 from admitter.client.metrics import NO_ANSWER, CallMetrics
@@ -243,8 +244,8 @@ def _proxy(configuration: "Configuration", host: str) -> str:
 
 def _decoded(request: str, answer: HttpAnswer) -> Json:
     try:
-        body = orjson.loads(answer.body) if answer.body else {}
-    except orjson.JSONDecodeError as error:
+        body = decoded(answer.body) if answer.body else {}
+    except ValueError as error:
         if answer.status < 400:
             raise UnreachableError(f"the answer to {request} is cut off") from error
         body = {"message": answer.body[:500].decode(errors="replace")}

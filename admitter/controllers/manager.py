@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import gc
 from collections.abc import Set as AbstractSet
-from enum import StrEnum
 from random import Random
 from typing import Final
 
@@ -26,11 +25,13 @@ from admitter.controllers.placement.guards import say_what_is_missing
 from admitter.controllers.placement.namespace_queues import NamespaceQueues
 from admitter.controllers.placement.placement import Placement
 from admitter.controllers.quota_status.statuses import QuotaStatuses
+from admitter.controllers.role import Role
 from admitter.controllers.succession import Candidacy, Succession
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
 from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.grace import GracePeriods
@@ -59,20 +60,6 @@ TELL_SECONDS: Final = 0.5
 log = structlog.get_logger(__name__)
 
 
-class Role(StrEnum):
-    """What this process is to its cluster."""
-
-    STARTING = "not synced with the API server yet"
-    FOLLOWER = "follower"
-    LEADER = "leader"
-    STOPPING = "stopping"
-
-    @property
-    def ready(self) -> bool:
-        """Whether it leads, or could at once."""
-        return self in {Role.FOLLOWER, Role.LEADER}
-
-
 class Manager:
     """Runs all controllers on one API server."""
 
@@ -88,7 +75,7 @@ class Manager:
         self._transport = transport
         self._metrics = metrics if metrics is not None else Metrics()
         self._world = World()
-        self._room = MemoryRoom(self._world.workloads, transport)
+        self._room = MemoryRoom(self._world.read_workloads, transport)
         self._informers = [Informer(transport, s, random, self._kind_returned) for s in self._world.sources]
         engine = engine if engine is not None else Engine()
         pace = Pace()
@@ -117,6 +104,9 @@ class Manager:
         self._decisions = Decisions(self._metrics, self._world.workloads.get)
         self._metrics.follow(StateMetrics(engine, self._queues, self._admissions.deciding))
         self._jobs.refused.again = self._admissions.reconsider
+        self._unreadable = UnreadableObjects(
+            self._world, self._events, self._catalog, self._queues, self._admissions, self._jobs
+        )
         self._clock = clock
         self._timer: asyncio.TimerHandle | None = None
         self._writers = (
@@ -247,6 +237,7 @@ class Manager:
         self._admissions.lead(epochs)
         self._open()
         self._queues.touch_all()
+        self._unreadable.lead()
         for workload in world.workloads:
             self._jobs.queue.add(workload.key)
             if world.shards.number > 1 and workload.admission is None:
@@ -292,6 +283,7 @@ class Manager:
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
         world.runtime_classes.listen(self._class_changed)
+        self._unreadable.follow()
 
     def _kind_returned(self) -> None:
         """What failed for want of a kind is tried again now, and not when its pause is over."""

@@ -11,7 +11,8 @@ from typing import Final, Protocol
 import structlog
 
 from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager, Role
+from admitter.controllers.manager import Manager
+from admitter.controllers.role import Role
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.leases import LeaseSettings
 

@@ -8,6 +8,7 @@ must know in which shard a queue is before one of them gives its quota away (doc
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeVar
@@ -16,17 +17,16 @@ import structlog
 
 from admitter.api.conditions import WorkloadState
 from admitter.cache.ownership import Versions
-from admitter.cache.views import ObjectView, parse_object, parse_workload
+from admitter.cache.views import ObjectView
 from admitter.cache.world import OWN, World
-from admitter.client.errors import ApiError, ClusterError, level_of
+from admitter.client.errors import ApiError, ClusterError, UnreadableError, level_of
 from admitter.client.pages import pages
-from admitter.client.source import parsed
-from admitter.client.store import Store
+from admitter.client.store import Rest, Store, Unreadable
 from admitter.client.transport import Transport
 from admitter.election.elector import ElectionListener, lease_name, shard_leases
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, Clocks
+from admitter.election.leases import SYSTEM_CLOCKS, Clocks, whole_number
 from admitter.names import (
     EPOCH_ANNOTATION,
     NAMESPACE,
@@ -249,10 +249,17 @@ class Succession:
     async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
         version = "0"
         views: list[ObjectView] = []
+        source = self._world.source_of(plural)
+        unreadable: list[tuple[Unreadable, Rest[ObjectView]]] = []
         async for page in pages(self._transport, f"{OWN}/{plural}", {}):
             version = page["metadata"]["resourceVersion"]
-            views += [view for raw in page["items"] if (view := parsed(parse_object, raw, plural))]
-        store.replace(views, int(version))
+            for raw in page["items"]:
+                found = source.seen(raw)
+                if isinstance(found, Unreadable):
+                    unreadable.append((found, source.rest_of(raw)))
+                elif found is not None:
+                    views.append(found)
+        store.replace(views, int(version), unreadable)
 
     def _publish(self) -> None:
         """Tell other owners which versions are known here, and which they have to know."""
@@ -286,7 +293,8 @@ def _reaches(known: Versions, wanted: Versions) -> bool:
 
 def _versions(note: str | None) -> Versions | None:
     cohorts, _, queues = (note or "").partition(".")
-    return (int(cohorts), int(queues)) if cohorts.isdecimal() and queues.isdecimal() else None
+    known, defined = whole_number(cohorts), whole_number(queues)
+    return (known, defined) if known is not None and defined is not None else None
 
 
 async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clocks) -> int:
@@ -340,7 +348,6 @@ async def _read_holders(world: World, transport: Transport) -> None:
 async def _apply_all(world: World, transport: Transport, selector: dict[str, str]) -> None:
     async for page in pages(transport, WORKLOADS, selector):
         for raw in page["items"]:
-            if not world.workloads.knows(raw["metadata"]) and (
-                view := parsed(parse_workload, raw, WORKLOADS)
-            ):
-                world.workloads.apply(view)
+            if not world.workloads.knows(raw["metadata"]):
+                with suppress(UnreadableError):  # it is noted in the store
+                    world.read_workloads.take(raw)

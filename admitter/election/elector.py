@@ -25,6 +25,7 @@ from admitter.election.leases import (
     Clocks,
     LeaseRecord,
     LeaseSettings,
+    whole_number,
     within_call_limit,
 )
 from admitter.election.rendezvous import ranked
@@ -71,10 +72,10 @@ def lease_name(shard: int) -> str:
 def shard_leases(leases: Iterable[LeaseRecord]) -> Iterator[tuple[int, int, LeaseRecord]]:
     """The Leases of shards: the shard, the number of shards that its holder knows, and the Lease."""
     for record in leases:
-        shard = record.labels.get(SHARD_LABEL, "")
-        shard_count = record.annotations.get(SHARDS_ANNOTATION, "")
-        if shard.isdecimal() and shard_count.isdecimal():
-            yield int(shard), int(shard_count), record
+        shard = whole_number(record.labels.get(SHARD_LABEL, ""))
+        shard_count = whole_number(record.annotations.get(SHARDS_ANNOTATION, ""))
+        if shard is not None and shard_count is not None:
+            yield shard, shard_count, record
 
 
 class Elector:

@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from admitter.client.transport import Transport
+import structlog
+
+from admitter.client.errors import UnreadableError
+from admitter.client.transport import Json, Transport
 from admitter.election.leases import (
     LEASES,
     PART_OF,
@@ -14,6 +17,8 @@ from admitter.election.leases import (
     parse_lease,
     within_call_limit,
 )
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class LeaseCache:
         self._min_duration = min_duration
         self._clock = clocks.monotonic
         self._reading = _Reading()
+        self._wrong: set[str] = set()
         self._refreshed = asyncio.Event()
 
     def __iter__(self) -> Iterator[LeaseRecord]:
@@ -57,6 +63,8 @@ class LeaseCache:
     async def refresh(self) -> None:
         """Read all Leases; those that have changed count from now.
 
+        One that can't be read is left out: as long as it is there, no process can take it.
+
         Raises:
             ClusterError: they can't be read.
         """
@@ -64,13 +72,25 @@ class LeaseCache:
         listed = await within_call_limit(self._transport.get(LEASES, {"labelSelector": selector}))
         now, before = self._clock(), self._reading
         leases = {}
-        for record in map(parse_lease, listed["items"]):
+        for record in self._readable(listed["items"]):
             known = before.leases.get(record.name)
             same = known is not None and known[0].resource_version == record.resource_version
             leases[record.name] = known if known is not None and same else (record, now)
         self._reading = _Reading(leases, now if before.first is None else before.first, now)
         self._refreshed.set()
         self._refreshed = asyncio.Event()
+
+    def _readable(self, items: list[Json]) -> Iterator[LeaseRecord]:
+        """The Leases that can be read; what is wrong with another is logged once."""
+        wrong = set()
+        for item in items:
+            try:
+                yield parse_lease(item)
+            except UnreadableError as error:
+                wrong.add(str(error))
+        for words in sorted(wrong - self._wrong):
+            log.warning("a lease is left out", error=words)
+        self._wrong = wrong
 
     async def next_refresh(self) -> None:
         """Wait for the next refresh."""

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from admitter.client.errors import UnreachableError
+from admitter.api.forms import fitted
+from admitter.client.errors import UnreachableError, UnreadableError
 from admitter.client.transport import Json
 from admitter.names import NAMESPACE
 
 LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 PART_OF: Final = {"app.kubernetes.io/part-of": "admitter"}
 CALL_SECONDS: Final = 1.0
+MOST_DIGITS: Final = 18
 HANDED_OVER: Final = "admitter.dev/handed-over"
 """Annotation of a Lease: when its last holder released it, none of that holder's writes was in flight."""
 
@@ -92,7 +94,15 @@ class LeaseRecord:
 
 
 def parse_lease(lease: Json) -> LeaseRecord:
-    """A Lease as the API server sends it."""
+    """A Lease as the API server sends it.
+
+    Raises:
+        UnreadableError: a field of it is not what it has to be.
+    """
+    try:
+        lease = fitted("leases", lease)
+    except ValueError as error:
+        raise UnreadableError(f"a Lease can't be read: {error}") from error
     spec, metadata = lease.get("spec") or {}, lease["metadata"]
     return LeaseRecord(
         metadata["name"],
@@ -103,6 +113,11 @@ def parse_lease(lease: Json) -> LeaseRecord:
         metadata.get("annotations") or {},
         metadata.get("labels") or {},
     )
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a label or an annotation is; None if it is none, or longer than any that is written."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 async def within_call_limit(call: Awaitable[Json]) -> Json:

@@ -22,13 +22,14 @@ from admitter.engine.quota.redefinition import felt_by_nobody, roots_of
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
-from admitter.engine.tree_cycle import Plan, TreeCycle
+from admitter.engine.tree_cycle import Plan, decide_tree
 
 
 class Engine:
-    """Takes events in, gives plans out."""
+    """Takes events in, gives plans out; `failed` is told of a tree that can't be decided (None: raised)."""
 
     def __init__(self) -> None:
+        self.failed: Callable[[Node, Exception], None] | None = None
         self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
@@ -374,9 +375,8 @@ class Engine:
         """Decide all that can be decided now.
 
         1. Places are given up for which others have left no room.
-        2. Only trees in which something changed are looked at, by name.
-        3. In each, the heads of the queues compete (`Contest`).
-        4. New reasons are reported.
+        2. Only trees in which something changed are looked at, by name: the heads of their queues compete.
+        3. New reasons are reported.
 
         Args:
             now: when it is, in seconds since the epoch.
@@ -402,7 +402,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            TreeCycle(state, root).run(trees[root], now, plan)
+            decide_tree(state, root, trees[root], now, plan, self.failed)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:

@@ -6,7 +6,7 @@ grows while a turn lasts, except by evictions; so a head is judged again only if
 decided since it was judged.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
@@ -93,6 +93,32 @@ class Plan:
                 return
         self.reassigned = [each for each in self.reassigned if each.victim != victim]
         self.reassigned.append(Reassignment(victim, preemptor, admission))
+
+
+def decide_tree(
+    state: EngineState,
+    root: Node,
+    changed: set[str],
+    now: float,
+    plan: Plan,
+    failed: Callable[[Node, Exception], None] | None,
+) -> None:
+    """Decide what can be decided in one tree; arguments as of `TreeCycle.run`.
+
+    Args:
+        state: of the engine.
+        root: of the tree.
+        changed: queues of it in which something has changed.
+        now: when it is, in seconds since the epoch.
+        plan: gets what is decided.
+        failed: told of a defect that the tree brings out, while others are decided; None: it is raised.
+    """
+    try:
+        TreeCycle(state, root).run(changed, now, plan)
+    except Exception as error:  # a defect that one tree brings out must not stop the others
+        if failed is None:
+            raise
+        failed(root, error)
 
 
 class TreeCycle:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.cache.views import WorkloadView, parse_workload
+from admitter.cache.views import WorkloadView
 from admitter.client.transport import Json, Transport
 from admitter.insight.pages import listed
+from admitter.insight.snapshot_file import readable
 from admitter.names import API_VERSION, CONTROLLER_NAME
 
 _TOLD: Final = (
@@ -50,7 +51,8 @@ async def read(transport: Transport, namespace: str | None, name: str | None) ->
     """
     scope = f"/namespaces/{namespace}" if namespace else ""
     selector = f"source={CONTROLLER_NAME}"
-    views = [parse_workload(raw) async for raw in listed(transport, f"/apis/{API_VERSION}{scope}/workloads")]
+    raws = [raw async for raw in listed(transport, f"/apis/{API_VERSION}{scope}/workloads")]
+    views = list(readable(raws, "workloads"))
     events = [raw async for raw in listed(transport, f"/api/v1{scope}/events", {"fieldSelector": selector})]
     names = {view.key: _name(view) for view in views}
     found = {entry for event in events for entry in _of_event(event, names)}

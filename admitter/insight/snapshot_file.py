@@ -5,16 +5,17 @@ volume or Secret's name. Snapshots can be sent to somebody else, and tried out w
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
-from admitter.cache.views import WorkloadView, at, parse_workload, seconds, timestamp
+from admitter.cache.views import at, seconds, timestamp
 from admitter.cache.world import World
-from admitter.client.source import Json
+from admitter.client.errors import UnreadableError
+from admitter.client.source import Json, Source
 from admitter.client.store import V
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.settings import Settings
@@ -171,38 +172,34 @@ def load(path: Path) -> SnapshotFile:
 
 
 def facts(snapshot: SnapshotFile) -> Facts:
-    """A snapshot, parsed; what can't be read is left out, as the controller does, and named in a line."""
+    """A snapshot, parsed; what can't be read is left out and named in a line, but for the quota it holds."""
     views = {}
     for source in World().sources:
         plural = plural_of(source.path)
-        parse = _workload if plural == "workloads" else source.parse
-        found = (_readable(parse, raw, plural) for raw in snapshot.objects[plural])
+        found = (_readable(source, raw, plural) for raw in snapshot.objects[plural])
         views[plural] = {view.key: view for view in found if view is not None}
     return Facts(snapshot.taken, snapshot.settings, views)
 
 
-def _readable(parse: Callable[[Json], V], raw: Json, plural: str) -> V | None:
+def _readable(source: Source[V], raw: Json, plural: str) -> V | None:
     """The view of an object; None if it can't be read: answers about all others are as good without it."""
     try:
-        return parse(raw)
-    except Exception as error:  # noqa: BLE001  # whatever is wrong with one object
-        metadata = raw.get("metadata") or {}
-        name = "/".join(filter(None, (plural, metadata.get("namespace"), metadata.get("name"))))
-        # Not on standard output, where an answer for programs may follow.
-        log.warning(
-            visible(f"left out: {name} can't be read: {type(error).__name__}: {error}"[:LONGEST_LINE])
-        )
-        return None
+        return source.read(raw)
+    except UnreadableError as error:
+        say_left_out(plural, raw, str(error))
+        return source.rest_of(raw)(None)
 
 
-def _workload(raw: Json) -> WorkloadView:
-    """A Workload whose status can be read: the API server sees to that, and a file may have been changed.
+def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
+    """The views of objects of a kind; what can't be read is named in a line."""
+    source = World().source_of(plural)
+    views = (_readable(source, raw, plural) for raw in raws)
+    return (view for view in views if view is not None)
 
-    Raises:
-        ValueError, KeyError or TypeError: it can't.
-    """
-    view = parse_workload(raw)
-    for condition in view.status.get("conditions") or ():
-        seconds(condition["lastTransitionTime"])
-    _ = view.preemption, view.reservation
-    return view
+
+def say_left_out(plural: str, raw: Json, error: str) -> None:
+    """Say in a line that an object is left out: not on standard output, where an answer may follow."""
+    metadata = raw.get("metadata")
+    place = [metadata.get(field) for field in ("namespace", "name")] if isinstance(metadata, dict) else []
+    name = "/".join(str(each) for each in (plural, *place) if each)
+    log.warning(visible(f"left out: {name} can't be read: {error}"[:LONGEST_LINE]))

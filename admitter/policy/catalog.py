@@ -14,7 +14,9 @@ from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason
 from admitter.api.resource_flavor import ResourceFlavor
+from admitter.cache.views import ObjectView
 from admitter.cache.world import World
+from admitter.client.store import Store
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.cycle import Engine
@@ -183,7 +185,10 @@ class Catalog:
         problem = self._flavor_problems.pop(name, None)
         if view is not None:
             written, found = checked(ResourceFlavor, raw(view))
-            if written is None:
+            unreadable = self._unreadable(self._world.flavors, name)
+            if unreadable is not None:
+                self._flavor_problems[name] = unreadable
+            elif written is None:
                 self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
             else:
                 flavor = definitions.flavor(written, self.gpus)
@@ -215,9 +220,11 @@ class Catalog:
         if view is None:
             return
         made, found = checked(ClusterQueue, raw(view))
-        if made is None:  # an invalid one admits nothing, but lends and counts as before
+        unreadable = self._unreadable(self._world.cluster_queues, name)
+        if made is None or unreadable is not None:  # it admits nothing, but lends and counts as before
             valid = known if before is not None and before.uid == view.uid else None
-            read = _ParsedQueue(view.uid, QueueEntry((ActiveReason.INVALID_SPEC, sentence(found))), valid)
+            problem = unreadable or (ActiveReason.INVALID_SPEC, sentence(found))
+            read = _ParsedQueue(view.uid, QueueEntry(problem), valid)
         else:
             spec = made.spec
             read = _ParsedQueue(
@@ -249,6 +256,12 @@ class Catalog:
         else:
             made = hierarchy.branch(name, written.spec)
             self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
+
+    @staticmethod
+    def _unreadable(store: Store[ObjectView], name: str) -> Defect | None:
+        """That the newest version of a definition can't be read, if so: what was known of it counts."""
+        unreadable = store.unreadable.get(("", name))
+        return (ActiveReason.UNREADABLE, unreadable.words) if unreadable is not None else None
 
     def nodes_changed(self) -> None:
         """Nodes came or went, or have more or less."""

@@ -174,7 +174,8 @@ class ElasticQuotas:
     def _queue(self, quota: Declared, read: _ParsedQuota) -> Queue:
         assert read.spec is not None, "what is declared was valid once"
         flavored = all(self._flavor_problem("", name) is None for name in read.spec.flavors)
-        admits = read.problem is None and flavored
+        readable = self._unreadable((quota.kind, (quota.namespace, quota.name))) is None
+        admits = read.problem is None and flavored and readable
         made = self._made.get(quota.queue)
         if made is None or made[0] is not read or made[1].admits != admits:
             made = self._made[quota.queue] = (read, elastic.queue(quota, read.spec, admits=admits))
@@ -207,7 +208,7 @@ class ElasticQuotas:
 
     def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[QuotaKey, Defect]]:
         for place, read in self._read.items():
-            found = read.problem
+            found = self._unreadable(place) or read.problem
             if found is None and read.declared in conflicts:
                 found = (ActiveReason.CONFLICT, conflicts[read.declared])
             if found is None and read.spec is not None:
@@ -218,6 +219,11 @@ class ElasticQuotas:
                 found = self._missing(read.declared)
             if found is not None:
                 yield place, found
+
+    def _unreadable(self, place: QuotaKey) -> Defect | None:
+        """That the newest version of a quota can't be read, if so: what was known of it stays in force."""
+        unreadable = self._store(place[0]).unreadable.get(place[1])
+        return (ActiveReason.UNREADABLE, unreadable.words) if unreadable is not None else None
 
     def _missing(self, quota: Declared) -> Defect | None:
         missing = [n for n in quota.namespaces if self._world.namespaces.get(("", n)) is None]

@@ -79,7 +79,9 @@ class Gate:
         return workloads.workload(workload.uid, workload.namespace, queue, workload.spec, age, gpus)
 
     def countable(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload | None:
-        """As `competitor`; None if its requests can't be counted."""
+        """As `competitor`; None if its requests can't be counted, or what it is now can't be read."""
+        if workload.key in self._world.workloads.unreadable:
+            return None
         try:
             return self.competitor(workload, job, queue)
         except InvalidQuantityError:

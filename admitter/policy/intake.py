@@ -41,6 +41,10 @@ class Intake:
             holds quota or has finished.
         """
         uid, job = workload.uid, self._world.job_of(workload.key)
+        if workload.admission is None and workload.key in self._world.workloads.unreadable:
+            if self._engine.ledger.held(uid) is None:
+                self._engine.withdraw(uid)  # it may be something else by now; what is reserved may be written
+            return None
         if workload.admission is not None:
             self._engine.withdraw(uid)
             if is_given_back(workload):

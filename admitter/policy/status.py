@@ -202,7 +202,7 @@ def _replacing(admission: Admission) -> Json:
 def released(workload: WorkloadView, now: datetime) -> Json:
     """The evicted Workload's pods are gone: its quota is free, and it waits again."""
     eviction = workload.condition(ConditionType.EVICTED)
-    reason, message = eviction["reason"], eviction["message"]
+    reason, message = eviction.get("reason", ""), eviction.get("message", "")
     changes = [
         condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),

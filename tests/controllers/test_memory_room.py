@@ -8,8 +8,15 @@ import pytest
 from admitter.api import weights
 from admitter.cache.views import WorkloadView, parse_workload
 from admitter.client.errors import NotFoundError
-from admitter.client.store import Key, Store
-from admitter.controllers.workload.memory_room import OF_ONE, OWN_BYTES, ROOM_BYTES, SMALL_BYTES, MemoryRoom
+from admitter.client.source import Source
+from admitter.client.store import Key
+from admitter.controllers.workload.memory_room import (
+    OF_ONE,
+    OWN_BYTES,
+    ROOM_BYTES,
+    SMALL_BYTES,
+    MemoryRoom,
+)
 
 Json = dict[str, Any]
 VALUES = 250
@@ -54,9 +61,10 @@ class Held:
     """A store with a room, filled with large ones."""
 
     def __init__(self, *, namespaces: dict[str, int]) -> None:
-        self.store: Store[WorkloadView] = Store()
+        source = Source("/workloads", parse_workload)
+        self.store = source.store
         self.reads = Reads()
-        self.room = MemoryRoom(self.store, self.reads)  # type: ignore[arg-type]  # reads are all that it needs
+        self.room = MemoryRoom(source, self.reads)  # type: ignore[arg-type]  # reads are all that it needs
         for namespace, number in namespaces.items():
             for each in range(number):
                 self.add(manifest(f"w{each:05}", namespace))
@@ -134,8 +142,9 @@ async def test_nothing_is_read_again_while_there_is_no_room() -> None:
 
 def test_a_list_is_parked_while_it_is_read() -> None:
     """Views of a list are cut down before the last page is there, and once more as they are taken in."""
-    store: Store[WorkloadView] = Store()
-    MemoryRoom(store, Reads())  # type: ignore[arg-type]  # as above
+    source = Source("/workloads", parse_workload)
+    store = source.store
+    MemoryRoom(source, Reads())  # type: ignore[arg-type]  # as above
     views = [store.keep(parse_workload(manifest(f"w{number:05}"))) for number in range(ONE_MANY + 100)]
     assert sum(view.parked for view in views) == 100
     store.replace(views, 1)

@@ -89,6 +89,21 @@ class Api:
                 return {}
             raise
 
+    async def post(self, path: str, text: bytes) -> int:
+        """Try once to create an object from a text as it is, fields that it should not have left out.
+
+        Returns:
+            The status.
+        """
+        headers, timeout = {"Content-Type": "application/json"}, aiohttp.ClientTimeout(total=CALL_SECONDS)
+        where = self.server + path
+        query = {"fieldValidation": "Ignore"}
+        async with self._session.post(
+            where, data=text, params=query, headers=headers, timeout=timeout
+        ) as response:
+            await response.read()
+            return response.status
+
     async def patch(self, path: str, body: Json) -> Json:
         """Merge a patch into an object."""
         return await self._call("PATCH", path, body, MERGE)

@@ -15,6 +15,7 @@ from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.auditor import Auditor, Use, whole
 from tests.faults.proxy import FaultProxy
+from tests.faults.streams import Change, unchanged
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,21 @@ class Controlled:
 
 
 @contextmanager
-def controlled(cluster: Cluster, folder: Path, seed: int) -> Iterator[Controlled]:
+def controlled(cluster: Cluster, folder: Path, seed: int, change: Change = unchanged) -> Iterator[Controlled]:
     """Run a controller behind a proxy for as long as a block lasts.
 
     Args:
         cluster: one with Admitter installed, and without another controller.
         folder: for the log, certificates and kubeconfigs; must not exist yet.
         seed: of chance.
+        change: what becomes of answers and events on their way.
     """
     folder.mkdir()
     account = cluster.service_account_kubeconfig(NAMESPACE, SERVICE_ACCOUNT, folder / "direct")
-    with FaultProxy(cluster, folder / "certificates", seed) as proxy, (folder / "log").open("wb") as log:
+    with (
+        FaultProxy(cluster, folder / "certificates", seed, change=change) as proxy,
+        (folder / "log").open("wb") as log,
+    ):
         kubeconfig = proxy.kubeconfig(account, folder / "kubeconfig")
         command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0"]
         with subprocess.Popen([*command, f"--kubeconfig={kubeconfig}"], stderr=log) as process:

@@ -26,7 +26,7 @@ from admitter.sandbox.certificates import Authority
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.kubeconfig import token_kubeconfig, write_kubeconfig
 from tests.faults.rules import Answer, Call, CutError, Rule
-from tests.faults.streams import Streams
+from tests.faults.streams import Change, Streams, unchanged
 
 T = TypeVar("T")
 
@@ -62,7 +62,14 @@ class FaultProxy:
         answered: how many calls of each kind the API server has answered, watches left out.
     """
 
-    def __init__(self, cluster: Cluster, folder: Path, seed: int, rules: Iterable[Rule] = ()) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        folder: Path,
+        seed: int,
+        rules: Iterable[Rule] = (),
+        change: Change = unchanged,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -70,10 +77,12 @@ class FaultProxy:
             folder: of the proxy's certificate; must not exist yet.
             seed: of chance.
             rules: what goes wrong from the start.
+            change: what becomes of each answer, and of each event of a watch, on its way.
         """
         self.rules: tuple[Rule, ...] = tuple(rules)
         self.seen: list[Seen] = []
-        self.streams = Streams()
+        self.streams = Streams(change)
+        self._change = change
         self.answered: Counter[str] = Counter()
         self._random = Random(seed)
         view = cluster.run_kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json")
@@ -170,7 +179,7 @@ class FaultProxy:
         url = self._upstream["server"] + request.raw_path
         async with self._session.request(call.method, url, headers=headers, data=call.body) as response:
             kept = {name: response.headers[name] for name in _ANSWER_HEADERS if name in response.headers}
-            answer = Answer(response.status, kept, await response.read())
+            answer = Answer(response.status, kept, self._change(request.path, await response.read()))
         self.answered[call.kind] += 1
         return answer
 

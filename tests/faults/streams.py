@@ -1,6 +1,7 @@
 """What happens to the watches that pass a fault proxy."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
@@ -9,6 +10,15 @@ from aiohttp import StreamReader, web
 from tests.faults.rules import CutError
 
 Json = dict[str, Any]
+
+Change = Callable[[str, bytes], bytes]
+"""From the path of a call, and an event or an answer, to what is passed on instead of it."""
+
+
+def unchanged(_path: str, text: bytes) -> bytes:
+    """The same text."""
+    return text
+
 
 GONE: Final[Json] = {
     "type": "ERROR",
@@ -30,7 +40,13 @@ class Streams:
         gone: whether watches end with 410, also new ones.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, change: Change = unchanged) -> None:
+        """Begin with nothing that happens to watches, but what is changed on their way.
+
+        Args:
+            change: gets the path of a watch and one event, and returns what is passed on.
+        """
+        self._change = change
         self.bookmarks = True
         self.gone = False
         self._flowing = asyncio.Event()
@@ -74,7 +90,8 @@ class Streams:
                 *lines, rest = (rest + chunk).split(b"\n")
                 kept = lines if self.bookmarks else [line for line in lines if not _is_bookmark(line)]
                 if kept:
-                    await downstream.write(b"\n".join(kept) + b"\n")
+                    passed = [self._change(request.path, line) for line in kept]
+                    await downstream.write(b"\n".join(passed) + b"\n")
         finally:
             self._open.discard(transport)
 

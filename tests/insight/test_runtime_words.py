@@ -1,5 +1,6 @@
 """What Jobs say of their own runtime: what it is worth, and that it breaks no answer about another one."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,7 @@ def test_a_status_whose_times_no_calendar_has_leaves_only_its_own_workload_out(
     born["metadata"]["creationTimestamp"] = "0001-01-01T00:00:00+14:00"
     desk = Desk(state, tmp_path)
     assert desk.explain("other", "b")["ahead"] == []
-    assert "spoilt" not in desk.run("get", "workloads", "-A")
+    rows = json.loads(desk.run("get", "workloads", "-A", "-o", "json"))
+    assert [row["state"] for row in rows if row["name"] == "spoilt"] == ["Admitted"], "what it holds counts"
     left_out = {record.message.split(" ")[2] for record in caplog.records}
     assert left_out == {"workloads/a/spoilt", "jobs/a/unborn"}

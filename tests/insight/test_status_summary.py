@@ -19,7 +19,8 @@ def workload(name: str, job: str, **status: Any) -> Json:
 
 
 def condition(kind: str, message: str) -> Json:
-    return {"type": kind, "status": "True", "reason": "Because", "message": message}
+    since = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {"type": kind, "status": "True", "reason": "Because", "message": message, **since}
 
 
 class Server:

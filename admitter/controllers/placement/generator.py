@@ -1,6 +1,6 @@
 """Writes the objects that the controller makes itself (`admitter.policy.generated`)."""
 
-from admitter.cache.views import ObjectView, parse_object
+from admitter.cache.views import ObjectView
 from admitter.cache.world import OWN, World
 from admitter.client.errors import NotFoundError
 from admitter.client.source import Json
@@ -35,7 +35,7 @@ class GeneratedObjectWriter:
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
             path = f"{_collection(wanted.plural, wanted.key)}/{wanted.key[1]}"
             raw = await self._transport.patch(path, body)
-        store.apply(parse_object(raw))
+        self._world.source_of(wanted.plural).take(raw)
 
     async def delete(self, plural: str, view: ObjectView) -> None:
         """Delete an object as it was seen; the watch tells when it is gone.

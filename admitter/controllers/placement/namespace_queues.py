@@ -106,4 +106,4 @@ class NamespaceQueues:
         queue = self._world.cluster_queues.get(("", name))
         conditions = queue.status.get("conditions") or () if queue is not None else ()
         active = next((each for each in conditions if each["type"] == ConditionType.ACTIVE), None)
-        return (active["reason"], active["message"]) if active is not None else None
+        return (active.get("reason", ""), active.get("message", "")) if active is not None else None

@@ -11,12 +11,13 @@ import structlog
 from admitter.api.base import own_name
 from admitter.api.conditions import ActiveReason
 from admitter.cache.ownership import ELASTIC
-from admitter.cache.views import Json, ObjectView, WorkloadView, at, parse_object, timestamp
+from admitter.cache.views import Json, ObjectView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError, level_of
 from admitter.client.pace import Pace
-from admitter.client.store import Key, Store
+from admitter.client.store import Key, Store, Unreadable
 from admitter.client.transport import Transport
+from admitter.controllers.guarded import guarded
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy import status
@@ -30,6 +31,8 @@ from admitter.quotas.hierarchy import cohort_use
 
 PAUSE_SECONDS: Final = 1.0
 WRITES_AT_A_TIME: Final = 16
+TOLD_SECONDS: Final = 60.0
+"""So often at most it is written of an object that it can't be read."""
 
 log = structlog.get_logger(__name__)
 
@@ -65,6 +68,7 @@ class QuotaStatuses:
         self._admitted_by: Counter[str] = Counter()
         self.closed = False
         self._changed: set[Target] = set()
+        self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
         self._statuses: dict[str, Callable[[ObjectView], Json]] = {
             "clusterqueues": self._cluster_queue,
@@ -85,6 +89,11 @@ class QuotaStatuses:
             "compositeelasticquotas": world.composite_elastic_quotas,
         }
 
+    @property
+    def kinds(self) -> list[str]:
+        """The plurals of the kinds whose status this writes."""
+        return list(self._stores)
+
     def touch(self, plural: str, key: Key) -> None:
         """The status of an object may have to change."""
         if not self.closed:
@@ -94,8 +103,8 @@ class QuotaStatuses:
     def touch_all(self) -> None:
         """Any status may have to change."""
         for plural, store in self._stores.items():
-            for view in store:
-                self.touch(plural, view.key)
+            for key in [view.key for view in store] + list(store.unreadable):
+                self.touch(plural, key)
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """Count a Workload where it waits or is admitted."""
@@ -177,28 +186,46 @@ class QuotaStatuses:
 
     async def _work(self, changed: list[Target]) -> None:
         while changed:
-            await self._write(*changed.pop())
+            await guarded(self._write(*changed.pop()), "to write a status")
 
     async def _write(self, plural: str, key: Key) -> None:
         store = self._stores[plural]
+        unreadable = store.unreadable.get(key)
+        if unreadable is not None:
+            await self._tell_unreadable(plural, unreadable)
+            return
         view = store.get(key)
         if view is None or not self._world.shards.owns(self._shard(plural, key)):
             return
         wanted = self._status(plural, view)
         if all(view.status.get(name) == value for name, value in wanted.items()):
             return
-        namespace = f"/namespaces/{key[0]}" if key[0] else ""
-        path = f"{OWN}{namespace}/{plural}/{key[1]}/status"
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
             async with self._pace.turn():
-                raw = await self._transport.patch(path, body)
-            store.apply(parse_object(raw))
+                raw = await self._transport.patch(_status_path(plural, key), body)
+            self._world.source_of(plural).take(raw)
         except (ConflictError, NotFoundError):
             self.touch(plural, key)  # an edit is on its way here
         except ClusterError as error:
             log.log(level_of(error), "status not written", kind=plural, name=key[1], error=str(error))
             self.touch(plural, key)
+
+    async def _tell_unreadable(self, plural: str, unreadable: Unreadable) -> None:
+        """Say of an object that can't be read that it does not work, once in a while at most."""
+        target, loop = (plural, unreadable.key), asyncio.get_running_loop()
+        if loop.time() < self._told.get(target, 0.0) or not self._world.shards.owns(self._shard(*target)):
+            return
+        self._told[target] = loop.time() + TOLD_SECONDS
+        loop.call_later(TOLD_SECONDS, self._told.pop, target, None)
+        problem = (ActiveReason.UNREADABLE, unreadable.words)
+        conditions = status.active(0, [], problem, self._clock())
+        body = {"metadata": {"uid": unreadable.uid}, "status": {"conditions": conditions}}
+        try:
+            async with self._pace.turn():
+                await self._transport.patch(_status_path(plural, unreadable.key), body)
+        except ClusterError as error:
+            log.log(level_of(error), "status not written", kind=plural, name=target[1][1], error=str(error))
 
     def _shard(self, plural: str, key: Key) -> int:
         """Whose an object's status is: who decides in its tree has the newest figures."""
@@ -313,6 +340,11 @@ class QuotaStatuses:
             quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
             flavors.setdefault(flavor, []).append({"name": resource, **quantities})
         return [{"name": name, "resources": resources} for name, resources in flavors.items()]
+
+
+def _status_path(plural: str, key: Key) -> str:
+    namespace = f"/namespaces/{key[0]}" if key[0] else ""
+    return f"{OWN}{namespace}/{plural}/{key[1]}/status"
 
 
 def _merging(before: Json, wanted: Json) -> Json:

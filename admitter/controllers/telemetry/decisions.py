@@ -88,7 +88,11 @@ class Decisions:
         before, now = old.condition(_RESERVED), new.condition(_RESERVED)
         if _words(before) != _words(now) and now.get("status") == "False":
             log.info(
-                "refused", **_named(new), queue=new.queue, reason=now["reason"], message=now.get("message")
+                "refused",
+                **_named(new),
+                queue=new.queue,
+                reason=now.get("reason", ""),
+                message=now.get("message"),
             )
 
     def _holding(self, old: WorkloadView, new: WorkloadView, queue: str) -> None:
@@ -110,7 +114,7 @@ class Decisions:
 
     def _evicted(self, workload: WorkloadView, queue: str) -> None:
         condition = workload.condition(ConditionType.EVICTED)
-        reason = condition["reason"]
+        reason = condition.get("reason", "")
         self._metrics.evicted(queue, reason)
         by = {"by": _preemptor(workload)} if reason == EvictedReason.PREEMPTED else {}
         named = _named(workload)

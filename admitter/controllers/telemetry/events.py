@@ -34,6 +34,11 @@ class Subject:
     name: str
     uid: str
 
+    @property
+    def place(self) -> str:
+        """The namespace of its events: those of what is in none are in `default`."""
+        return self.namespace or "default"
+
 
 @dataclass(frozen=True, slots=True)
 class _Said:
@@ -111,7 +116,7 @@ class Events:
 
     async def _write(self, said: _Said) -> None:
         """Write an event; one that lasts has a name by which it is known again after a restart."""
-        path = f"/api/v1/namespaces/{said.subject.namespace}/events"
+        path = f"/api/v1/namespaces/{said.subject.place}/events"
         digest = said.digest if said.lasting else ""
         if digest and digest not in self._written_here:
             try:
@@ -129,7 +134,7 @@ class Events:
     def _event(self, said: _Said, unique: str) -> Json:
         now, subject = self._clock(), said.subject
         return {
-            "metadata": {"name": f"{subject.name}.{unique}", "namespace": subject.namespace},
+            "metadata": {"name": f"{subject.name}.{unique}", "namespace": subject.place},
             "involvedObject": {
                 "apiVersion": subject.api_version,
                 "kind": subject.kind,

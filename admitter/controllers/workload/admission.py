@@ -5,18 +5,16 @@ is started (`admitter.controllers.workload.jobs`).
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from math import ceil
 from typing import Final
 
 import structlog
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
 from admitter.cache.pod_views import PodView
 from admitter.cache.preemption_status import PreemptionStatus
-from admitter.cache.views import Json, WorkloadView, at, parse_workload
+from admitter.cache.views import Json, WorkloadView, at
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import (
     ClusterError,
@@ -29,16 +27,17 @@ from admitter.client.errors import (
 )
 from admitter.client.store import Key
 from admitter.client.transport import Transport
+from admitter.controllers.guarded import guarded, tree_failed
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
 from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, ReservationWriter
+from admitter.controllers.workload.unknown_outcome import resolve
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine import model
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import PlannedEviction
-from admitter.names import RETURNED_ANNOTATION
 from admitter.policy import status
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.intake import Intake
@@ -46,7 +45,6 @@ from admitter.policy.messages import passing_message, receipt_message, workload_
 from admitter.policy.pending_reservations import keep_places
 
 WRITES_AT_A_TIME: Final = 32
-PAUSE_SECONDS: Final = 1.0
 GATHER_SECONDS: Final = 0.05
 """For how long changes of definitions are gathered at least."""
 GATHER_TIMES: Final = 6.0
@@ -83,6 +81,7 @@ class Admissions:
         self._engine = engine
         self._gate = gate
         self._intake = Intake(world, engine, gate)
+        engine.failed = tree_failed
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
@@ -185,8 +184,7 @@ class Admissions:
                 yield told, by
 
     def _may_be_told(self, told: WorkloadView) -> bool:
-        free = told.uid not in self._writing and told.uid not in self._refused
-        return free and self._world.owners.owns(told.key)
+        return told.uid not in {*self._writing, *self._refused} and self._world.owners.owns(told.key)
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
@@ -232,13 +230,13 @@ class Admissions:
             group.create_task(self._orphaned_pods.queue.run(), name="remainders")
             while True:
                 await self._cycle_due.wait()
-                await self._refresh()
+                await guarded(self._refresh(), "to put definitions in force")
                 self._cycle_due.clear()
                 if self._finishing:
                     return
                 self._take_pods_in()
                 if self._shards.epochs:
-                    self._decide(group)
+                    await guarded(self._decide(group), "to decide")
 
     def refresh(self) -> None:
         """Put changed definitions in force at once."""
@@ -263,7 +261,7 @@ class Admissions:
             await asyncio.wait(self._writing.values())
         await self._reservations.drained()
 
-    def _decide(self, group: asyncio.TaskGroup) -> None:
+    async def _decide(self, group: asyncio.TaskGroup) -> None:
         began = time.perf_counter()
         plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
@@ -278,16 +276,16 @@ class Admissions:
             key = self._keys[workload.uid]
             title = workload_title(*self._keys[passed.workload.uid], key[0]) if passed else ""
             passing = passing_message(passed, title) if passed else ""
-            task = group.create_task(self._admit(key, workload, admission, passing))
-            self._writing[workload.uid] = task
+            work = self._admit(key, workload, admission, passing)
+            self._writing[workload.uid] = group.create_task(guarded(work, "to admit"))
         for eviction in plan.evictions:
             uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
             generation = self._reservations.generation(preemptor, self._keys[preemptor])
-            self._writing[uid] = group.create_task(
-                self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
-            )
+            work = self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
+            self._writing[uid] = group.create_task(guarded(work, "to evict"))
         for told, by in [*self._passed_on(), *((told, None) for told in self._cancellable())]:
-            self._writing[told.uid] = group.create_task(self._amend_pending_eviction(told, by))
+            work = self._amend_pending_eviction(told, by)
+            self._writing[told.uid] = group.create_task(guarded(work, "to tell"))
         self._reservations.amend(group, plan, self._keys)
         self._reservations.write(group, self._writing)
         self._wake_at(self._engine.due)
@@ -348,9 +346,7 @@ class Admissions:
         generation = self._reservations.generation(view.uid, key)
         body = status.admitted(view, admission, term, self._grace.now(), passing, generation)
         raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
-        admitted = parse_workload(raw)
-        self._world.workloads.apply(admitted)
-        self._reasons.admitted(admitted)
+        self._reasons.admitted(self._world.read_workloads.take(raw))
 
     def _written(self, key: Key, uid: str) -> None:
         """A write has come to its end: what the API server holds decides again."""
@@ -369,7 +365,7 @@ class Admissions:
         """A write has failed: find out what is true, and do not write the same again at once."""
         log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
         self._pause(uid, error)
-        await self._resolve_unknown_outcome(key, uid, lost=is_outcome_unknown(error))
+        await resolve(self._world, self._transport, key, uid, lost=is_outcome_unknown(error))
 
     def _pause(self, uid: str, error: ClusterError) -> None:
         """Let a Workload compete only after a while if the API server refuses what is written for it.
@@ -467,37 +463,5 @@ class Admissions:
             self._reasons.evicted(told)
 
     async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
-        written = parse_workload(await self._transport.patch(f"{workload_path(view.key)}/status", body))
-        self._world.workloads.apply(written)
-        return written
-
-    async def _resolve_unknown_outcome(self, key: Key, uid: str, *, lost: bool) -> None:
-        """Ask the API server, for as long as it takes, what has become of a write that failed.
-
-        Args:
-            key: of the Workload.
-            uid: of the same.
-            lost: whether the write may still be on its way. Then the Workload is written: what names an
-                earlier version comes too late, and its quota can be another's.
-        """
-
-        async def ask() -> None:
-            path = workload_path(key)
-            try:
-                raw = await self._transport.get(path)
-                if lost and raw["metadata"]["uid"] == uid and not parse_workload(raw).admission:
-                    version = raw["metadata"]["resourceVersion"]
-                    mark = {"annotations": {RETURNED_ANNOTATION: version}}
-                    body = {"metadata": {"resourceVersion": version, **mark}}
-                    raw = await self._transport.patch(path, body)
-                self._world.workloads.apply(parse_workload(raw))
-            except NotFoundError:
-                self._world.workloads.delete(key, uid)
-
-        def tell(state: RetryCallState) -> None:
-            error = state.outcome.exception() if state.outcome is not None else None
-            level = level_of(error) if isinstance(error, ClusterError) else logging.WARNING
-            log.log(level, "can't read a workload", namespace=key[0], workload=key[1], error=str(error))
-
-        passing = retry_if_exception_type(ClusterError)
-        await AsyncRetrying(retry=passing, wait=wait_fixed(PAUSE_SECONDS), before_sleep=tell)(ask)
+        raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
+        return self._world.read_workloads.take(raw)

@@ -1,6 +1,6 @@
 """What the controller writes to Jobs that are not admitted: a queue, or that they must not run."""
 
-from admitter.cache.views import JobView, parse_job
+from admitter.cache.views import JobView
 from admitter.cache.world import World, job_path
 from admitter.client.transport import Json, Transport
 from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL, RETURNED_ANNOTATION
@@ -63,6 +63,4 @@ async def bar(job: JobView, mark: str, world: World, transport: Transport) -> Jo
 
 async def _write(job: JobView, metadata: Json, more: Json, world: World, transport: Transport) -> JobView:
     body = {"metadata": {"resourceVersion": str(job.version), **metadata}, **more}
-    written = parse_job(await transport.patch(job_path(job.key), body))
-    world.jobs.apply(written)
-    return written
+    return world.read_jobs.take(await transport.patch(job_path(job.key), body))

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from admitter.api.conditions import EvictedReason
-from admitter.cache.pod_views import parse_pod
-from admitter.cache.views import JobView, WorkloadView, parse_job, parse_workload
+from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World, job_path, pods_path, workload_path
 from admitter.client.transport import Transport
 from admitter.controllers.workload.adoption import bar
@@ -75,7 +74,7 @@ class Evictions:
             if workload.preemption is not None and not self._grace.is_needed(workload):
                 body["status"]["preemption"] = None  # else a restart would take it for what makes room
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.workloads.apply(parse_workload(raw))
+        self._world.read_workloads.take(raw)
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
         """Do the next step of an eviction that is wanted or under way.
@@ -103,13 +102,13 @@ class Evictions:
 
     async def _suspend(self, job: JobView) -> None:
         body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
-        self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
+        self._world.read_jobs.take(await self._transport.patch(job_path(job.key), body))
 
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
         await self._bar(workload, job)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
         listed = await self._transport.get(pods_path(workload.namespace), query)
-        pods = map(parse_pod, listed["items"])
+        pods = map(self._world.read_pods.read, listed["items"])
         if any(pod.live and pod.is_of(workload) for pod in pods):
             return  # the end of the last pod brings us here again
         await self._free(workload)
@@ -120,12 +119,10 @@ class Evictions:
     async def _free(self, workload: WorkloadView) -> None:
         body = status.released(workload, self._grace.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.workloads.apply(parse_workload(raw))
+        self._world.read_workloads.take(raw)
 
     async def forget_start(self, job: JobView) -> JobView:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
         body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
         raw = await self._transport.patch(f"{job_path(job.key)}/status", body)
-        forgotten = parse_job(raw)
-        self._world.jobs.apply(forgotten)
-        return forgotten
+        return self._world.read_jobs.take(raw)

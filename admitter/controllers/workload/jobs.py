@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import EventReason, EvictedReason, FinishedReason, WaitingReason
-from admitter.cache.views import JobView, WorkloadView, at, parse_job, parse_workload, timestamp
+from admitter.cache.views import JobView, WorkloadView, at, timestamp
 from admitter.cache.world import OWN, World, job_path, workload_path
 from admitter.client.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from admitter.client.store import Key
@@ -81,6 +81,8 @@ class Jobs:
         if not self._world.owners.owns(key):
             return  # it has come to another process while it waited here
         workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        if self._unknown(key, workload, job):
+            return  # what can't be read is neither started nor stopped, and an event says so
         if job is None and workload is not None:
             await self._without_job(workload)
         elif job is not None and workload is None:
@@ -90,6 +92,11 @@ class Jobs:
                 self._tell(job, WaitingReason.WORKLOAD_TAKEN, f"Workload {workload.name} is not its own")
             else:
                 await self._both(job, workload)
+
+    def _unknown(self, key: Key, workload: WorkloadView | None, job: JobView | None) -> bool:
+        """Whether it is not known what the Job or the Workload of a key is now."""
+        owner = job.name if job is not None else (workload.job or ("", ""))[0] if workload is not None else ""
+        return key in self._world.workloads.unreadable or (key[0], owner) in self._world.jobs.unreadable
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
@@ -104,13 +111,10 @@ class Jobs:
         if not name:
             return None
         try:
-            job = parse_job(await self._transport.get(job_path((workload.namespace, name))))
+            raw = await self._transport.get(job_path((workload.namespace, name)))
         except NotFoundError:
             return None
-        if job.uid != uid:
-            return None
-        self._world.jobs.apply(job)
-        return job
+        return self._world.read_jobs.take(raw) if raw["metadata"]["uid"] == uid else None
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
@@ -154,7 +158,7 @@ class Jobs:
         except InvalidError as error:
             self._tell(job, WaitingReason.INVALID_REQUESTS, f"no Workload can be made for it: {error}")
             return
-        self._world.workloads.apply(parse_workload(raw))
+        self._world.read_workloads.take(raw)
 
     def _is_unlabelled(self, job: JobView) -> bool:
         """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
@@ -201,7 +205,7 @@ class Jobs:
             except InvalidError as error:
                 self._tell(job, WaitingReason.INVALID_REQUESTS, f"its Workload can't ask for that: {error}")
                 return
-            self._world.workloads.apply(parse_workload(raw))
+            self._world.read_workloads.take(raw)
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
@@ -224,7 +228,7 @@ class Jobs:
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         if job.eviction_time != until:
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
-            self._world.jobs.apply(parse_job(await self._transport.patch(job_path(job.key), body)))
+            self._world.read_jobs.take(await self._transport.patch(job_path(job.key), body))
 
     async def _start(self, job: JobView, workload: WorkloadView) -> None:
         assert workload.admission is not None
@@ -246,14 +250,14 @@ class Jobs:
             words = self.refused.note(job, error)
             await self._eviction.begin(workload, EvictedReason.NOT_STARTED, words)
             return
-        self._world.jobs.apply(parse_job(raw))
+        self._world.read_jobs.take(raw)
 
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         succeeded = job.finished == "Complete"
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
         body = status.finished(workload, reason, job.finish_message, self._eviction.now())
         raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.workloads.apply(parse_workload(raw))
+        self._world.read_workloads.take(raw)
 
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""

@@ -10,13 +10,14 @@ from typing import Final
 
 import structlog
 
-from admitter.cache.pod_views import PodView, parse_pod
-from admitter.cache.views import WorkloadView, at, parse_workload, timestamp
+from admitter.cache.pod_views import PodView
+from admitter.cache.views import WorkloadView, at, timestamp
 from admitter.cache.world import World, pods_path, workload_path
-from admitter.client.errors import ClusterError, NotFoundError, level_of
+from admitter.client.errors import ClusterError, NotFoundError, UnreadableError, level_of
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
+from admitter.controllers.guarded import guarded
 from admitter.engine.quota.capacity import Capacity, OverQuotaUse
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, EVICTION_TIME_ANNOTATION
 
@@ -127,24 +128,21 @@ class Marks:
 
     async def _work(self, writes: list[Write]) -> None:
         while writes:
-            await self._write(*writes.pop())
+            await guarded(self._write(*writes.pop()), "to write a mark")
 
     async def _write(self, kind: str, key: Key, metadata: Json) -> None:
         path = workload_path(key) if kind == "workload" else f"{pods_path(key[0])}/{key[1]}"
         try:
             async with self._pace.turn():
                 raw = await self._transport.patch(path, {"metadata": metadata})
-        except NotFoundError:
+            self._world.source_of(f"{kind}s").take(raw)
+        except (NotFoundError, UnreadableError):
             return
         except ClusterError as error:
             level = level_of(error)
             log.log(level, "label not written", kind=kind, namespace=key[0], name=key[1], error=str(error))
             self._again(kind, key)
             return
-        if kind == "workload":
-            self._world.workloads.apply(parse_workload(raw))
-        else:
-            self._world.pods.apply(parse_pod(raw))
 
     def _again(self, kind: str, key: Key) -> None:
         """Write it after a while: the API server may refuse it as long as nobody has changed something."""

@@ -13,11 +13,11 @@ from typing import Final
 
 import structlog
 
-from admitter.cache.views import WorkloadView, parse_workload
-from admitter.cache.world import OWN, workload_path
+from admitter.cache.views import WorkloadView
+from admitter.cache.world import workload_path
 from admitter.client.errors import ClusterError, NotFoundError
-from admitter.client.source import parsed
-from admitter.client.store import Key, Store
+from admitter.client.source import Source
+from admitter.client.store import Key, Unreadable
 from admitter.client.transport import Transport
 
 SMALL_BYTES: Final = 2_048
@@ -34,14 +34,15 @@ log = structlog.get_logger(__name__)
 class MemoryRoom:
     """Parks what there is no room for, and takes it in when there is."""
 
-    def __init__(self, store: Store[WorkloadView], transport: Transport) -> None:
+    def __init__(self, workloads: Source[WorkloadView], transport: Transport) -> None:
         """Prepare.
 
         Args:
-            store: of Workloads; from now on it keeps what this lets it.
+            workloads: how Workloads are read; from now on their store keeps what this lets it.
             transport: where what was parked is read again.
         """
-        self._store = store
+        self._source = workloads
+        store = self._store = workloads.store
         self._transport = transport
         self._held: dict[Key, int] = {}
         self._of: Counter[str] = Counter()
@@ -79,8 +80,8 @@ class MemoryRoom:
             except ClusterError as error:
                 log.warning("parked Workload not read", namespace=key[0], name=key[1], error=str(error))
                 return
-            view = parsed(parse_workload, raw, f"{OWN}/workloads")
-            if view is not None:
+            view = self._source.seen(raw)
+            if view is not None and not isinstance(view, Unreadable):
                 self._store.take_again(view)
 
     def _next(self) -> Iterator[Key]:

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from admitter.cache.pod_views import PodView, loose_usage, parse_pod
-from admitter.cache.views import JobView, WorkloadView, parse_job
+from admitter.cache.pod_views import PodView, loose_usage
+from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World, job_path, pods_path
 from admitter.client.errors import NotFoundError
 from admitter.client.store import Key
@@ -167,7 +167,7 @@ class OrphanedPods:
         query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
         listed = await self._transport.get(pods_path(namespace), query)
         for raw in listed["items"]:
-            self._world.pods.apply(parse_pod(raw))
+            self._world.read_pods.take(raw)
         self._unsettled[gone.key].pop(gone.holder, None)
         if not self._unsettled[gone.key]:
             del self._unsettled[gone.key]
@@ -177,7 +177,7 @@ class OrphanedPods:
         if not name:
             return None
         try:
-            return parse_job(await self._transport.get(job_path((namespace, name))))
+            return self._world.read_jobs.read(await self._transport.get(job_path((namespace, name))))
         except NotFoundError:
             return None
 

@@ -12,11 +12,12 @@ from typing import Final
 import structlog
 
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
-from admitter.cache.views import Json, WorkloadView, parse_workload
+from admitter.cache.views import Json, WorkloadView
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import ClusterError, ConflictError, is_retryable, level_of
 from admitter.client.store import Key
 from admitter.client.transport import Transport
+from admitter.controllers.guarded import guarded
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine.cycle import Engine
 from admitter.engine.tree_cycle import Plan
@@ -182,17 +183,17 @@ class ReservationWriter:
                 by = PreemptionStatus(
                     key, each.preemptor.uid, each.admission, generation, why=view.preemption.why
                 )
-                group.create_task(self._amended(view, status.reassigned(view, by)))
+                group.create_task(guarded(self._amended(view, status.reassigned(view, by)), "to amend"))
         for uid in plan.restored:
             view = self._world.workloads.get(keys.get(uid, ("", "")))
             if view is not None and view.uid == uid and view.admission is None and view.preemption:
-                group.create_task(self._amended(view, status.restored(view)))
+                group.create_task(guarded(self._amended(view, status.restored(view)), "to amend"))
 
     async def _amended(self, view: WorkloadView, body: Json) -> None:
         try:
             async with self._slots:
                 raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
-                self._world.workloads.apply(parse_workload(raw))
+                self._world.read_workloads.take(raw)
         except ClusterError as error:
             namespace, name = view.key
             log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
@@ -208,7 +209,7 @@ class ReservationWriter:
             if self._view(uid) is None:
                 self._forget(uid)
             else:
-                self._tasks[uid] = group.create_task(self._written(uid))
+                self._tasks[uid] = group.create_task(guarded(self._written(uid), "to promise"))
 
     async def drained(self, uid: str | None = None) -> None:
         """Wait for the answers to what is being written, of one Workload or of all."""
@@ -262,8 +263,7 @@ class ReservationWriter:
             else:
                 body = status.reservation_changed(view, made.place)
             path = f"{workload_path(made.key)}/status"
-            written = parse_workload(await self._transport.patch(path, body))
-            self._world.workloads.apply(written)
+            written = self._world.read_workloads.take(await self._transport.patch(path, body))
             if made.waiting is not None:
                 self._reasons.promised(written)
         if self._records.get(uid) == made:

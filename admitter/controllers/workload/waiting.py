@@ -9,9 +9,15 @@ from typing import Final
 import structlog
 
 from admitter.api.conditions import ConditionType, EventReason
-from admitter.cache.views import WorkloadView, parse_workload
+from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import ClusterError, ConflictError, NotFoundError, is_retryable, level_of
+from admitter.client.errors import (
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    is_retryable,
+    level_of,
+)
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Transport
@@ -58,16 +64,16 @@ class WaitingReasons:
         """Tell the user that a Workload has to stop."""
         if workload.evicting:
             evicted = workload.condition(ConditionType.EVICTED)
-            reason, message = evicted["reason"], evicted["message"]
+            reason, message = evicted.get("reason", ""), evicted.get("message", "")
         else:
             reason = EventReason.EVICTION_PENDING
-            message = workload.condition(ConditionType.EVICTION_PENDING)["message"]
+            message = workload.condition(ConditionType.EVICTION_PENDING).get("message", "")
         self._events.record(subject(workload), reason, message, topic="eviction")
 
     def promised(self, workload: WorkloadView) -> None:
         """Tell the user that room is being made for a Workload."""
         told = workload.condition(ConditionType.QUOTA_RESERVED)
-        self._events.record(subject(workload), told["reason"], told["message"])
+        self._events.record(subject(workload), told.get("reason", ""), told.get("message", ""))
 
     async def run(self) -> None:
         """Write reasons until cancelled."""
@@ -96,8 +102,8 @@ class WaitingReasons:
         workload = self._world.workloads.get(key)
         if workload is None or workload.admission is not None or workload.finished:
             return True
-        if not self._world.owners.owns(key):
-            return True  # who owns it says why
+        if not self._world.owners.owns(key) or key in self._world.workloads.unreadable:
+            return True  # who owns it says why; of one that can't be read an event does
         told = workload.condition(ConditionType.QUOTA_RESERVED)
         if (told.get("reason"), told.get("message")) == (waiting.reason, waiting.message):
             return True
@@ -109,13 +115,13 @@ class WaitingReasons:
                         workload, waiting.reason, waiting.message, self._clock(), waiting.back_off
                     ),
                 )
+            self._world.read_workloads.take(raw)
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
             level = level_of(error)
             log.log(level, "reason not written", namespace=key[0], workload=key[1], error=str(error))
             return not is_retryable(error)  # otherwise asking again would change nothing
-        self._world.workloads.apply(parse_workload(raw))
         self._events.record(subject(workload), waiting.reason, waiting.message)
         return True
 

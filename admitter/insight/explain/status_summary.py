@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from admitter.cache.views import WorkloadView, parse_workload
+from admitter.cache.views import WorkloadView
 from admitter.cache.world import OWN
 from admitter.insight.pages import listed
+from admitter.insight.snapshot_file import readable
 from admitter.policy.snapshot import Facts
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ async def find(transport: "Transport", namespace: str, name: str) -> WorkloadVie
     """
     found: WorkloadView | None = None
     async for raw in listed(transport, f"{OWN}/namespaces/{namespace}/workloads"):
-        view = parse_workload(raw)
+        view: WorkloadView | None = next(readable([raw], "workloads"), None)
+        if view is None:
+            continue
         if view.name == name:
             return view
         if view.job is not None and view.job[0] == name and (found is None or found.finished):

@@ -1,0 +1,117 @@
+"""Objects that can't be read: who has to know of it is told, and what follows from it is done.
+
+Previous step: a store notes that the newest version of an object can't be read (`admitter.client.source`).
+An event on the object says which field; `quota_status.statuses` writes the condition `Active`.
+"""
+
+from functools import partial
+from typing import Final
+
+from admitter.api.conditions import EventReason
+from admitter.cache.world import World
+from admitter.client.source import Source
+from admitter.client.store import Key, Unreadable, V
+from admitter.controllers.quota_status.statuses import QuotaStatuses
+from admitter.controllers.telemetry.events import Events, Subject
+from admitter.controllers.workload.admission import Admissions
+from admitter.controllers.workload.jobs import Jobs
+from admitter.names import API_VERSION
+from admitter.policy.catalog import Catalog
+
+KINDS: Final = {
+    "jobs": ("batch/v1", "Job"),
+    "pods": ("v1", "Pod"),
+    "namespaces": ("v1", "Namespace"),
+    "resourcequotas": ("v1", "ResourceQuota"),
+    "nodes": ("v1", "Node"),
+    "limitranges": ("v1", "LimitRange"),
+    "priorityclasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "runtimeclasses": ("node.k8s.io/v1", "RuntimeClass"),
+    "workloads": (API_VERSION, "Workload"),
+    "cohorts": (API_VERSION, "Cohort"),
+    "clusterqueues": (API_VERSION, "ClusterQueue"),
+    "localqueues": (API_VERSION, "LocalQueue"),
+    "resourceflavors": (API_VERSION, "ResourceFlavor"),
+    "placementpolicies": (API_VERSION, "PlacementPolicy"),
+    "elasticquotas": (API_VERSION, "ElasticQuota"),
+    "compositeelasticquotas": (API_VERSION, "CompositeElasticQuota"),
+}
+"""API version and kind by plural."""
+
+
+class UnreadableObjects:
+    """Follows what can't be read in all stores."""
+
+    def __init__(
+        self,
+        world: World,
+        events: Events,
+        catalog: Catalog,
+        queues: QuotaStatuses,
+        admissions: Admissions,
+        jobs: Jobs,
+    ) -> None:
+        """Prepare; `follow` begins.
+
+        Args:
+            world: all stores.
+            events: where it is told.
+            catalog: of definitions, which admit nothing while they can't be read.
+            queues: writes their conditions.
+            admissions: decides about Workloads.
+            jobs: starts and stops Jobs that can be read.
+        """
+        self._world = world
+        self._events = events
+        self._catalog = catalog
+        self._queues = queues
+        self._admissions = admissions
+        self._jobs = jobs
+
+    def follow(self) -> None:
+        """Tell of what can't be read now, and from now on."""
+        for source in self._world.sources:
+            source.store.spoilt = partial(self._spoilt, source)
+            for unreadable in list(source.store.unreadable.values()):
+                self._spoilt(source, unreadable)
+
+    def lead(self) -> None:
+        """Tell of what can't be read: another process may have ended before it could."""
+        for source in self._world.sources:
+            for unreadable in source.store.unreadable.values():
+                self._tell(_plural(source), unreadable)
+
+    def _spoilt(self, source: Source[V], unreadable: Unreadable) -> None:
+        plural, key = _plural(source), unreadable.key
+        if source.store.unreadable.get(key) is unreadable:
+            self._tell(plural, unreadable)
+        if plural == "workloads":
+            self._admissions.reconsider(key)
+            self._jobs.queue.add(key)
+        elif plural == "jobs" and (job := self._world.jobs.get(key)) is not None:
+            self._jobs.queue.add((job.namespace, job.workload))
+        elif plural in self._queues.kinds:
+            self._look(plural, key)
+
+    def _look(self, plural: str, key: Key) -> None:
+        """Look at a definition again: it admits nothing any more, or does so again."""
+        match plural:
+            case "clusterqueues":
+                self._catalog.queue_changed(key[1])
+            case "resourceflavors":
+                self._catalog.flavor_changed(key[1])
+            case "elasticquotas" | "compositeelasticquotas":
+                self._catalog.elastic.refresh()
+        self._queues.touch(plural, key)
+        self._admissions.schedule_cycle()
+
+    def _tell(self, plural: str, unreadable: Unreadable) -> None:
+        namespace, name = unreadable.key
+        place = name if plural == "namespaces" else namespace
+        subject = Subject(*KINDS[plural], place, name, unreadable.uid)
+        words = f"it can't be read, so what was known of it before counts: {unreadable.words}"
+        self._events.record(subject, EventReason.UNREADABLE, words, lasting=True, topic="unreadable")
+
+
+def _plural(source: Source[V]) -> str:
+    return source.path.rsplit("/", 1)[-1]

@@ -1,0 +1,45 @@
+"""The mutator is a function of its seed, meets every kind and every class, and keeps what a watch goes by."""
+
+from collections import Counter
+
+import pytest
+
+from admitter.cache.world import World
+from admitter.client.decoding import decoded
+from tests.abuse.mutator import CLASSES, MOST_CHANGES, READ, mutated
+from tests.abuse.samples import KINDS, stored
+
+SEEDS = range(60)
+
+
+def test_every_kind_that_is_read_has_a_sample_that_can_be_read() -> None:
+    read = {source.path.rsplit("/", 1)[-1]: source for source in World().sources}
+    assert KINDS.keys() == {*read, "leases"}
+    for plural, source in read.items():
+        source.read(stored(plural))
+
+
+@pytest.mark.parametrize("plural", KINDS)
+def test_an_object_is_a_function_of_its_seed_and_no_seed_changes_what_a_watch_goes_by(plural: str) -> None:
+    """Names are missing or no text, and never those of another object; the version is what it was."""
+    valid = stored(plural)
+    made = [mutated(valid, f"{plural}-{seed}") for seed in SEEDS]
+    assert made == [mutated(valid, f"{plural}-{seed}") for seed in SEEDS]
+    assert len({each.text for each in made}) > len(SEEDS) * 0.9
+    for each in made:
+        assert 1 <= len(each.classes) <= MOST_CHANGES
+        metadata = decoded(each.text)["metadata"]
+        assert metadata["resourceVersion"] == valid["metadata"]["resourceVersion"]
+        for field in ("name", "namespace", "uid"):
+            found = metadata.get(field)
+            assert not isinstance(found, str) or found == valid["metadata"].get(field)
+
+
+def test_every_class_is_met() -> None:
+    found = Counter(each for seed in SEEDS for each in mutated(stored("workloads"), str(seed)).classes)
+    assert found.keys() == CLASSES.keys()
+
+
+def test_all_names_that_are_read_are_used() -> None:
+    text = b"".join(mutated(stored("nodes"), str(seed)).text for seed in range(4_000))
+    assert [name for name in READ if name.encode() not in text] == []
