@@ -10,6 +10,8 @@ from tests.abuse.samples import MARK
 
 Json = dict[str, Any]
 
+MOST_KEPT: Final = 500
+"""So many changed versions are kept: more than one process reads each."""
 _MARKED: Final = (MARK, f"job-{MARK}")
 """Beginnings of the names of objects that are changed, and of what is made for them."""
 
@@ -36,6 +38,7 @@ class InFlight:
         self.objects = 0
         self.names: set[str] = set()
         self._seed = seed
+        self._made: dict[str, bytes] = {}
 
     def __call__(self, path: str, text: bytes) -> bytes:
         """An event or an answer as it is passed on."""
@@ -64,7 +67,14 @@ class InFlight:
 
     def _changed(self, valid: Json) -> bytes:
         metadata = valid["metadata"]
-        made = mutated(valid, f"{self._seed}-{metadata['name']}-{metadata['resourceVersion']}")
+        seed = f"{self._seed}-{metadata['name']}-{metadata['resourceVersion']}"
+        known = self._made.get(seed)
+        if known is not None:
+            return known
+        made = mutated(valid, seed)
+        if len(self._made) > MOST_KEPT:
+            self._made.clear()
+        self._made[seed] = made.text
         self.classes.update(made.classes)
         self.objects += 1
         self.names.add(metadata["name"])

@@ -178,7 +178,7 @@ def _is_read(log: Path, token: str) -> bool:
     if not web.address:
         return False
     status, found = web.ask("/api/workload", token, namespace=neighbours.NAMESPACE, name="waits")
-    return status == 200 and "short" in str(found)
+    return status == 200 and "sound-narrow" in str(found)
 
 
 async def _whole(api: Api) -> bool:

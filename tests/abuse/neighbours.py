@@ -1,6 +1,6 @@
 """What goes on beside objects that are changed: Jobs in order, and answers about them.
 
-`python -m tests.abuse.neighbours KUBECONFIG` creates Jobs until its input ends, and prints how long each
+`python -m tests.abuse.neighbours KUBECONFIG` creates Jobs until its input ends, and prints for how long each
 waited. It is a process of its own: one that changes objects meanwhile would see them start late.
 """
 
@@ -25,7 +25,9 @@ Json = dict[str, Any]
 NAMESPACE: Final = "sound"
 EVERY_SECONDS: Final = 1.0
 """Between two sound Jobs."""
-ASK_SECONDS: Final = 5.0
+GONE_SECONDS: Final = 20
+"""After its end a sound Job is deleted."""
+ASK_SECONDS: Final = 10.0
 """Between two rounds of questions."""
 ENDS_SECONDS: Final = 60.0
 """In which the last sound Job starts, on a machine with other things to do."""
@@ -72,7 +74,8 @@ class Starts:
         while not over.is_set():
             name = f"work-{number}"
             self._created[name] = time.monotonic()
-            await self._api.create(f"{BATCH}/namespaces/{NAMESPACE}/jobs", job(NAMESPACE, name))
+            made = job(NAMESPACE, name, ttlSecondsAfterFinished=GONE_SECONDS)
+            await self._api.create(f"{BATCH}/namespaces/{NAMESPACE}/jobs", made)
             number += 1
             with suppress(TimeoutError):
                 await asyncio.wait_for(over.wait(), EVERY_SECONDS)
@@ -208,7 +211,9 @@ def _ask_page(web: Web, token: str, answers: Answers) -> None:
     right = status == 200 and (states.get("holder"), states.get("waits")) == ("Admitted", "Pending")
     answers.judge("page of the namespace", right=right, told=(status, found))
     status, found = web.ask("/api/workload", token, namespace=NAMESPACE, name="waits")
-    answers.judge("page of a Workload", right=status == 200 and "short" in str(found), told=(status, found))
+    answers.judge(
+        "page of a Workload", right=status == 200 and "sound-narrow" in str(found), told=(status, found)
+    )
     status, found = web.ask("/api/tree", token)
     lines = {line["name"]: line for line in found.get("lines", ())}
     narrow = lines.get(f"{NAMESPACE}-narrow", {})

@@ -14,7 +14,7 @@ def workload(name: str, job: str, **status: Any) -> Json:
     metadata = {"name": name, "namespace": "n", "uid": name, "resourceVersion": "1"}
     metadata["creationTimestamp"] = "2026-01-01T00:00:00Z"
     owner = {"kind": "Job", "name": job, "uid": job, "controller": True}
-    spec = {"queueName": "main", "podSets": []}
+    spec = {"queueName": "main", "podSets": [{"name": "main", "count": 1}]}
     return {"metadata": metadata | {"ownerReferences": [owner]}, "spec": spec, "status": status}
 
 
