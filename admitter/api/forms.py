@@ -6,11 +6,12 @@ that adds up or compares. Whether a value makes sense, such as a quantity, is fo
 """
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from functools import cache, lru_cache
+from typing import Annotated, Any, Final, Required
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from admitter.api.base import problems_of
 
@@ -23,6 +24,7 @@ MOST_PROBLEMS: Final = 3
 """So many fields of an object are named."""
 
 
+@lru_cache(maxsize=4096)  # the times of a status are read with each of its versions
 def _time(value: str) -> str:
     try:
         datetime.fromisoformat(value).astimezone(UTC).timestamp()
@@ -32,353 +34,375 @@ def _time(value: str) -> str:
 
 
 _Time = Annotated[str, AfterValidator(_time)]
+_Word = Annotated[str, Field(min_length=1)]
 _Quantities = dict[str, str | int | float]
 _Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 _Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 _Long = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
+class _Owner(TypedDict, total=False):
+    kind: Required[str]
+    name: Required[str]
+    uid: Required[str]
+    controller: bool
 
 
-class _ManagedField(_Form):
-    subresource: str = ""
-    time: _Time | None = None
+class _Metadata(TypedDict, total=False):
+    name: Required[_Word]
+    namespace: str
+    uid: Required[_Word]
+    resourceVersion: Required[Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]]
+    generation: _Long
+    labels: Texts
+    annotations: Texts
+    creationTimestamp: Required[_Time]
+    ownerReferences: list[_Owner]
 
 
-class _Owner(_Form):
-    kind: str
-    name: str
-    uid: str
-    controller: bool = False
+class _ManagedField(TypedDict, total=False):
+    subresource: str
+    time: _Time | None
 
 
-class _Metadata(_Form):
-    name: str = Field(min_length=1)
-    namespace: str = ""
-    uid: str = Field(min_length=1)
-    resource_version: str = Field(pattern=r"^[0-9]{1,20}$")
-    generation: _Long = 0
-    labels: Texts = {}
-    annotations: Texts = {}
-    creation_timestamp: _Time
-    managed_fields: list[_ManagedField] = []
-    owner_references: list[_Owner] = []
+class _DefinitionMetadata(_Metadata, total=False):
+    """When its spec was changed is read of no other kind."""
+
+    managedFields: list[_ManagedField]
 
 
-class _TemplateMetadata(_Form):
-    labels: Texts = {}
-    annotations: Texts = {}
+class _TemplateMetadata(TypedDict, total=False):
+    labels: Texts
+    annotations: Texts
 
 
-class _Requirements(_Form):
-    requests: _Quantities = {}
-    limits: _Quantities = {}
+class _Requirements(TypedDict, total=False):
+    requests: _Quantities
+    limits: _Quantities
 
 
-class _Container(_Form):
-    resources: _Requirements = _Requirements()
-    restart_policy: str = ""
+class _Container(TypedDict, total=False):
+    resources: _Requirements
+    restartPolicy: str
 
 
-class _Toleration(_Form):
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-
-
-class _Expression(_Form):
+class _Toleration(TypedDict, total=False):
     key: str
     operator: str
-    values: list[str] = []
+    value: str
+    effect: str
 
 
-class _Term(_Form):
-    match_expressions: list[_Expression] = []
-    match_fields: list[_Expression] = []
+class _Expression(TypedDict, total=False):
+    key: Required[str]
+    operator: Required[str]
+    values: list[str]
 
 
-class _Terms(_Form):
-    node_selector_terms: list[_Term]
+class _Term(TypedDict, total=False):
+    matchExpressions: list[_Expression]
+    matchFields: list[_Expression]
 
 
-class _NodeAffinity(_Form):
-    required_during_scheduling_ignored_during_execution: _Terms | None = None
+class _Terms(TypedDict):
+    nodeSelectorTerms: list[_Term]
 
 
-class _Affinity(_Form):
-    node_affinity: _NodeAffinity | None = None
+class _NodeAffinity(TypedDict, total=False):
+    requiredDuringSchedulingIgnoredDuringExecution: _Terms | None
 
 
-class _PodSpec(_Form):
-    containers: list[_Container] = []
-    init_containers: list[_Container] = []
-    resources: _Requirements = _Requirements()
-    overhead: _Quantities = {}
-    node_selector: Texts = {}
-    tolerations: list[_Toleration] = []
-    affinity: _Affinity | None = None
-    priority_class_name: str = ""
-    runtime_class_name: str = ""
-    node_name: str = ""
-    scheduler_name: str = ""
-    resource_claims: list[Json] = []
+class _Affinity(TypedDict, total=False):
+    nodeAffinity: _NodeAffinity | None
 
 
-class _Condition(_Form):
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    last_transition_time: _Time | None = None
-    observed_generation: _Long = 0
+class _PodSpec(TypedDict, total=False):
+    containers: list[_Container]
+    initContainers: list[_Container]
+    resources: _Requirements
+    overhead: _Quantities
+    nodeSelector: Texts
+    tolerations: list[_Toleration]
+    affinity: _Affinity | None
+    priorityClassName: str
+    runtimeClassName: str
+    nodeName: str
+    schedulerName: str
+    resourceClaims: list[Json]
 
 
-class _OwnCondition(_Form):
+class _Condition(TypedDict, total=False):
+    type: Required[str]
+    status: Required[str]
+    reason: str
+    message: str
+    lastTransitionTime: _Time | None
+    observedGeneration: _Long
+
+
+class _OwnCondition(TypedDict, total=False):
     """A condition that the controller has written: it says since when it is so."""
 
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    last_transition_time: _Time
-    observed_generation: _Long = 0
+    type: Required[str]
+    status: Required[str]
+    reason: str
+    message: str
+    lastTransitionTime: Required[_Time]
+    observedGeneration: _Long
 
 
-class _Conditioned(_Form):
-    conditions: list[_Condition] = []
-
-
-class _Named(_Form):
+class _Named(TypedDict):
     metadata: _Metadata
 
 
-class _Template(_Form):
-    metadata: _TemplateMetadata = _TemplateMetadata()
-    spec: _PodSpec
+class _Template(TypedDict, total=False):
+    metadata: _TemplateMetadata
+    spec: Required[_PodSpec]
 
 
-class _JobSpec(_Form):
-    suspend: bool = False
-    manual_selector: bool = False
-    parallelism: _Count = 1
-    completions: _Count | None = None
-    template: _Template
+class _JobSpec(TypedDict, total=False):
+    suspend: bool
+    manualSelector: bool
+    parallelism: _Count
+    completions: _Count | None
+    template: Required[_Template]
 
 
-class _JobStatus(_Conditioned):
-    active: _Count = 0
-    terminating: _Count = 0
-    succeeded: _Count = 0
-    start_time: _Time | None = None
+class _JobStatus(TypedDict, total=False):
+    conditions: list[_Condition]
+    active: _Count
+    terminating: _Count
+    succeeded: _Count
+    startTime: _Time | None
 
 
-class _Job(_Named):
-    spec: _JobSpec
-    status: _JobStatus = _JobStatus()
+class _Job(_Named, total=False):
+    spec: Required[_JobSpec]
+    status: _JobStatus
 
 
-class _PodStatus(_Form):
-    phase: str = ""
-    conditions: list[_Condition] = []
+class _PodStatus(TypedDict, total=False):
+    phase: str
+    conditions: list[_Condition]
 
 
-class _Pod(_Named):
-    spec: _PodSpec
-    status: _PodStatus = _PodStatus()
+class _Pod(_Named, total=False):
+    spec: Required[_PodSpec]
+    status: _PodStatus
 
 
-class _PodSet(_Form):
-    name: str
+class _PodSet(TypedDict, total=False):
+    name: Required[str]
+    count: Required[_Count]
+    minCount: _Count | None
+    requests: Annotated[_Quantities, Field(max_length=64)]
+    nodeSelector: Annotated[Texts, Field(max_length=64)]
+    tolerations: Annotated[list[_Toleration], Field(max_length=64)]
+    affinity: _Affinity | None
+
+
+class _WorkloadSpec(TypedDict, total=False):
+    queueName: Required[_Word]
+    priority: _Priority
+    priorityClassName: str
+    active: bool
+    podSets: Required[Annotated[list[_PodSet], Field(min_length=1, max_length=8)]]
+
+
+class _Assignment(TypedDict, total=False):
+    name: Required[str]
+    count: Required[_Count]
+    flavors: Texts
+    usage: _Quantities
+
+
+class _Admission(TypedDict, total=False):
+    clusterQueue: Required[_Word]
+    pool: str
+    podSets: Required[Annotated[list[_Assignment], Field(min_length=1, max_length=8)]]
+
+
+class _Preemption(TypedDict, total=False):
+    namespace: Required[str]
+    name: Required[str]
+    uid: Required[str]
+    admission: Required[_Admission]
+    generation: _Long | None
+    message: str
+    evictAt: _Time | None
+
+
+class _Place(TypedDict, total=False):
+    generation: Required[_Long]
+    admission: _Admission | None
+
+
+class _BackOff(TypedDict):
     count: _Count
-    min_count: _Count | None = None
-    requests: _Quantities = Field(default={}, max_length=64)
-    node_selector: Texts = Field(default={}, max_length=64)
-    tolerations: list[_Toleration] = Field(default=[], max_length=64)
-    affinity: _Affinity | None = None
+    until: _Time
 
 
-class _WorkloadSpec(_Form):
-    queue_name: str = Field(min_length=1)
-    priority: _Priority = 0
-    priority_class_name: str = ""
-    active: bool = True
-    pod_sets: list[_PodSet] = Field(min_length=1, max_length=8)
+class _WorkloadStatus(TypedDict, total=False):
+    state: str
+    reason: str
+    message: str
+    conditions: list[_OwnCondition]
+    admission: _Admission | None
+    preemption: _Preemption | None
+    place: _Place | None
+    backOff: _BackOff | None
 
 
-class _Admission(_Form):
-    class _Assignment(_Form):
-        name: str
-        count: _Count
-        flavors: Texts = {}
-        usage: _Quantities = {}
-
-    cluster_queue: str = Field(min_length=1)
-    pool: str = ""
-    pod_sets: list[_Assignment] = Field(min_length=1, max_length=8)
+class _Workload(_Named, total=False):
+    spec: Required[_WorkloadSpec]
+    status: _WorkloadStatus
 
 
-class _WorkloadStatus(_Form):
-    class _Preemption(_Form):
-        namespace: str
-        name: str
-        uid: str
-        admission: _Admission
-        generation: _Long | None = None
-        message: str = ""
-        evict_at: _Time | None = None
-
-    class _Place(_Form):
-        generation: _Long
-        admission: _Admission | None = None
-
-    class _BackOff(_Form):
-        count: _Count
-        until: _Time
-
-    state: str = ""
-    reason: str = ""
-    message: str = ""
-    conditions: list[_OwnCondition] = []
-    admission: _Admission | None = None
-    preemption: _Preemption | None = None
-    place: _Place | None = None
-    back_off: _BackOff | None = None
+class _Limit(TypedDict, total=False):
+    type: str
+    default: _Quantities
+    defaultRequest: _Quantities
+    max: _Quantities
+    min: _Quantities
 
 
-class _Workload(_Named):
-    spec: _WorkloadSpec
-    status: _WorkloadStatus = _WorkloadStatus()
+class _LimitRangeSpec(TypedDict, total=False):
+    limits: list[_Limit]
 
 
-class _LimitRange(_Named):
-    class _Spec(_Form):
-        class _Limit(_Form):
-            type: str = ""
-            default: _Quantities = {}
-            default_request: _Quantities = {}
-            max: _Quantities = {}
-            min: _Quantities = {}
-
-        limits: list[_Limit] = []
-
-    spec: _Spec = _Spec()
+class _LimitRange(_Named, total=False):
+    spec: _LimitRangeSpec
 
 
-class _ResourceQuota(_Named):
-    class _Spec(_Form):
-        hard: _Quantities = {}
-
-    spec: _Spec = _Spec()
+class _ResourceQuotaSpec(TypedDict, total=False):
+    hard: _Quantities
 
 
-class _PriorityClass(_Named):
-    value: _Priority
-    global_default: bool = False
+class _ResourceQuota(_Named, total=False):
+    spec: _ResourceQuotaSpec
 
 
-class _RuntimeClass(_Named):
-    class _Overhead(_Form):
-        pod_fixed: _Quantities = {}
-
-    overhead: _Overhead | None = None
+class _PriorityClass(_Named, total=False):
+    value: Required[_Priority]
+    globalDefault: bool
 
 
-class _Node(_Named):
-    class _Spec(_Form):
-        class _Taint(_Form):
-            key: str
-            value: str = ""
-            effect: str
-
-        unschedulable: bool = False
-        taints: list[_Taint] = []
-
-    class _Status(_Conditioned):
-        allocatable: _Quantities = {}
-        capacity: _Quantities = {}
-
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+class _Overhead(TypedDict, total=False):
+    podFixed: _Quantities
 
 
-class _DefinitionStatus(_Form):
-    conditions: list[_OwnCondition] = []
-    managed_since: dict[str, _Time] = {}
-    since: _Time | None = None
+class _RuntimeClass(_Named, total=False):
+    overhead: _Overhead | None
 
 
-class _Definition(_Named):
+class _Taint(TypedDict, total=False):
+    key: Required[str]
+    value: str
+    effect: Required[str]
+
+
+class _NodeSpec(TypedDict, total=False):
+    unschedulable: bool
+    taints: list[_Taint]
+
+
+class _NodeStatus(TypedDict, total=False):
+    conditions: list[_Condition]
+    allocatable: _Quantities
+    capacity: _Quantities
+
+
+class _Node(_Named, total=False):
+    spec: _NodeSpec
+    status: _NodeStatus
+
+
+class _DefinitionStatus(TypedDict, total=False):
+    conditions: list[_OwnCondition]
+    managedSince: dict[str, _Time]
+    since: _Time | None
+
+
+class _Declared(TypedDict, total=False):
     """A queue, quota, flavor or policy, as far as it is used though its own model refuses its spec."""
 
-    spec: Json = {}
-    status: _DefinitionStatus = _DefinitionStatus()
+    metadata: Required[_DefinitionMetadata]
+    status: _DefinitionStatus
 
 
-class _LocalQueue(_Definition):
-    class _Spec(_Form):
-        cluster_queue: str = Field(min_length=1)
-        stop_policy: str = "None"
-        priority_classes: list[str] = []
-
-    spec: _Spec  # type: ignore[assignment]  # no other model reads it
+class _Definition(_Declared, total=False):
+    spec: Json
 
 
-class _Resource(_Form):
-    class _Flavor(_Form):
-        name: str = ""
-
-    name: str = ""
-    flavors: list[_Flavor] = []
+class _LocalQueueSpec(TypedDict, total=False):
+    clusterQueue: Required[_Word]
+    stopPolicy: str
+    priorityClasses: list[str]
 
 
-class _ClusterQueue(_Definition):
-    class _Spec(_Form):
-        cohort: str = ""
-        priority_classes: list[str] = []
-        resources: list[_Resource] = []
-
-    spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
+class _LocalQueue(_Declared, total=False):
+    spec: Required[_LocalQueueSpec]
 
 
-class _Cohort(_Definition):
-    class _Spec(_Form):
-        parent: str = ""
-        resources: list[_Resource] = []
-
-    spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
+class _FlavorOfQueue(TypedDict, total=False):
+    name: str
 
 
-class _ElasticQuota(_Definition):
-    class _Spec(_Form):
-        min: _Quantities = {}
-        max: _Quantities = {}
-        namespaces: list[str] = []
-        flavors: list[str] = []
-        manage_all_jobs: bool = False
-
-    spec: _Spec = _Spec()  # type: ignore[assignment]  # as above
+class _Resource(TypedDict, total=False):
+    name: str
+    flavors: list[_FlavorOfQueue]
 
 
-class _Lease(_Form):
-    class _Metadata(_Form):
-        name: str = Field(min_length=1)
-        resource_version: str
-        labels: Texts = {}
-        annotations: Texts = {}
-
-    class _Spec(_Form):
-        holder_identity: str = ""
-        lease_transitions: _Long = 0
-        lease_duration_seconds: _Long | float = 0
-
-    metadata: _Metadata
-    spec: _Spec = _Spec()
+class _ClusterQueueSpec(TypedDict, total=False):
+    cohort: str
+    priorityClasses: list[str]
+    resources: list[_Resource]
 
 
-_FORMS: Final[dict[str, type[_Form]]] = {
+class _ClusterQueue(_Declared, total=False):
+    spec: _ClusterQueueSpec
+
+
+class _CohortSpec(TypedDict, total=False):
+    parent: str
+    resources: list[_Resource]
+
+
+class _Cohort(_Declared, total=False):
+    spec: _CohortSpec
+
+
+class _ElasticQuotaSpec(TypedDict, total=False):
+    min: _Quantities
+    max: _Quantities
+    namespaces: list[str]
+    flavors: list[str]
+    manageAllJobs: bool
+
+
+class _ElasticQuota(_Declared, total=False):
+    spec: _ElasticQuotaSpec
+
+
+class _LeaseMetadata(TypedDict, total=False):
+    name: Required[_Word]
+    resourceVersion: Required[str]
+    labels: Texts
+    annotations: Texts
+
+
+class _LeaseSpec(TypedDict, total=False):
+    holderIdentity: str
+    leaseTransitions: _Long
+    leaseDurationSeconds: _Long | float
+
+
+class _Lease(TypedDict, total=False):
+    metadata: Required[_LeaseMetadata]
+    spec: _LeaseSpec
+
+
+_FORMS: Final[dict[str, Any]] = {
     "leases": _Lease,
     "jobs": _Job,
     "workloads": _Workload,
@@ -397,10 +421,15 @@ _FORMS: Final[dict[str, type[_Form]]] = {
 }
 
 
+@cache
+def _form(declared: Any) -> TypeAdapter[Any]:  # noqa: ANN401  # a TypedDict
+    return TypeAdapter(declared)
+
+
 def is_admission(raw: object) -> bool:
     """Whether all fields of an admission of a Workload are what they have to be."""
     try:
-        _Admission.model_validate(raw, strict=True)
+        _form(_Admission).validate_python(raw, strict=True)
     except ValidationError:
         return False
     return True
@@ -420,21 +449,21 @@ def fitted(plural: str, raw: Json) -> Json:
         orjson.dumps([part for name, part in raw.items() if name != "metadata"])
     except TypeError as error:
         raise ValueError("it is nested deeper than 254 levels") from error
-    form = _FORMS.get(plural, _Definition)
+    form = _form(_FORMS.get(plural, _Definition))
     try:
-        form.model_validate(raw, strict=True)
+        form.validate_python(raw, strict=True)
     except ValidationError:
         return _without_nulls_fitted(form, raw)
     return raw
 
 
-def _without_nulls_fitted(form: type[_Form], raw: Json) -> Json:
+def _without_nulls_fitted(form: TypeAdapter[Any], raw: Json) -> Json:
     metadata = raw.get("metadata")
     if isinstance(metadata, dict) and metadata.get("namespace", "") is None:
         raise ValueError("metadata.namespace: it is null")
     made: Json = _without_nulls(raw)
     try:
-        form.model_validate(made, strict=True)
+        form.validate_python(made, strict=True)
     except ValidationError as error:
         found = [str(problem) for problem in problems_of(error)]
         more = f"; and {len(found) - MOST_PROBLEMS} more" if len(found) > MOST_PROBLEMS else ""
