@@ -184,7 +184,9 @@ class Admissions:
                 yield told, by
 
     def _may_be_told(self, told: WorkloadView) -> bool:
-        return told.uid not in {*self._writing, *self._refused} and self._world.owners.owns(told.key)
+        if told.uid in self._writing or told.uid in self._refused:
+            return False
+        return self._world.owners.owns(told.key)
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
