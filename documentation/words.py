@@ -23,6 +23,9 @@ FOLDERS: Final = (
     "SECURITY.md",
     "docs",
     "documentation",
+    "admitter/cache",
+    "admitter/client",
+    "admitter/controllers",
     "admitter/policy",
 )
 """What has to be free of these words. To check one more, move a folder here from LATER, or a part of one."""
