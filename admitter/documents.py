@@ -260,7 +260,7 @@ def _extent(node: yaml.Node, known: dict[yaml.Node, tuple[int, int] | None]) -> 
 
 
 def flat(document: object) -> Iterator[object]:
-    """The objects in a list, whose items may leave out what it says of them; or the object itself."""
+    """The objects in a list, which may leave out kind and version; else the object itself."""
     kind = str(document.get("kind", "")) if isinstance(document, dict) else ""
     items = document.get("items") if isinstance(document, dict) and kind.endswith("List") else None
     if not isinstance(document, dict) or not isinstance(items, list):

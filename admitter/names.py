@@ -42,7 +42,7 @@ JOB_LABEL = f"{GROUP}/job-uid"
 """On a Workload: the UID of the Job that it was made for, also once its ownerReference is gone."""
 
 WORKLOAD_LABEL = f"{GROUP}/workload"
-"""On an admitted Job's pods: the Workload whose quota they use."""
+"""On an admitted Job's pods: the Workload that holds their quota."""
 
 CLUSTER_QUEUE_LABEL = f"{GROUP}/cluster-queue"
 """On an admitted Job's pods: the ClusterQueue that admitted them."""
@@ -64,7 +64,7 @@ Those of other shards than 0 have a `-` and the number behind it.
 """
 
 RETURNED_ANNOTATION = f"{GROUP}/returned"
-"""On a Job that has given quota back, or a Workload whose admission got no answer: its version before that.
+"""On a Job that has given quota back, or a Workload after an admission got no answer: its earlier version.
 Writes that are still on their way name an earlier one, and come too late."""
 
 SIMULATED_RUNTIME_ANNOTATION = f"{GROUP}/simulated-runtime"
@@ -107,7 +107,7 @@ SUSPEND_POLICY = "admitter-suspend-queued-jobs"
 """The MutatingAdmissionPolicy that keeps queued Jobs suspended until they are admitted."""
 
 MAKERS_POLICY = "admitter-job-makers"
-"""The MutatingAdmissionPolicy that says on Jobs and CronJobs who made them."""
+"""The MutatingAdmissionPolicy that records on Jobs and CronJobs the user that made them."""
 
 PLACEMENT_POLICY = "admitter-place-jobs"
 """The MutatingAdmissionPolicy that suspends and marks the Jobs of a PlacementPolicy; also its binding."""
@@ -142,10 +142,10 @@ NAMESPACE_WEIGHT_RESOURCES = (f"{GROUP}/namespace.weight", "volcano.sh/namespace
 """In a ResourceQuota's `hard`: the weight of its namespace where namespaces share a queue."""
 
 USER_ANNOTATION = f"{GROUP}/user"
-"""On a Job: who made it, as the API server knew him."""
+"""On a Job: the user that made it, as the API server said."""
 
 GROUPS_ANNOTATION = f"{GROUP}/groups"
-"""On a Job: the groups of who made it, as JSON."""
+"""On a Job: the groups of the user that made it, as JSON."""
 
 PLACEMENT_ANNOTATION = f"{GROUP}/placement"
 """On a Job: the PlacementPolicy for which it was suspended when it was made."""
@@ -154,13 +154,13 @@ PLACED_ANNOTATION = f"{GROUP}/placed-in"
 """On a Job: the LocalQueue that a rule has found for it; empty if it waited for one when its policy ended."""
 
 USER_INFO_ALIAS_ANNOTATION = "yunikorn.apache.org/user.info"
-"""On a Job or its pods, as JSON: user and groups of who made it; read where nothing of ours says so."""
+"""On a Job or its pods, as JSON: its user and groups; read where no annotation of Admitter names them."""
 
 USERNAME_ALIAS_LABEL = "yunikorn.apache.org/username"
-"""On a Job or its pods: who made it; read where nothing else says so."""
+"""On a Job or its pods: its user; read where nothing else names one."""
 
 SUBMIT_VERB = "submit"
-"""The RBAC verb on localqueues that whoever makes a Job needs for the queue that it names."""
+"""The RBAC verb on localqueues that the user that makes a Job needs for the queue that it names."""
 
 ANY_NODE = "any_node"
 """The flavor of quota that names none; no ResourceFlavor can have an underscore in its name."""

@@ -1,6 +1,6 @@
 """Texts that others have written, as a terminal may show them.
 
-Names and messages of objects come from whoever may write an object, or a file. A terminal obeys control
+Names and messages of objects come from any user that may write an object, or a file. A terminal obeys control
 characters: they could hide a line, colour it, or write another one over it.
 """
 

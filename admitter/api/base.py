@@ -114,7 +114,7 @@ LabelValue = Annotated[str, Field(max_length=63, pattern=r"^([a-zA-Z0-9]([-a-zA-
 
 
 def map_list(*keys: str, most: int) -> dict[str, Any]:
-    """Schema of a list whose entries are told apart by some fields."""
+    """Schema of a list with some fields as the key of its entries."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys), "maxItems": most}
 
 
@@ -190,7 +190,7 @@ def own_name(resource: str) -> str:
     return GPU_MEMORY if resource in GPU_MEMORY_ALIASES else resource
 
 
-GRACE_PERIOD = "How long before its eviction a preempted Workload is told, such as 30s, 5m or 1h30m."
+GRACE_PERIOD = "How long the eviction of a preempted Workload is pending, such as 30s, 5m or 1h30m."
 MIN_RUNTIME = "How long a Workload has to have run before it may be preempted, such as 30s, 5m or 1h30m."
 
 

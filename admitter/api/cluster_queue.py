@@ -1,4 +1,4 @@
-"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (003, *Cluster Queue*)."""
+"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (docs/concepts.md)."""
 
 from collections.abc import Iterator
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Cohort: queues that share quota, under other cohorts or with quota of their own (003, *Cohort*)."""
+"""Cohort: queues that share quota, under other cohorts or with quota of their own (docs/hierarchy.md)."""
 
 from enum import StrEnum
 from typing import ClassVar, Self

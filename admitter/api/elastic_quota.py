@@ -1,4 +1,4 @@
-"""ElasticQuota and CompositeElasticQuota: a share for namespaces that needs no queues (000)."""
+"""ElasticQuota and CompositeElasticQuota: quota of namespaces, without queues (docs/elastic-quota.md)."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Self

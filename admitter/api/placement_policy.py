@@ -1,4 +1,4 @@
-"""PlacementPolicy: which queue Jobs go to that name none (002, *Namespace to queue mapping*)."""
+"""PlacementPolicy: the queues of Jobs that name none (docs/placement.md)."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Self
@@ -56,7 +56,7 @@ class PlacementRule(Model):
         "that is not of Kubernetes itself (system:...).",
     )
     label: LabelKey | None = Field(
-        default=None, description="With from Label: the key of the label whose value names the queue."
+        default=None, description="With from Label: the key of the label that names the queue."
     )
     queue: QueuePath | None = Field(
         default=None, description="With from Queue: the name of the ClusterQueue."
@@ -65,7 +65,7 @@ class PlacementRule(Model):
         default=None,
         description="The Cohort that a ClusterQueue made by this rule belongs to. Absent: that on the way to "
         "it if its name is a path such as root.a.b, else that in the namespace's annotation "
-        "admitter.dev/parent-queue, else root. A namespace whose annotations ask for a queue has that one.",
+        "admitter.dev/parent-queue, else root. A queue in the namespace's annotations is used instead.",
     )
     create: bool = Field(
         default=False, description="Make the ClusterQueue if there is none. Else the next rule is tried."
@@ -89,7 +89,7 @@ class PlacementPolicySpec(Model):
 
     namespace_selector: LabelSelector | None = Field(
         default=None,
-        description="The namespaces whose Jobs are placed. Absent: none. Empty ({}): all. Of several "
+        description="The namespaces in which Jobs are placed. Absent: none. Empty ({}): all. Of several "
         "policies for one namespace the first by name counts.",
     )
     rules: list[PlacementRule] = Field(

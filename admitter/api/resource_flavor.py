@@ -1,4 +1,4 @@
-"""ResourceFlavor: one kind of hardware (003, *ResourceFlavor object*)."""
+"""ResourceFlavor: one kind of hardware (docs/concepts.md)."""
 
 from typing import Annotated, ClassVar
 
@@ -53,7 +53,7 @@ class ResourceFlavorSpec(Model):
         ge=1,
         le=2**31 - 1,
         description="Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is "
-        "counted. Absent: the controller's default, 32 unless it is told otherwise.",
+        "counted. Absent: the controller's default, 32 unless configured otherwise.",
         json_schema_extra={"format": "int32"},
     )
 

@@ -185,7 +185,7 @@ class Admission(Model):
     """The quota that is reserved."""
 
     cluster_queue: GeneratedName = Field(
-        description="The ClusterQueue whose quota it is, or the queue that an elastic quota is turned into."
+        description="The ClusterQueue of the quota, or the queue that an elastic quota is turned into."
     )
     pool: str | None = Field(
         default=None,
@@ -210,21 +210,21 @@ class Admission(Model):
 
 
 class Place(Model):
-    """The place that was promised to it last. Kept so that a restarted controller keeps the promise."""
+    """Its last pending reservation. Written so that a restarted controller keeps it."""
 
     generation: int = Field(
         ge=1,
-        description="Goes up by one with each place that is promised to it. The Workloads that make room "
+        description="Goes up by one with each pending reservation that it gets. The Workloads that make room "
         "for it name the same number.",
         json_schema_extra={"format": "int64"},
     )
     admission: Admission | None = Field(
-        default=None, description="What it will get. Absent: the place has been taken, or was given up."
+        default=None, description="What it will get. Absent: the reservation was used, or given up."
     )
 
 
 class Preemption(Model):
-    """Whom it was preempted for."""
+    """The Workload that it was preempted for."""
 
     namespace: str = Field(max_length=63, description="The namespace of the Workload that needs the quota.")
     name: Name = Field(description="The name of that Workload.")
@@ -233,7 +233,7 @@ class Preemption(Model):
     generation: int | None = Field(
         default=None,
         ge=1,
-        description="For which of the places that were promised to that Workload. It is void once the "
+        description="For which pending reservation of that Workload. It is void once the "
         "status.place of that Workload names a later one, or this one without an admission.",
         json_schema_extra={"format": "int64"},
     )
@@ -244,7 +244,7 @@ class Preemption(Model):
     )
     evict_at: str | None = Field(
         default=None,
-        description="Until when this one goes on. Absent: it was evicted at once.",
+        description="Until when the eviction is pending. Absent: it was evicted at once.",
         json_schema_extra={"format": "date-time"},
     )
 
@@ -283,10 +283,10 @@ class WorkloadStatus(Model):
         "of it is left; a finished Workload keeps it as a record and holds nothing.",
     )
     preemption: Preemption | None = Field(
-        default=None, description="Whom it was last preempted for, until it is admitted again."
+        default=None, description="Its last preemptor, until it is admitted again."
     )
     place: Place | None = Field(
-        default=None, description="The place that was promised to it last; absent: none ever was."
+        default=None, description="Its last pending reservation; absent: it never had one."
     )
     back_off: BackOff | None = Field(
         default=None,

@@ -34,7 +34,7 @@ class Shards:
     """
 
     def __init__(self, cohorts: Store[ObjectView], cluster_queues: Store[ObjectView]) -> None:
-        """Prepare for a single shard; with more, `spread` is to be called before the stores are filled."""
+        """Begin with a single shard; for more, call `spread` before the stores are filled."""
         self.number = 1
         self.epochs: dict[int, int] = {}
         self.contested: dict[Node, int] = {}

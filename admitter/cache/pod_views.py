@@ -1,4 +1,4 @@
-"""The pods that admissions have labelled: what each one uses, and of whose quota."""
+"""The pods that admissions have labelled: what each one uses, and of which Workload's quota."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,13 +35,13 @@ class PodView(Meta):
     """A pod that an admission has labelled.
 
     Attributes:
-        workload: name of the Workload whose quota it uses.
+        workload: name of the Workload that holds the quota that it uses.
         workload_uid: its UID; empty for a pod that an older version has labelled.
         created: seconds since the epoch.
         live: whether it still uses it: neither succeeded nor failed, and not gone.
         succeeded: whether it has done its work.
         has_run: whether its containers run, or have.
-        usage: what it uses, as an admission of one pod; resources whose flavor is unknown are left out.
+        usage: what it uses, as an admission of one pod; resources of an unknown flavor are left out.
         capacity: as of a Workload.
         eviction_time: as of a Job.
         unanswered_scheduler: the scheduler that has said nothing of the pod yet; empty: it has.
@@ -111,14 +111,14 @@ def loose_usage(job: JobView, workload: WorkloadView | None) -> Admission | None
     try:
         usage = usage_of(job)
     except InvalidQuantityError:
-        return None  # an older API server let its template be spoilt: its pods are counted one by one
+        return None  # an older API server let its template be overwritten: its pods are counted one by one
     return usage if usage.queue else None
 
 
 def _usage(
     name: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: Json, count: int = 1
 ) -> Admission:
-    """What some pods use, as an admission; resources whose flavor is unknown are left out."""
+    """What some pods use, as an admission; resources of an unknown flavor are left out."""
     flavors = _texts(annotations.get(FLAVORS_ANNOTATION, ""))
     counted = _texts(annotations.get(COUNTED_ANNOTATION, ""))
     requests = pod_requests(spec) | {PODS: 1} | _gpu_memory(counted.get(GPU_MEMORY, ""))
@@ -133,7 +133,7 @@ def _gpu_memory(text: str) -> dict[str, int]:
 
 
 def _texts(text: str) -> dict[str, str]:
-    """A map written as JSON; an annotation that somebody has spoilt is empty."""
+    """A map written as JSON; an invalid annotation gives an empty one."""
     try:
         parsed = orjson.loads(text) if text else {}
     except orjson.JSONDecodeError:

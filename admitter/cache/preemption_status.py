@@ -1,4 +1,4 @@
-"""What the status of a Workload says of places: whose it makes room for, and which was promised to it."""
+"""Preemption in the status of a Workload: its preemptor, and its own pending reservation."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from admitter.engine.model import Admission
 
 @dataclass(frozen=True, slots=True)
 class PreemptionStatus:
-    """For whom a Workload was evicted, or will be, and what that one will get.
+    """The preemptor for which a Workload was evicted, or will be.
 
     Attributes:
-        key: namespace and name of that one.
+        key: namespace and name of the preemptor.
         uid: of the same.
-        admission: what it will get.
-        generation: which of the places that were promised to it that is; 0 if that was not written.
-        evict_at: until when the Workload may go on, in seconds since the epoch; None: it was evicted at once.
-        why: by which rule, in a sentence; empty if that was not written.
+        admission: what the preemptor will get.
+        generation: of the preemptor's pending reservation; 0 if that was not written.
+        evict_at: until when the victim may run, in seconds since the epoch; None: it was evicted at once.
+        why: the rule, in a sentence; empty if that was not written.
     """
 
     key: Key
@@ -29,11 +29,11 @@ class PreemptionStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReservationStatus:
-    """A place that was promised to a Workload.
+    """The last pending reservation of a Workload.
 
     Attributes:
-        generation: how many have been promised to it, this one included.
-        admission: what it will get; None once it has been taken or given up.
+        generation: how many it has had, this one included.
+        admission: what it will get; None once the reservation was used or given up.
     """
 
     generation: int = 0

@@ -46,7 +46,7 @@ LONGEST_LABEL_VALUE: Final = 63
 LONGEST_TEMPLATE: Final = 65_536
 """Bytes of what is kept of a pod template: of one that says more nothing is, and it gets no Workload."""
 LONGEST_RECORD: Final = 16_384
-"""Characters of an annotation that the controller has written, and that a user may have spoilt."""
+"""Characters of an annotation that the controller has written, and that a user may have overwritten."""
 LONGEST_WORD: Final = LONGEST_TEXT + 1
 """Characters of what a Job says of its runtime: one more than a duration has, so that it stays too long."""
 _DIGITS: Final = 10
@@ -149,7 +149,7 @@ class JobView(Meta):
         queue: the LocalQueue named by its label; None without one.
         submission: what rules may find a queue by, if it names none or they have found the one that it names.
         injected: the record of what the last admission put into its template, as JSON.
-        eviction_time: the time at which it has been told that it will be evicted; empty if it has not.
+        eviction_time: when it will be evicted, as its annotation says; empty if no eviction is pending.
         oversized: how many bytes of JSON its template takes, if that is more than is kept; else 0.
         spec: `suspend`, `parallelism`, `completions`, and the fields of the pod template that decide what its
             pods use and where they may run; if it has them `manualSelector`, `activeDeadlineSeconds`, as
@@ -189,13 +189,13 @@ class JobView(Meta):
 
     @property
     def started_by(self) -> str | None:
-        """The Workload whose admission started it; None if none did."""
+        """The name of the Workload that it was started for; None if it was not started."""
         name = (self.template_metadata.get("labels") or {}).get(WORKLOAD_LABEL)
         return str(name) if name else None
 
     @property
     def started_by_uid(self) -> str:
-        """The UID of the Workload whose admission started it; empty if none did, or an older version did."""
+        """The UID of the Workload that it was started for; empty if an older version started it, or none."""
         return str((self.template_metadata.get("annotations") or {}).get(WORKLOAD_UID_ANNOTATION) or "")
 
     def is_started_by(self, workload: "WorkloadView") -> bool:
@@ -397,7 +397,7 @@ class WorkloadView(Meta):
 
     @property
     def evict_at(self) -> float | None:
-        """When it will have to, in seconds since the epoch; None if nobody has said so."""
+        """When it will be evicted, in seconds since the epoch; None if no eviction is pending."""
         if self.admission is None or not self.is_true("EvictionPending") or self.preemption is None:
             return None
         return self.preemption.evict_at
@@ -411,7 +411,7 @@ class WorkloadView(Meta):
 
     @property
     def preemption(self) -> PreemptionStatus | None:
-        """For whom it was evicted; None once it is admitted again, or if it was for another reason."""
+        """Its preemptor; None once it is admitted again, or if it was evicted for another reason."""
         raw = self.status.get("preemption")
         if not raw:
             return None
@@ -438,7 +438,7 @@ class WorkloadView(Meta):
 
     @property
     def reservation(self) -> ReservationStatus:
-        """The place that was promised to it last."""
+        """Its last pending reservation."""
         raw = self.status.get("place")
         if not raw:
             return ReservationStatus()

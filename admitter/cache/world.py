@@ -35,8 +35,8 @@ class World:
 
     Attributes:
         read_jobs, read_workloads, read_pods: how these are read.
-        shards: what of it is this process's.
-        owners: whose Workloads and Jobs are.
+        shards: the trees that this process decides about.
+        owners: the process that each Workload and Job belongs to.
     """
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class World:
         return next(source for source in self.sources if source.path.endswith(f"/{plural}"))
 
     def job_of(self, key: Key) -> JobView | None:
-        """The Job whose Workload has this key, whether or not the Workload exists."""
+        """The Job of the Workload with this key, whether or not the Workload exists."""
         found = self._jobs_by_workload.get(key)
         return self.jobs.get(found) if found is not None else None
 
@@ -114,7 +114,7 @@ class World:
         return [pod for pod in self.pods_named(workload.key) if pod.is_of(workload)]
 
     def pods_named(self, workload: Key) -> list[PodView]:
-        """The pods whose label names a Workload, one that is gone or another of that name included."""
+        """The pods with a label that names a Workload, also one that is gone or another of that name."""
         return [
             pod for key in self._pods_by_workload.get(workload) if (pod := self.pods.get(key)) is not None
         ]

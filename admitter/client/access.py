@@ -30,13 +30,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody whom the API server knows.
+    """A user that the API server knows.
 
     Attributes:
-        name: his user name.
-        uid: his UID there; empty if it has none for him.
-        groups: that he is in.
-        extra: whatever else his authenticator says of him.
+        name: the user name.
+        uid: the UID there; empty if there is none.
+        groups: of the user.
+        extra: whatever else the authenticator says of the user.
     """
 
     name: str
@@ -78,10 +78,10 @@ class Access:
     """Asks the API server."""
 
     def __init__(self, transport: Transport, now: Callable[[], float]) -> None:
-        """Prepare.
+        """Remember nothing yet.
 
         Args:
-            transport: as a user who may create both kinds of reviews.
+            transport: as a user that may create both kinds of reviews.
             now: tells the time, in seconds that only grow.
         """
         self._transport = transport

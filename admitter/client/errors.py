@@ -92,7 +92,7 @@ def is_busy(error: BaseException) -> bool:
 
 
 def is_outcome_unknown(error: BaseException) -> bool:
-    """Whether a write that has failed so may be acted upon yet: nobody knows where it is."""
+    """Whether the API server may still carry out a write that has failed so."""
     return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _OPEN)
 
 

@@ -45,7 +45,7 @@ class Informer(Generic[V]):
         random: Random,
         returned: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare; nothing is read yet.
+        """Call `run` to begin to read.
 
         Args:
             transport: where to read.

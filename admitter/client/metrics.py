@@ -18,10 +18,10 @@ class CallMetrics:
     """Counts what one process asks of its API server."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Prepare.
+        """Register all metrics of calls.
 
         Args:
-            registry: where the figures are to be found.
+            registry: gets them.
         """
         self._calls = Counter(
             "admitter_api_calls",

@@ -32,7 +32,7 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Prepare.
+        """Begin without a pause.
 
         Args:
             clock: tells the time in seconds.

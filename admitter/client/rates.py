@@ -26,7 +26,7 @@ class Rates:
     """What each of many sources has left, and all of them together."""
 
     def __init__(self, each: Rate, together: Rate, now: Callable[[], float]) -> None:
-        """Prepare.
+        """Know no source yet.
 
         Args:
             each: what one source may do.

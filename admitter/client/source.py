@@ -1,6 +1,6 @@
 """What is read of the API server: a collection, how its objects are parsed, and where they are kept.
 
-Whoever follows it imports `admitter.client.informer`. Nothing here needs a network.
+A module that follows a source imports `admitter.client.informer`. Nothing here needs a network.
 """
 
 from collections.abc import Callable

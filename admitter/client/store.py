@@ -1,4 +1,4 @@
-"""The controller's picture of one kind: the newest version seen of every object.
+"""What the controller knows of one kind: the newest version seen of every object.
 
 Watch events and the answers to the controller's own writes both end here. Resource versions of
 one kind grow, so an older version never replaces a newer one, and the controller sees its own
@@ -62,7 +62,7 @@ _REMEMBERED_DELETIONS: Final = 10_000
 
 
 class Store(Generic[V]):
-    """Objects of one kind by key, and who listens to their changes.
+    """Objects of one kind by key, and the listeners to their changes.
 
     Attributes:
         version: the newest resource version that anything has been heard of at.
@@ -70,7 +70,6 @@ class Store(Generic[V]):
         keep: what of an object is kept; asked again for the same version it must say the same.
         unreadable: objects of which the newest version can't be read. What was known of such an object
             before stays in force until it can be read again or is gone.
-        spoilt: called with each of them, and once more when it can be read again or is gone.
     """
 
     def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
@@ -78,13 +77,14 @@ class Store(Generic[V]):
 
         Args:
             remembered: how many deletions. A write's answer may arrive after the event of the object's
-                deletion, and must not bring it back; where nobody writes, nothing needs to be remembered.
+                deletion, and must not bring it back; a store of a process that never writes needs none.
         """
         self.version = 0
         self.listing = False
         self.keep: Callable[[V], V] = _whole
         self.unreadable: dict[Key, Unreadable] = {}
         self.spoilt: Callable[[Unreadable], None] = _unheard
+        """Called with each unreadable object, and once more when it can be read again or is gone."""
         self._listed = 0
         self._objects: dict[Key, V] = {}
         self._listeners: list[Listener[V]] = []
@@ -124,12 +124,12 @@ class Store(Generic[V]):
         if old is not None and old.uid != view.uid:
             self._forget(old)
             old = None
-        mended = self.unreadable.get(view.key)
-        if mended is not None and mended.version < view.version:
+        corrected = self.unreadable.get(view.key)
+        if corrected is not None and corrected.version < view.version:
             del self.unreadable[view.key]
         self._put(old, view)
-        if mended is not None:
-            self.spoilt(mended)
+        if corrected is not None:
+            self.spoilt(corrected)
 
     def spoil(self, now: Unreadable, rest: "Rest[V]") -> None:
         """Take in that an object can't be read any more: what was known of it stays in force.
@@ -169,16 +169,16 @@ class Store(Generic[V]):
     def delete(self, key: Key, uid: str) -> None:
         """Take in an object's deletion; one of an earlier object of the same name is known already."""
         self._remember(uid)
-        self._mended(key, uid)
+        self._corrected(key, uid)
         old = self._objects.get(key)
         if old is not None and old.uid == uid:
             self._forget(old)
 
-    def _mended(self, key: Key, uid: str) -> None:
-        spoilt = self.unreadable.get(key)
-        if spoilt is not None and spoilt.uid == uid:
+    def _corrected(self, key: Key, uid: str) -> None:
+        known = self.unreadable.get(key)
+        if known is not None and known.uid == uid:
             del self.unreadable[key]
-            self.spoilt(spoilt)
+            self.spoilt(known)
 
     def replace(
         self, views: list[V], version: int, unreadable: "Iterable[tuple[Unreadable, Rest[V]]]" = ()
@@ -191,16 +191,16 @@ class Store(Generic[V]):
             unreadable: objects of it that can't be read, as `spoil` takes them: they are there all the same.
         """
         self.listing = True
-        spoilt_now = list(unreadable)
-        listed = {view.key for view in views} | {spoilt.key for spoilt, _ in spoilt_now}
-        for spoilt in [s for s in self.unreadable.values() if s.key not in listed and s.version <= version]:
-            self._mended(spoilt.key, spoilt.uid)
+        unreadable_now = list(unreadable)
+        listed = {view.key for view in views} | {each.key for each, _ in unreadable_now}
+        for each in [u for u in self.unreadable.values() if u.key not in listed and u.version <= version]:
+            self._corrected(each.key, each.uid)
         for old in [v for v in self._objects.values() if v.key not in listed and v.version <= version]:
             self._remember(old.uid)
             self._forget(old)
         for view in views:
             self.apply(view)
-        for now, rest in spoilt_now:
+        for now, rest in unreadable_now:
             self.spoil(now, rest)
         self._listed, self.listing = version, False
         self.heard(version)

@@ -47,7 +47,7 @@ class ThrottleLine:
     """Lets in the first in line while there is room."""
 
     def __init__(self, room: int) -> None:
-        """Prepare.
+        """Begin with an empty line.
 
         Args:
             room: so many calls may be under way; half of them calls that can wait, but at least one.
@@ -115,7 +115,7 @@ class Throttle:
     """Lets calls to one API server through, and repeats those that it may take later."""
 
     def __init__(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Prepare; `sleep` waits so many seconds."""
+        """`sleep` waits so many seconds."""
         self._sleep = sleep
         self._line = ThrottleLine(MOST_CREDIT)
         self._numbers = count()

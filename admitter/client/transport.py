@@ -55,7 +55,7 @@ class Transport:
         *,
         repeats: bool = True,
     ) -> None:
-        """Prepare.
+        """Connect at the first call.
 
         Args:
             configuration: the server's address, and the caller's credentials.

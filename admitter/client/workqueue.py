@@ -25,14 +25,14 @@ log = structlog.get_logger(__name__)
 
 
 class WorkQueue(Generic[K]):
-    """Level-triggered: a key says that something changed, not what; who handles it reads the world.
+    """Level-triggered: a key says that something changed, not what; its handler reads the world.
 
-    A key that is added while it is handled is handled again afterwards. One whose handling fails
-    comes back after a pause that doubles with each failure in a row. If the API server is too busy the pause
-    stays the first one: whoever calls is held back already (`admitter.client.throttle`).
+    A key that is added while it is handled is handled again afterwards. If its handling fails it comes back
+    after a pause that doubles with each failure in a row. If the API server is too busy the pause stays the
+    first one: each call is held back already (`admitter.client.throttle`).
 
     Attributes:
-        closed: whether keys are dropped: of a follower, who adds all of them when he leads.
+        closed: whether keys are dropped: a follower adds all of them when it leads.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class WorkQueue(Generic[K]):
         workers: int,
         urgency: Callable[[K], Urgency | None] = lambda _: (),
     ) -> None:
-        """Prepare.
+        """Call `run` to begin.
 
         Args:
             handle: converges one key; must be safe to call again.

@@ -1,4 +1,4 @@
-"""The controller, put together: who listens to what.
+"""The controller, put together: which part listens to which changes.
 
 One Job's way: `views` → `jobs` (its Workload) → `gate` → `admission` (engine, status) → `jobs` (its start).
 """
@@ -55,7 +55,7 @@ from admitter.policy.status import Clock
 STOP_SECONDS: Final = 5.0
 """For how long what is being written may go on once it is to stop."""
 TELL_SECONDS: Final = 0.5
-"""For how long people are told afterwards: nobody decides meanwhile, and the next leader tells the rest."""
+"""For how long users get events afterwards: no process decides meanwhile; the next leader sends the rest."""
 
 log = structlog.get_logger(__name__)
 
@@ -124,7 +124,7 @@ class Manager:
         """Come to an orderly end; `run` is to be cancelled afterwards.
 
         Nothing is decided or begun any more. What is being written may come to its end within `STOP_SECONDS`;
-        what takes longer is for the next leader to find out. Then for `TELL_SECONDS` people are told.
+        what takes longer is for the next leader to find out. Then events are sent for `TELL_SECONDS`.
 
         Returns:
             The shards that this process has led, and for which nothing is on its way any more.

@@ -39,7 +39,7 @@ class Replica:
         settings: LeaseSettings,
         shards: int = 1,
     ) -> None:
-        """Prepare.
+        """Call `run` to begin.
 
         Args:
             connect: opens connections.

@@ -1,4 +1,4 @@
-"""Objects that can't be read: who has to know of it is told, and what follows from it is done.
+"""Objects that can't be read: users get an event, and definitions admit nothing.
 
 Previous step: a store notes that the newest version of an object can't be read (`admitter.client.source`).
 An event on the object says which field; `quota_status.statuses` writes the condition `Active`.
@@ -51,11 +51,11 @@ class UnreadableObjects:
         admissions: Admissions,
         jobs: Jobs,
     ) -> None:
-        """Prepare; `follow` begins.
+        """Call `follow` to begin.
 
         Args:
             world: all stores.
-            events: where it is told.
+            events: report it.
             catalog: of definitions, which admit nothing while they can't be read.
             queues: writes their conditions.
             admissions: decides about Workloads.
@@ -69,14 +69,14 @@ class UnreadableObjects:
         self._jobs = jobs
 
     def follow(self) -> None:
-        """Tell of what can't be read now, and from now on."""
+        """Report what can't be read now, and from now on."""
         for source in self._world.sources:
             source.store.spoilt = partial(self._spoilt, source)
             for unreadable in list(source.store.unreadable.values()):
                 self._spoilt(source, unreadable)
 
     def lead(self) -> None:
-        """Tell of what can't be read: another process may have ended before it could."""
+        """Report what can't be read: an earlier leader may have ended before it could."""
         for source in self._world.sources:
             for unreadable in source.store.unreadable.values():
                 self._tell(_plural(source), unreadable)

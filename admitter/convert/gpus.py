@@ -1,4 +1,4 @@
-"""The GPUs in a pod's requests: whole ones, and parts whose memory their name tells (design §3).
+"""The GPUs in a pod's requests: whole ones, and parts with their memory in the name (docs/elastic-quota.md).
 
 `nvidia.com/gpu` is a whole GPU. A MIG device is named after its profile: `nvidia.com/mig-1g.10gb`, or with
 less than all of its compute `nvidia.com/mig-1c.3g.40gb`, or with an attribute `nvidia.com/mig-1g.10gb.me`. A
@@ -25,7 +25,7 @@ class GpuSettings:
     """What an administrator says about GPUs.
 
     Attributes:
-        memory: of a whole GPU whose flavor does not say, in GB.
+        memory: of a whole GPU, in GB, if its flavor does not say.
         more: further resources that are GPUs: name to the memory of one in GB; None: whole ones.
     """
 
@@ -85,8 +85,8 @@ def parse_settings(memory: int, more: Iterable[str]) -> GpuSettings:
     """Settings as they are written on a command line.
 
     Args:
-        memory: of a whole GPU whose flavor does not say, in GB.
-        more: `NAME` for a resource whose units are whole GPUs, `NAME=GB` for one whose units have so much.
+        memory: of a whole GPU, in GB, if its flavor does not say.
+        more: `NAME` for a resource with whole GPUs as units, `NAME=GB` for one with units of so much memory.
 
     Raises:
         InvalidGpuSettingError: one of `more` is neither.

@@ -1,4 +1,4 @@
-"""What the controller was told beside its API objects, and decides by (`admitter run --config`)."""
+"""Settings that decisions depend on, beside the API objects (`admitter run --config`)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from admitter.convert.workloads import RequeueBy
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The same for whoever is to decide alike.
+    """The same for all processes that are to decide alike.
 
     Attributes:
         requeue_by: where a preempted Workload waits.
@@ -21,4 +21,4 @@ class Settings:
 
 
 DEFAULTS: Final = Settings()
-"""Of a controller that was told nothing."""
+"""Of a controller without a configuration."""

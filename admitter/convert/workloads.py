@@ -29,7 +29,7 @@ Flavors = Callable[[str], Flavor | None]
 
 
 class RequeueBy(StrEnum):
-    """Where a workload waits that was preempted (design §3, *Order*)."""
+    """Where a preempted workload waits (docs/design/eviction.md)."""
 
     CREATION = "creation"
     EVICTION = "eviction"
@@ -49,7 +49,7 @@ def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, g
 
     Args:
         uid: of the Workload.
-        namespace: its namespace, whose share of the queue it counts for.
+        namespace: its namespace; the workload counts in the namespace's share of the queue.
         queue: the ClusterQueue it competes in.
         spec: of the Workload.
         created: what its age counts from, in seconds since the epoch.

@@ -39,10 +39,10 @@ class ElectorThread:
         settings: LeaseSettings,
         clocks: Clocks = SYSTEM_CLOCKS,
     ) -> None:
-        """Prepare the thread; `start` starts it.
+        """Call `start` to start the thread.
 
         Args:
-            connect: opens the connections for the Leases alone, each of whose calls is tried once.
+            connect: opens connections for the Leases alone, on which each call is tried once.
             identity: unique among all processes, ever.
             shard_count: the number of shards.
             settings: of the Leases.

@@ -1,7 +1,7 @@
 """Rendezvous hashing: which member has the right to which shard, without any agreement between them.
 
-Of all members the one whose hash with a shard is the highest has the right to it. So when a member comes or
-goes, only the shards move that it gets or had.
+Of all members the one with the highest hash together with a shard has the right to it. So when a member comes
+or goes, only the shards move that it gets or had.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ def _number(*words: object) -> int:
 
 
 def shard_of(name: str, shard_count: int) -> int:
-    """The shard, of so many, of the tree whose root has this name."""
+    """The shard, of so many, of the tree with a root of this name."""
     return _number(name) % shard_count
 
 

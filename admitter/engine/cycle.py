@@ -2,7 +2,7 @@
 
 The caller feeds every change in, calls `cycle`, and writes what the plan says. What a plan admits is
 reserved at once, and its victims are left out of the plans that follow; a write that fails is
-rolled back by `release` and `spare`.
+rolled back by `release` and `cancel_eviction`.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from admitter.engine.tree_cycle import Plan, decide_tree
 
 
 class Engine:
-    """Takes events in, gives plans out; `failed` is told of a tree that can't be decided (None: raised)."""
+    """Takes events in, gives plans out; `failed` gets each tree that can't be decided (None: raise)."""
 
     def __init__(self) -> None:
         self.failed: Callable[[Node, Exception], None] | None = None
@@ -61,19 +61,19 @@ class Engine:
         return bool(self._state.pending or self.ledger.pending_reservations)
 
     def waits(self, uid: str) -> bool:
-        """Whether a workload waits, or has a place that is being made."""
+        """Whether a workload waits, or has a pending reservation."""
         return uid in self.ledger.pending_reservations or self._state.waiting(uid) is not None
 
     def waiting(self, queue: str) -> int:
-        """How many workloads wait in a queue, preemptors with a place included."""
+        """How many workloads wait in a queue, preemptors with a pending reservation included."""
         pending = self._state.pending.get(queue)
         return len(self.ledger.pending_in(queue)) + (len(pending) if pending is not None else 0)
 
     def line(self, queue: str) -> list[str]:
-        """UIDs of all workloads that wait in a queue, in order: first preemptors with a place."""
-        holds = sorted((hold.workload for hold in self.ledger.pending_in(queue)), key=lambda w: w.rank)
+        """UIDs of all workloads that wait in a queue, in order: first those with a pending reservation."""
+        first = sorted((each.workload for each in self.ledger.pending_in(queue)), key=lambda w: w.rank)
         pending = self._state.pending.get(queue)
-        return [workload.uid for workload in (*holds, *(pending.in_order() if pending is not None else ()))]
+        return [workload.uid for workload in (*first, *(pending.in_order() if pending is not None else ()))]
 
     def set_flavor(self, flavor: Flavor) -> None:
         """Define a flavor, or change it."""
@@ -103,7 +103,7 @@ class Engine:
         gone: Iterable[str] = (),
         gone_cohorts: Iterable[str] = (),
     ) -> None:
-        """Define queues and cohorts, change or remove them: in one step, since each may wake whole trees.
+        """Define queues and cohorts, change or remove them: in one step, since each may requeue whole trees.
 
         It costs as much as is changed, and as there is waiting where that makes a difference.
 
@@ -160,9 +160,9 @@ class Engine:
             self._state.reweigh(namespace, weight)
 
     def submit(self, workload: Workload) -> None:
-        """Let a workload wait, or change one that waits; a preemptor with a place keeps it."""
-        hold = self.ledger.pending_reservations.get(workload.uid)
-        known = hold.workload if hold is not None else self._state.waiting(workload.uid)
+        """Let a workload wait, or change one that waits; a preemptor keeps its pending reservation."""
+        pending = self.ledger.pending_reservations.get(workload.uid)
+        known = pending.workload if pending is not None else self._state.waiting(workload.uid)
         if known != workload:
             if known is not None and replace(known, created=workload.created) != workload:
                 self.give_back(workload.uid)
@@ -170,7 +170,7 @@ class Engine:
             self._state.enqueue(workload)
 
     def give_back(self, uid: str) -> None:
-        """A workload is about to lose its place for its user's own doing; one that has none is no error.
+        """A workload is about to lose its place by an act of its user; one that has none is no error.
 
         If evictions have made that place, and it has not been used, it counts (docs/design/preemption.md).
         """
@@ -192,21 +192,21 @@ class Engine:
         """Take up that a workload was evicted for another one before this engine lived; it may be gone since.
 
         Args:
-            uid: of the one that was evicted; whether it waits already makes no difference.
+            uid: of the victim; whether it waits already makes no difference.
             preemptor: UID of the other one.
         """
-        goes = self.ledger.evicting(uid)
-        if goes:
+        ends = self.ledger.evicting(uid)
+        if ends:
             self.ledger.reassign(uid, preemptor)
-        if goes or (self.ledger.held(uid) is None and self.ledger.displacements.preemptor(uid) != preemptor):
+        if ends or (self.ledger.held(uid) is None and self.ledger.displacements.preemptor(uid) != preemptor):
             self._state.take_up(uid, preemptor)
 
     def withdraw(self, uid: str) -> None:
         """A workload waits no longer; one that does not wait is no error."""
-        hold = self.ledger.drop_pending(uid)
-        if hold is not None:
+        pending = self.ledger.drop_pending(uid)
+        if pending is not None:
             self.use(uid)
-            self._state.usage_shrank(hold.admission.queue, hold.usage)
+            self._state.usage_shrank(pending.admission.queue, pending.usage)
             self._cancel_pending_evictions(uid)
             self._state.left(uid)
         queue = self._state.dequeue(uid)
@@ -299,13 +299,13 @@ class Engine:
                 self.remove_queue(queue.name)  # it was only kept for what was reserved
 
     def evict(self, holder: str, preemptor: Workload, admission: Admission, *, told: bool = False) -> None:
-        """Take up an eviction that was decided before this engine lived, and keep the preemptor's place.
+        """Take up an eviction that was decided before this engine lived, with the pending reservation.
 
         Args:
             holder: the UID of the victim.
-            preemptor: the workload that it goes for.
-            admission: what that one will get.
-            told: whether the holder may go on for a while.
+            preemptor: the workload that gets the quota.
+            admission: what the preemptor will get.
+            told: whether the eviction is pending, and not started yet.
         """
         if self.ledger.held(holder) is not None:
             self.ledger.evict(holder, preemptor.uid)
@@ -320,23 +320,23 @@ class Engine:
             self._doubt(admission.queue)
 
     def start_eviction(self, holder: str) -> None:
-        """A victim with a pending eviction goes now, whatever becomes of its preemptor."""
+        """Start a pending eviction: it is not cancelled any more, whatever becomes of the preemptor."""
         self.ledger.mark_eviction_started(holder)
         reservation = self.ledger.held(holder)
         if reservation is not None:
-            self._state.changed.add(reservation.queue)  # others may rely on what it leaves now
+            self._state.changed.add(reservation.queue)  # others may rely on its quota now
 
     def cancel_eviction(self, holder: str) -> None:
-        """An eviction has not come about: plan with the holder again, and let its preemptor compete anew."""
+        """The API server refused an eviction: the holder counts again, and its preemptor competes anew."""
         preemptor = self.ledger.preemptor(holder)
         reservation = self.ledger.held(holder)
         self.ledger.cancel_eviction(holder)
-        hold = self.ledger.drop_pending(preemptor) if preemptor is not None else None
-        if hold is not None:
-            self.use(hold.workload.uid)
-            self._state.enqueue(hold.workload)
-            self._cancel_pending_evictions(hold.workload.uid)
-            self._state.left(hold.workload.uid)
+        pending = self.ledger.drop_pending(preemptor) if preemptor is not None else None
+        if pending is not None:
+            self.use(pending.workload.uid)
+            self._state.enqueue(pending.workload)
+            self._cancel_pending_evictions(pending.workload.uid)
+            self._state.left(pending.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
             self._requeue_tree(reservation.queue)
@@ -363,18 +363,18 @@ class Engine:
             uid: of the workload.
             enough: asked between attempts whether the search for blocking workloads is to end.
         """
-        hold = self.ledger.pending_reservations.get(uid)
-        workload = hold.workload if hold is not None else self._state.waiting(uid)
+        pending = self.ledger.pending_reservations.get(uid)
+        workload = pending.workload if pending is not None else self._state.waiting(uid)
         queue = self.tree.queues.get(workload.queue) if workload is not None else None
         if workload is None or queue is None or not queue.admits:
             return None
         explainer = RefusalExplainer(self._state)
-        return explainer.explain(workload, enough) if hold is None else explainer.explain_hold(workload)
+        return explainer.explain(workload, enough) if pending is None else explainer.explain_hold(workload)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
         """Decide all that can be decided now.
 
-        1. Places are given up for which others have left no room.
+        1. Pending reservations are given up for which others have left no room.
         2. Only trees in which something changed are looked at, by name: the heads of their queues compete.
         3. New reasons are reported.
 
@@ -390,7 +390,7 @@ class Engine:
         state.turn(now)
         state.requeue_due(now)
         state.compare()
-        while state.doubtful:  # to give up a place lets victims stay, which may be too much for another
+        while state.doubtful:  # a cancelled eviction may leave too little for another reservation
             doubtful, state.doubtful = state.doubtful, set()
             self._reexamine(roots_of(self.tree, [name for name in doubtful if name in self.tree.queues]))
         changed, state.changed = state.changed, set()
@@ -428,22 +428,22 @@ class Engine:
                 state.requeue(name)
 
     def abandon_trees(self, decides: Callable[[Node], bool]) -> None:
-        """Give up all places in trees that are not looked at any more: another process decides there."""
+        """Give up all pending reservations in some trees: another process decides there."""
         for name in [name for name in self.ledger.queues_with_pending if not decides(self.tree.root(name))]:
-            for hold in self.ledger.pending_in(name):
-                self.ledger.drop_pending(hold.workload.uid)
-                self._give_up(hold)
+            for pending in self.ledger.pending_in(name):
+                self.ledger.drop_pending(pending.workload.uid)
+                self._give_up(pending)
 
-    def _give_up(self, hold: PendingReservation) -> None:
-        """A preemptor that has lost its place competes again."""
-        self.use(hold.workload.uid)
-        self._state.enqueue(hold.workload)
-        self._state.usage_shrank(hold.admission.queue, hold.usage)
-        self._cancel_pending_evictions(hold.workload.uid)
-        self._state.left(hold.workload.uid)
+    def _give_up(self, pending: PendingReservation) -> None:
+        """A preemptor that has lost its pending reservation competes again."""
+        self.use(pending.workload.uid)
+        self._state.enqueue(pending.workload)
+        self._state.usage_shrank(pending.admission.queue, pending.usage)
+        self._cancel_pending_evictions(pending.workload.uid)
+        self._state.left(pending.workload.uid)
 
     def _cancel_pending_evictions(self, preemptor: str) -> None:
-        """A place is given up: its victims that have not gone yet stay."""
+        """Cancel the pending evictions for a workload, which has given up its reservation."""
         for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
             self._requeue_tree(queue)
@@ -452,7 +452,7 @@ class Engine:
         self._requeue({self.tree.root(queue)})
 
     def _requeue(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
-        """Requeue all that waits in some trees and queues, or has a place there that is not free yet."""
+        """Requeue all that waits in some trees and queues, or has a pending reservation there."""
         for name in self._among(self._state.pending, roots, queues):
             self._state.requeue(name)
         self._state.changed.update(self._among(self.ledger.queues_with_pending, roots, queues))
@@ -472,28 +472,28 @@ class Engine:
         self._reexamine(roots, queues)
 
     def _doubt(self, queue: str) -> None:
-        """The plan was changed by what was decided elsewhere: places may have become untenable."""
+        """Another process has changed planned use: pending reservations may have lost their room."""
         if self.ledger.pending_reservations:
             self._state.doubtful.add(queue)
 
     def _reexamine(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
-        """Keep only those places in some trees and queues that are still good."""
+        """Keep only those pending reservations in some trees and queues that are still good."""
         names = self._among(self.ledger.queues_with_pending, roots, queues)
-        holds = [hold for name in names for hold in self.ledger.pending_in(name)]
-        for hold in holds:
-            self.ledger.drop_pending(hold.workload.uid)
-        for hold in sorted(holds, key=self.ledger.turn):
-            if self._still_good(hold):
-                self.ledger.add_pending(hold.workload, hold.admission)
+        reservations = [pending for name in names for pending in self.ledger.pending_in(name)]
+        for pending in reservations:
+            self.ledger.drop_pending(pending.workload.uid)
+        for pending in sorted(reservations, key=self.ledger.turn):
+            if self._still_good(pending):
+                self.ledger.add_pending(pending.workload, pending.admission)
             else:
-                self._give_up(hold)
+                self._give_up(pending)
 
-    def _still_good(self, hold: PendingReservation) -> bool:
-        """Whether a place could be given today: the queue admits, its flavors suit, and the plan has room."""
-        queue = self.tree.queues.get(hold.workload.queue)
+    def _still_good(self, pending: PendingReservation) -> bool:
+        """Whether it could be made now: the queue admits, its flavors suit, and planned use leaves room."""
+        queue = self.tree.queues.get(pending.workload.queue)
         return (
             queue is not None
             and queue.admits
-            and self._state.assigner.suits(hold.workload, hold.admission, queue)
-            and self.ledger.planned.fits(queue.name, hold.usage, Cell.has_vacant)
+            and self._state.assigner.suits(pending.workload, pending.admission, queue)
+            and self.ledger.planned.fits(queue.name, pending.usage, Cell.has_vacant)
         )

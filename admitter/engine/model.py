@@ -1,6 +1,6 @@
 """What the policy decides about: flavors and workloads, as immutable values.
 
-Everything is hashable, so that workloads of equal shape can be recognised as one class.
+Everything is hashable, so that workloads of equal shape can be recognised as one equivalence class.
 """
 
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ Term = tuple[Requirement, ...]
 """A node selector term: all of its requirements must match."""
 
 GPU_MEMORY_GB: Final = 32
-"""Memory of a whole GPU of which nothing else is known (000, *GPU memory limits*)."""
+"""Memory of a whole GPU of which nothing else is known (docs/elastic-quota.md)."""
 
 
 @dataclass(frozen=True, slots=True)

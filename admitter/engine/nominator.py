@@ -1,4 +1,4 @@
-"""What a workload could get as things stand: as it is, by preemption, or with fewer pods."""
+"""The nomination of a workload, as things stand: as it is, by preemption, or with fewer pods."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,28 +21,28 @@ from admitter.engine.state import EngineState
 
 
 class Nominator:
-    """Judges in one state, which it leaves as it was.
+    """Finds nominations in one state, which it leaves as it was.
 
     Attributes:
-        outlook: what evictions could have done for the workload that was judged last.
+        outlook: what evictions could have done for the workload that it was asked about last.
     """
 
     outlook: Outlook
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
-        self._takes_free = False  # and nothing else: no place, and nothing that others hold
+        self._takes_free = False  # and nothing else: no pending reservation, and nothing that others hold
 
     def nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
         """What a workload could get, by the first of these ways that there is.
 
         1. All of it as it is.
-        2. All of it in a place that is kept for a less important one, or by preemption.
+        2. All of it in the pending reservation of a less important one, or by preemption.
         3. As many of its pods as fit beside what runs.
         4. As many of its pods as preemption makes room for. This comes last: a victim returns with
            fewer pods by the way before, and takes nothing back for more.
 
-        While nothing is evicted for it, since places were given back, only the first and the third count.
+        During a back-off only the first and the third count.
         """
         back_off = self._state.returned.of(queue.name, workload.namespace)
         if back_off is None:
@@ -118,60 +118,60 @@ class Nominator:
         return outcome if isinstance(outcome, Nomination) else None
 
     def _lesser(self, workload: Workload, queue: Queue) -> list[PendingReservation]:
-        """Places that are kept for less important workloads of a workload's queue, the least first.
+        """Pending reservations of less important workloads of a workload's queue, the least first.
 
         Where namespaces take turns, of its own namespace. A displaced workload takes none, as it
         evicts nothing that could come back (docs/design/preemption.md).
         """
-        holds = self._state.ledger.pending_in(queue.name)
-        if not holds or self._takes_free or self._state.ledger.is_displaced(workload.uid):
+        reservations = self._state.ledger.pending_in(queue.name)
+        if not reservations or self._takes_free or self._state.ledger.is_displaced(workload.uid):
             return []
-        holds = [
-            hold
-            for hold in holds
-            if hold.workload.priority < workload.priority
-            and (not queue.by_namespace or hold.namespace == workload.namespace)
+        reservations = [
+            pending
+            for pending in reservations
+            if pending.workload.priority < workload.priority
+            and (not queue.by_namespace or pending.namespace == workload.namespace)
         ]
-        return sorted(holds, key=lambda hold: hold.workload.rank, reverse=True)
+        return sorted(reservations, key=lambda pending: pending.workload.rank, reverse=True)
 
     def _instead(
-        self, workload: Workload, queue: Queue, places: Sequence[PendingReservation]
+        self, workload: Workload, queue: Queue, reservations: Sequence[PendingReservation]
     ) -> Nomination | None:
-        """What it gets before others are evicted: as it is, if that is the first choice, or some places."""
+        """What it gets without an eviction: as it is, if that is the first choice, or some reservations."""
         outcome = self._state.assigner.assign(workload, queue)
         if isinstance(outcome, Proposal) and not outcome.preempting:
             return Nomination(outcome)
-        return self._taking_over(workload, queue, places)
+        return self._taking_over(workload, queue, reservations)
 
     def _taking_over(
-        self, workload: Workload, queue: Queue, places: Sequence[PendingReservation]
+        self, workload: Workload, queue: Queue, reservations: Sequence[PendingReservation]
     ) -> Nomination | None:
-        """What it could get without some places: the fewest and least that do; None: none do.
+        """What it could get without some pending reservations: the fewest and least that do; None: none do.
 
-        What it gets is within its queue's own, or no more than these places: others are not evicted for more
-        than they were to be evicted for.
+        What it gets is within its queue's own quota, or no more than these reservations: victims are not
+        evicted for more than before.
         """
-        ledger, taken = self._state.ledger, list(places)
+        ledger, taken = self._state.ledger, list(reservations)
         found: Nomination | None = None
         try:
-            for place in places:
-                ledger.drop_pending(place.workload.uid)
+            for reservation in reservations:
+                ledger.drop_pending(reservation.workload.uid)
             proposal = self._fitting(workload, queue, Cell.has_vacant)
-            for place in places[::-1] if proposal is not None else ():
-                ledger.add_pending(place.workload, place.admission)
-                taken.remove(place)
+            for reservation in reservations[::-1] if proposal is not None else ():
+                ledger.add_pending(reservation.workload, reservation.admission)
+                taken.remove(reservation)
                 fewer = self._fitting(workload, queue, Cell.has_vacant) if taken else None
                 if fewer is None or not _is_within(fewer, taken):
-                    ledger.drop_pending(place.workload.uid)
-                    taken.append(place)
+                    ledger.drop_pending(reservation.workload.uid)
+                    taken.append(reservation)
                 else:
                     proposal = fewer
             if proposal is not None and taken and _is_within(proposal, taken):
                 proposal.first = False
                 found = Nomination(proposal, places=tuple(taken))
         finally:
-            for place in taken:
-                ledger.add_pending(place.workload, place.admission)
+            for reservation in taken:
+                ledger.add_pending(reservation.workload, reservation.admission)
         return found
 
     def fits(self, workload: Workload, queue: Queue) -> bool:
@@ -187,7 +187,7 @@ class Nominator:
         return outcome if isinstance(outcome, Proposal) else None
 
     def _hopeless(self, workload: Workload, queue: Queue, proposal: Proposal) -> Combination:
-        """What to do without, if no victims make room for all: a choice that can't be had alone, or all."""
+        """What to rule out, if no victims make room for all: a choice that can't be had alone, or all."""
         together = frozenset(proposal.preempting)
         for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
             if not Search(self._state.preemption, queue, workload, usage).victims():
@@ -195,9 +195,9 @@ class Nominator:
         return together
 
 
-def _is_within(proposal: Proposal, places: Sequence[PendingReservation]) -> bool:
-    """Whether a proposal borrows nothing, or asks for no more than some places are together."""
+def _is_within(proposal: Proposal, reservations: Sequence[PendingReservation]) -> bool:
+    """Whether a proposal borrows nothing, or asks for no more than some reservations are together."""
     held: Counter[FlavorResource] = Counter()
-    for place in places:
-        held.update(dict(place.usage))
+    for reservation in reservations:
+        held.update(dict(reservation.usage))
     return not proposal.borrowing or all(amount <= held[key] for key, amount in proposal.usage.items())

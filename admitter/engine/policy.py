@@ -88,7 +88,7 @@ class VictimTerms:
     """What is granted to workloads that may be preempted, in seconds.
 
     Attributes:
-        grace: how long before its end a preempted one is told.
+        grace: how long the eviction of a preempted one is pending.
         runtime: how long one has to have held its quota before it may be preempted.
     """
 

@@ -1,4 +1,4 @@
-"""What the engine knows between cycles: the tree, what each workload holds, what waits, and for what."""
+"""State of the engine between cycles: the tree, reservations, pending workloads, and what these wait for."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -27,7 +27,7 @@ from admitter.engine.refusal import Reason, Refusal
 
 
 class Look(Enum):
-    """What a glance at a class says."""
+    """What a glance at an equivalence class says."""
 
     SHORT = auto()
     """Nothing that it needs is free."""
@@ -36,7 +36,7 @@ class Look(Enum):
     BORROWS = auto()
     """What is free would be borrowed."""
     UNSURE = auto()
-    """It must be judged."""
+    """Only a nomination tells."""
 
 
 class EngineState:
@@ -57,7 +57,7 @@ class EngineState:
         returned: for which queues and namespaces nothing is evicted for a while.
         timers: when what waits in a queue has to be tried again.
         doubtful: queues in which a decision made elsewhere has changed the plan.
-        restored: UIDs of what was displaced, and is not any more though its place is still held.
+        restored: UIDs of workloads that are displaced no longer though their places are still held.
         reordered: queues with other pods than before, and the UIDs that were over quota then.
     """
 
@@ -145,7 +145,7 @@ class EngineState:
         return queue
 
     def settled(self, uid: str) -> None:
-        """A workload has got a place: what it displaced may evict less than before."""
+        """A workload has got a reservation: what it displaced may evict less than before."""
         self._sort_in(self._displaced_by(uid))
 
     def left(self, uid: str) -> None:
@@ -177,7 +177,7 @@ class EngineState:
                 self._sort_in([uid])
 
     def check_taken_up(self) -> None:
-        """Forget what was taken up of workloads that lost their places to others than their preemptors."""
+        """End displacements that were taken up, if no preemptor has the place any more."""
         if not self._taken_up:
             return
         taken_up, self._taken_up = sorted(self._taken_up), set()
@@ -238,7 +238,7 @@ class EngineState:
         return [(key, max(1, cell.lacking(amount)[0] - evictable.get(key, 0))) for key, amount, cell in needs]
 
     def look(self, members: EquivalenceClass) -> Look:
-        """Whether the first of a class may fit, at a glance; if it does not, the class is parked again.
+        """Whether the first of a class may fit, at a glance; if not, the class is marked inadmissible again.
 
         That it need not borrow may turn out to be wrong, that it has to can't.
         """
@@ -278,12 +278,12 @@ class EngineState:
         return any(used.get(key, 0) < self.tree.minimum(queue, key) for key, _ in usage)
 
     def usage_shrank(self, queue: str, usage: Iterable[tuple[FlavorResource, int]]) -> set[str]:
-        """Quota became free in the plan: what may fit now is to be tried again.
+        """Planned use shrank: requeue what may fit now.
 
         In a queue that preempts that is all that waits: it may be entitled now to take back what it lent.
 
         Returns:
-            The queues in which a class was woken.
+            The queues in which a class was requeued.
         """
         names = self._released(queue, usage)
         root = self.tree.root(queue)
@@ -304,7 +304,7 @@ class EngineState:
         """Let what waits in a tree claim what it owns, as of now; `taken` is as for `Claims.refresh`.
 
         Returns:
-            The queues in which something was woken, since less is claimed than before.
+            The queues in which a class was requeued, since less is claimed than before.
         """
         lessened = []
         for queue in self.claims.stale(root):
@@ -329,7 +329,7 @@ class EngineState:
         return {members.queue for members in may_fit}
 
     def _requeue_entitled(self, queue: str, pending: PendingQueue) -> bool:
-        """Wake classes of a queue that uses less, if that may entitle them to more; whether there are any."""
+        """Requeue classes of a queue that uses less, if that may entitle them to more; whether any is."""
         policy = self.tree.queues[queue].preemption
         takes = policy.reclaim is not Reclaim.NEVER or policy.borrow is not BorrowWithin.NEVER
         if not isinstance(pending, PendingByNamespace):
@@ -366,9 +366,9 @@ class EngineState:
             newcomer: what uses more; None: anything of the queue.
 
         Returns:
-            The queues in which something was woken.
+            The queues in which a class was requeued.
         """
-        disturbed = self._forget_needs(queue, newcomer)
+        requeued = self._forget_needs(queue, newcomer)
         root = self.tree.root(queue)
         if self.tree.fair(root):
             names = self._larger_shares(queue) | self._within(queue, newcomer)
@@ -379,19 +379,19 @@ class EngineState:
                     members.requeue()
                     names.add(members.queue)
             names |= self._requeue_lenders(queue, root) | self._guaranteed(root)
-        names |= {queue} if disturbed else set()
+        names |= {queue} if requeued else set()
         self.changed |= names
         return names
 
     def _forget_needs(self, queue: str, newcomer: Workload | None) -> bool:
-        """In its own queue something may be evicted that came in; whether any class was woken for that."""
+        """In its own queue something may be evicted that came in; whether any class was requeued for that."""
         pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
         if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return False
         return pending.forget_needs(partial(self._may_evict, owner, newcomer))
 
     def _within(self, queue: str, newcomer: Workload | None) -> set[str]:
-        """Wake what may evict in its own queue what has come in; returns the queue, if anything may."""
+        """Requeue what may evict in its own queue what has come in; returns the queue, if anything may."""
         pending, owner = self.pending.get(queue), self.tree.queues.get(queue)
         if pending is None or owner is None or owner.preemption.within is WithinQueue.NEVER:
             return set()
@@ -405,7 +405,7 @@ class EngineState:
         return within_queue.lesser(queue.preemption.within, head).has(newcomer)
 
     def _larger_shares(self, queue: str) -> set[str]:
-        """Wake classes that a queue, or a cohort above it, may have to give to: it uses more than before."""
+        """Requeue classes that may take from a queue, or a cohort above it: it uses more than before."""
         shares, parents = FairShares(self.tree, self.ledger.planned), self.tree.parents()
         names = set()
         for node in self.tree.path(("queue", queue)):
@@ -415,14 +415,14 @@ class EngineState:
         return names
 
     def _requeue_lenders(self, queue: str, root: Node) -> set[str]:
-        """Wake classes that preempt to borrow: a queue that reclaims may have more than its own to lose."""
+        """Requeue classes that preempt to borrow: a queue that reclaims may have more than its own now."""
         owner = self.tree.queues.get(queue)
         if owner is None or owner.preemption.reclaim is not Reclaim.ANY:
             return set()
         return self._requeue_all(self.tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def _guaranteed(self, root: Node, more: Callable[[], bool] = bool) -> set[str]:
-        """Wake classes that go by guaranteed shares, or must respect them: these have changed.
+        """Requeue classes that preempt by guaranteed shares, or must respect them: these have changed.
 
         Args:
             root: of the tree.

@@ -1,9 +1,9 @@
-"""One cohort tree's turn in a cycle: the heads of its queues compete for what is free.
+"""The part of a cycle in one cohort tree: the heads of its queues compete for what is free.
 
-The order (design §3, *Order*): heads that need no borrowing, then priority, age and UID. After
-each decision the queue's next head competes at once, so a turn admits as much as fits. Use only
-grows while a turn lasts, except by evictions; so a head is judged again only if something was
-decided since it was judged.
+The order (docs/design/engine.md): heads that need no borrowing, then priority, age and UID. After
+each decision the queue's next head competes at once, so a tree cycle admits as much as fits. Use only
+grows while it lasts, except by evictions; so a head is nominated again only if something was decided
+since its nomination.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,14 +23,14 @@ from admitter.engine.state import EngineState, Look
 
 @dataclass(frozen=True, slots=True)
 class PlannedEviction:
-    """A workload that has to go.
+    """The eviction of one victim.
 
     Attributes:
-        victim: what it holds.
-        preemptor: the workload that it goes for.
+        victim: its reservation.
+        preemptor: the workload that gets the quota.
         admission: what the preemptor will get.
-        receipt: by which rule.
-        grace: for how long the victim may go on, in seconds.
+        receipt: the rule that allows it.
+        grace: for how long the eviction is pending, in seconds; 0: it starts at once.
     """
 
     victim: Reservation
@@ -45,9 +45,9 @@ class Reassignment:
     """An eviction that was decided for one workload before, and is for another one now.
 
     Attributes:
-        victim: UID of what was evicted; it may be gone already.
-        preemptor: for which workload.
-        admission: what that one will get.
+        victim: UID of the victim; it may be gone already.
+        preemptor: the new one.
+        admission: what the new preemptor will get.
     """
 
     victim: str
@@ -65,7 +65,8 @@ class Plan:
         refusals: by UID of waiting workloads, reasons that were not reported before.
         planned: workloads that will be admitted once what they wait for is gone, and as what.
         passed: by the UID of each workload admitted out of order, the one that it passes.
-        taken_over: by the UID of what took over the places of less important workloads of its queue, these.
+        taken_over: by UID of each workload that took over pending reservations of less important workloads of
+            its queue, these workloads.
         reassigned: evictions of earlier cycles that are for other workloads now.
         restored: UIDs of waiting workloads that were evicted, and may evict again what could come back: what
             they use now is not what it was.
@@ -111,7 +112,7 @@ def decide_tree(
         changed: queues of it in which something has changed.
         now: when it is, in seconds since the epoch.
         plan: gets what is decided.
-        failed: told of a defect that the tree brings out, while others are decided; None: it is raised.
+        failed: called with a defect that the tree brings out, while others are decided; None: it is raised.
     """
     try:
         TreeCycle(state, root).run(changed, now, plan)
@@ -135,22 +136,22 @@ class TreeCycle:
         )
         self._nominator = Nominator(state)
         self._renewal = self._ledger.planned.renewal
-        # What workloads have got since claims were made anew, and where something was woken by these.
+        # What workloads have got since claims were made anew, and the queues that these have requeued.
         self._taken: dict[str, Usage] = {}
         self._requeued: set[str] = set()
 
     def run(self, queues: set[str], now: float, plan: Plan) -> None:
-        """Let what was promised in, then let the heads of some queues compete."""
+        """Admit pending reservations that fit now, then let the heads of some queues compete."""
         names = queues
-        self._ledger.keep_rooms(self._holds())
+        self._ledger.keep_rooms(self._pending_reservations())
         try:
             while True:
                 redeemed = self._redeem(now, plan)
                 if redeemed or names:
                     self._claim_anew()
-                woken = redeemed | self._released() | self._state.claim_blocked.requeue(self._root)
-                self._state.changed |= woken  # what is behind those gets another reason
-                self._enter_all(names | woken)
+                requeued = redeemed | self._released() | self._state.claim_blocked.requeue(self._root)
+                self._state.changed |= requeued  # what is behind those gets another reason
+                self._enter_all(names | requeued)
                 if not self._heads:
                     return
                 self._drain(now, plan)
@@ -171,13 +172,13 @@ class TreeCycle:
         self._requeued |= self._state.renew_claims(self._root, taken)
 
     def _released(self) -> set[str]:
-        """The queues in which something was woken, as less is claimed; if anything waits for that."""
+        """The queues in which a class was requeued, as less is claimed; if any waits for that."""
         if self._root in self._state.claim_blocked:
             self._renewal.run()
         if not self._requeued:
             return set()
-        woken, self._requeued = self._requeued, set()
-        return woken
+        requeued, self._requeued = self._requeued, set()
+        return requeued
 
     def _drain(self, now: float, plan: Plan) -> None:
         """Take the turn of each head that competes."""
@@ -185,9 +186,9 @@ class TreeCycle:
             entry = self._heads.pop()
             if self._is_still_head(entry.workload):
                 fresh = entry.nomination is not None and entry.nominated_at == self._decisions
-                verdict = entry.nomination if fresh else self._nominate_again(entry)
-                if verdict is not None:
-                    self._decide(entry.workload, verdict, now, plan)
+                nomination = entry.nomination if fresh else self._nominate_again(entry)
+                if nomination is not None:
+                    self._decide(entry.workload, nomination, now, plan)
                     if released := self._released():
                         self._enter_all(released)
             self._enter(entry.workload.queue)
@@ -202,7 +203,7 @@ class TreeCycle:
             self._enter(name)
 
     def _enter(self, name: str) -> None:
-        """Let a queue's next head compete; those that have no chance are parked on the way."""
+        """Let a queue's next head compete; heads that do not fit are marked inadmissible on the way."""
         queue, pending = self._tree.queues.get(name), self._state.pending.get(name)
         if queue is None or not queue.admits or pending is None or name in self._heads:
             return
@@ -215,66 +216,66 @@ class TreeCycle:
             if look is not Look.UNSURE and self._heads.lazy:
                 self._heads.push(CompetingHead(workload, look is Look.BORROWS, None, self._decisions))
                 return
-            verdict = self._nominate(workload, queue)
-            if isinstance(verdict, Nomination):
-                self._compete(workload, verdict)
+            outcome = self._nominate(workload, queue)
+            if isinstance(outcome, Nomination):
+                self._compete(workload, outcome)
                 return
-            self._state.mark_inadmissible(workload, verdict, self._nominator.outlook)
+            self._state.mark_inadmissible(workload, outcome, self._nominator.outlook)
 
     def _is_ahead(self, workload: Workload) -> bool:
-        """Whether a workload is more important than all of its queue that have a place already."""
-        holds = self._ledger.pending_in(workload.queue)
-        return all(hold.workload.priority < workload.priority for hold in holds)
+        """Whether a workload is more important than all of its queue that have a pending reservation."""
+        reservations = self._ledger.pending_in(workload.queue)
+        return all(pending.workload.priority < workload.priority for pending in reservations)
 
-    def _compete(self, workload: Workload, verdict: Nomination) -> None:
-        self._heads.push(CompetingHead(workload, verdict.proposal.borrowing, verdict, self._decisions))
+    def _compete(self, workload: Workload, nomination: Nomination) -> None:
+        self._heads.push(CompetingHead(workload, nomination.proposal.borrowing, nomination, self._decisions))
 
     def _nominate_again(self, entry: CompetingHead) -> Nomination | None:
-        """A workload was not judged since the last decision.
+        """A workload was not nominated since the last decision.
 
         Returns:
-            What it could get now, if its turn is as it was with that; else it competes anew, or is parked.
+            Its nomination now, if its turn is as before with that; else it competes anew, or is inadmissible.
         """
         queue = self._tree.queues[entry.workload.queue]
         if entry.nominated_at != self._decisions:
             members = self._state.pending[queue.name].class_of(entry.workload)
             if self._state.look(members) is Look.SHORT:
                 return None
-        verdict = self._nominate(entry.workload, queue)
-        if not isinstance(verdict, Nomination):
-            self._state.mark_inadmissible(entry.workload, verdict, self._nominator.outlook)
-        elif self._heads.lazy and verdict.proposal.borrowing == entry.borrowing:
-            return verdict
+        outcome = self._nominate(entry.workload, queue)
+        if not isinstance(outcome, Nomination):
+            self._state.mark_inadmissible(entry.workload, outcome, self._nominator.outlook)
+        elif self._heads.lazy and outcome.proposal.borrowing == entry.borrowing:
+            return outcome
         else:
-            self._compete(entry.workload, verdict)
+            self._compete(entry.workload, outcome)
         return None
 
     def _nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
-        """What a workload could get: what the last of its class could, if that fits again."""
+        """The nomination of a workload: that of the last of its class, if that fits again."""
         members = self._state.pending[queue.name].class_of(workload)
         again = self._state.assigner.again(members.proposal, queue) if members.proposal is not None else None
         if again is not None:
             return Nomination(again)
-        verdict = self._nominator.nominate(workload, queue)
-        if isinstance(verdict, Nomination) and verdict.proposal.first:
-            members.proposal = verdict.proposal
-        return verdict
+        outcome = self._nominator.nominate(workload, queue)
+        if isinstance(outcome, Nomination) and outcome.proposal.first:
+            members.proposal = outcome.proposal
+        return outcome
 
-    def _decide(self, workload: Workload, verdict: Nomination, now: float, plan: Plan) -> None:
-        """Admit the workload whose turn it is, or preempt for it."""
-        admission = verdict.proposal.admission
+    def _decide(self, workload: Workload, nomination: Nomination, now: float, plan: Plan) -> None:
+        """Admit the nominated workload, or preempt for it."""
+        admission = nomination.proposal.admission
         self._decisions += 1
         self._state.dequeue(workload.uid)
-        if verdict.victims:
-            self._preempt(workload, admission, verdict, plan)
-        elif verdict.places:
-            self._take_over(workload, admission, verdict.places, plan)
+        if nomination.victims:
+            self._preempt(workload, admission, nomination, plan)
+        elif nomination.places:
+            self._take_over(workload, admission, nomination.places, plan)
         else:
             self._admit_or_reserve(workload, admission, now, plan)
         self._state.settled(workload.uid)
 
     def _admit_or_reserve(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
-        """Admit now if that fits what is real too; else keep the place until it does."""
+        """Admit now if that fits real use too; else make a pending reservation."""
         if self._ledger.fits_really(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
             self._placed(workload, admission.usage)
@@ -285,7 +286,7 @@ class TreeCycle:
         self._enter_all(self._state.usage_grew(admission.queue, borrowed, workload))
 
     def _reserve_pending(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
-        """Keep a place for a workload; returns what `Ledger.hold` does."""
+        """Make a pending reservation for a workload; returns what `Ledger.add_pending` does."""
         plan.planned[workload.uid] = admission
         pending = self._state.pending.get(workload.queue)
         if pending is not None:
@@ -296,7 +297,7 @@ class TreeCycle:
         return borrowed
 
     def _placed(self, workload: Workload, usage: Usage) -> None:
-        """A workload has a place: the next of its queue may claim."""
+        """A workload has a reservation: the next of its queue may claim."""
         self._taken[workload.uid] = usage
         self._claim_anew()
 
@@ -315,9 +316,9 @@ class TreeCycle:
             rule = Passing.PROMISED
         plan.passed[workload.uid] = Passed(first, rule)
 
-    def _preempt(self, workload: Workload, admission: Admission, verdict: Nomination, plan: Plan) -> None:
-        victims = verdict.victims
-        receipts = Receipts(self._tree, self._ledger.planned, workload, verdict.grounds, victims)
+    def _preempt(self, workload: Workload, admission: Admission, nomination: Nomination, plan: Plan) -> None:
+        victims = nomination.victims
+        receipts = Receipts(self._tree, self._ledger.planned, workload, nomination.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
         self._state.returned.gained.add(workload.uid)
         graces = {name: self._tree.victim_terms(name).grace for name in freed}
@@ -328,80 +329,88 @@ class TreeCycle:
         for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
             plan.evictions.append(PlannedEviction(victim, workload, admission, receipt, graces[victim.queue]))
         self._heads.changed(admission.queue)
-        woken = self._state.usage_grew(admission.queue, borrowed, workload)
+        requeued = self._state.usage_grew(admission.queue, borrowed, workload)
         for name, usage in freed.items():
             self._heads.changed(name)
-            woken |= self._state.usage_shrank(name, usage)
-        self._enter_all(woken)  # once all are awake: of a queue the first of them competes
+            requeued |= self._state.usage_shrank(name, usage)
+        self._enter_all(requeued)  # once all are requeued: of a queue the first of them competes
 
     def _take_over(
-        self, workload: Workload, admission: Admission, places: Sequence[PendingReservation], plan: Plan
+        self, workload: Workload, admission: Admission, reservations: Sequence[PendingReservation], plan: Plan
     ) -> None:
-        """Let a workload have places that were promised to less important ones of its queue.
+        """Let a workload take over pending reservations of less important ones of its queue.
 
-        What was evicted for those goes for this one now, but for what need not go any more: of what was told,
-        the last to go stays first. The workloads with these places compete anew.
+        It becomes the preemptor of their victims. Pending evictions that it does not need are cancelled, the
+        most important victims first. The workloads that lose a reservation compete anew.
         """
         ledger, state = self._ledger, self._state
-        for place in places:
-            ledger.drop_pending(place.workload.uid)
-            plan.planned.pop(place.workload.uid, None)
-            state.returned.passed(place.workload.uid, workload.uid)
-        for victim in [each for place in places for each in ledger.displacements.victims(place.workload.uid)]:
+        for reservation in reservations:
+            ledger.drop_pending(reservation.workload.uid)
+            plan.planned.pop(reservation.workload.uid, None)
+            state.returned.passed(reservation.workload.uid, workload.uid)
+        for victim in [
+            each
+            for reservation in reservations
+            for each in ledger.displacements.victims(reservation.workload.uid)
+        ]:
             ledger.reassign(victim, workload.uid)
-        woken = set()
-        for told in ledger.pending_evictions_for(workload.uid)[::-1]:
-            ledger.cancel_eviction(told.holder)
+        requeued = set()
+        for pending in ledger.pending_evictions_for(workload.uid)[::-1]:
+            ledger.cancel_eviction(pending.holder)
             if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
-                plan.cancel_eviction(told.holder)
-                state.doubtful.add(told.queue)  # places may have relied on what it would have left
-                woken |= state.usage_grew(told.queue, (key for key, _ in told.usage))
-                self._heads.changed(told.queue)
+                plan.cancel_eviction(pending.holder)
+                state.doubtful.add(pending.queue)  # reservations may have relied on its end
+                requeued |= state.usage_grew(pending.queue, (key for key, _ in pending.usage))
+                self._heads.changed(pending.queue)
             else:
-                ledger.evict(told.holder, workload.uid)
-                ledger.mark_eviction_pending(told.holder)
+                ledger.evict(pending.holder, workload.uid)
+                ledger.mark_eviction_pending(pending.holder)
         for victim in sorted(ledger.displacements.victims(workload.uid)):
             plan.reassign(victim, workload, admission)
-        plan.taken_over[workload.uid] = tuple(place.workload for place in places)
+        plan.taken_over[workload.uid] = tuple(reservation.workload for reservation in reservations)
         borrowed = self._reserve_pending(workload, admission, plan)
         self._heads.changed(admission.queue)
-        for place in places:
-            state.enqueue(place.workload)
-            woken |= state.usage_shrank(place.queue, place.usage)
-        woken |= state.usage_grew(admission.queue, borrowed, workload)
-        self._enter_all(woken | {workload.queue})
+        for reservation in reservations:
+            state.enqueue(reservation.workload)
+            requeued |= state.usage_shrank(reservation.queue, reservation.usage)
+        requeued |= state.usage_grew(admission.queue, borrowed, workload)
+        self._enter_all(requeued | {workload.queue})
 
     def _cancel_needless(self, uid: str) -> set[str]:
-        """A workload got in before all went that had been told to: these stay.
+        """Preemptor admitted early: cancel its pending evictions.
 
         Returns:
-            The queues of what is tried again, as it may evict what stays.
+            The requeued queues: their workloads may evict what stays.
         """
-        spared = self._ledger.cancel_pending_evictions(uid)
-        self._state.doubtful |= spared  # places may have relied on what these would have left
-        woken = set(self._tree.members(self._root)) & self._state.pending.keys() if spared else set()
-        for name in woken:
+        cancelled = self._ledger.cancel_pending_evictions(uid)
+        self._state.doubtful |= cancelled  # reservations may have relied on their end
+        requeued = set(self._tree.members(self._root)) & self._state.pending.keys() if cancelled else set()
+        for name in requeued:
             self._state.requeue(name)
-        return woken
+        return requeued
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
-        """Admit what has a place, as far as what is real allows; returns the queues concerned."""
+        """Admit preemptors with a pending reservation that fits real use; returns the queues concerned."""
         ledger = self._ledger
-        woken: set[str] = set()
+        requeued: set[str] = set()
         if not ledger.pending_reservations:
-            return woken
-        for hold in sorted(self._holds(), key=ledger.turn):
-            if ledger.redeems(hold):
-                ledger.drop_pending(hold.workload.uid)
-                ledger.reserve(Reservation(hold.workload.uid, hold.admission, hold.workload, now))
-                self._admit(hold.workload, hold.admission, plan)
-                woken.add(hold.workload.queue)
-                woken |= self._cancel_needless(hold.workload.uid)
-                woken |= self._state.usage_grew(hold.queue, (key for key, _ in hold.usage), hold.workload)
-        return woken
+            return requeued
+        for pending in sorted(self._pending_reservations(), key=ledger.turn):
+            if ledger.redeems(pending):
+                ledger.drop_pending(pending.workload.uid)
+                ledger.reserve(Reservation(pending.workload.uid, pending.admission, pending.workload, now))
+                self._admit(pending.workload, pending.admission, plan)
+                requeued.add(pending.workload.queue)
+                requeued |= self._cancel_needless(pending.workload.uid)
+                requeued |= self._state.usage_grew(
+                    pending.queue, (key for key, _ in pending.usage), pending.workload
+                )
+        return requeued
 
-    def _holds(self) -> list[PendingReservation]:
-        """The places that are kept in the tree."""
+    def _pending_reservations(self) -> list[PendingReservation]:
+        """The pending reservations in the tree."""
         if not self._ledger.pending_reservations:
             return []
-        return [hold for name in self._tree.members(self._root) for hold in self._ledger.pending_in(name)]
+        return [
+            pending for name in self._tree.members(self._root) for pending in self._ledger.pending_in(name)
+        ]

@@ -1,1 +1,1 @@
-"""Decisions on file: all that the engine was told and what it decided, so that it can be told again."""
+"""Decisions on file: all calls of the engine and what it decided, so that they can be replayed."""

@@ -97,7 +97,7 @@ _ARGUMENTS: Final[Mapping[str, Any]] = {
 
 
 _METHODS: Final = {"goes": "start_eviction", "spare": "cancel_eviction", "forsake": "abandon_trees"}
-"""Calls whose method has another name by now: in journals they keep the name that they had first."""
+"""Calls of methods that have another name by now: in journals they keep the name that they had first."""
 
 
 @cache

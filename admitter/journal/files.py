@@ -28,10 +28,10 @@ class Journal:
     """
 
     def __init__(self, folder: Path, version: str, megabytes: int, files: int) -> None:
-        """Prepare.
+        """Write the first file at the first call.
 
         Args:
-            folder: where the files are; made if it is not there.
+            folder: of the files; made if it is not there.
             version: of the program.
             megabytes: how long a file becomes, about.
             files: how many are kept, the newest included.

@@ -34,7 +34,7 @@ class Writer(Protocol):
 
 
 class RecordedEngine(Engine):
-    """Decides as an engine does, and writes down what it is told from when it begins to decide.
+    """Decides as an engine does, and records its calls from when it begins to decide.
 
     What one call makes the engine call of itself is no call of its own.
     """
@@ -60,17 +60,17 @@ class RecordedEngine(Engine):
         gone: Iterable[str] = (),
         gone_cohorts: Iterable[str] = (),
     ) -> None:
-        told = [*queues], [*cohorts], [*gone], [*gone_cohorts]
-        with self._called("define", *told, matters=any(told)):
-            super().define(*told)
+        changes = [*queues], [*cohorts], [*gone], [*gone_cohorts]
+        with self._called("define", *changes, matters=any(changes)):
+            super().define(*changes)
 
     def set_weight(self, namespace: str, weight: int) -> None:  # noqa: D102
         with self._called("set_weight", namespace, weight):
             super().set_weight(namespace, weight)
 
     def submit(self, workload: Workload) -> None:  # noqa: D102
-        hold = self.ledger.pending_reservations.get(workload.uid)
-        known = hold.workload if hold is not None else self._state.waiting(workload.uid)
+        pending = self.ledger.pending_reservations.get(workload.uid)
+        known = pending.workload if pending is not None else self._state.waiting(workload.uid)
         with self._called("submit", workload, matters=known != workload):
             super().submit(workload)
 

@@ -43,7 +43,7 @@ def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> 
 
 
 def _held(state: EngineState) -> Iterator[Call]:
-    """What is reserved, what has to be evicted, and the places that are kept."""
+    """Reservations, evictions and pending reservations."""
     ledger = state.ledger
     reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
     for each in reservations:
@@ -54,11 +54,11 @@ def _held(state: EngineState) -> Iterator[Call]:
         yield Call("evict", ("", kept.workload, kept.admission, False))  # no workload has that name
     for each in reservations:
         uid = ledger.preemptor(each.holder)
-        hold = ledger.pending_reservations.get(uid) if uid is not None else None
-        if hold is not None:
-            told = ledger.is_eviction_pending(each.holder)
-            yield Call("evict", (each.holder, hold.workload, hold.admission, told))
-        elif uid is not None:  # its place was given up, or is taken: its victims go all the same
+        reserved = ledger.pending_reservations.get(uid) if uid is not None else None
+        if reserved is not None:
+            pending = ledger.is_eviction_pending(each.holder)
+            yield Call("evict", (each.holder, reserved.workload, reserved.admission, pending))
+        elif uid is not None:  # its reservation was given up, or used: its victims are evicted all the same
             uid = uid if ledger.displacements.preemptor(each.holder) is not None else ""
             gone = Workload(uid, each.queue, 0, 0.0, ())
             yield Call("evict", (each.holder, gone, Admission(each.queue, ()), False))

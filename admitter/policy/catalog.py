@@ -88,12 +88,12 @@ class _ParsedQueue:
 
 @dataclass(frozen=True, slots=True)
 class CatalogListener:
-    """Who is told of what.
+    """Callbacks for changed definitions.
 
     Attributes:
-        queue: of the name of each ClusterQueue whose rules changed.
-        cohorts: of the names of Cohorts whose rules changed, or those of others around them.
-        quotas: of what changed of elastic quotas.
+        queue: called with the name of each ClusterQueue with changed rules.
+        cohorts: called with the names of the Cohorts with changed rules, their own or of others around them.
+        quotas: called with what changed of elastic quotas.
     """
 
     queue: Callable[[str], None] = lambda _: None
@@ -105,25 +105,25 @@ class Catalog:
     """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them.
 
     Changes of queues and Cohorts are noted, and come into force with `refresh`, all in one step: with each
-    step the engine tries all again who wait in their trees.
+    step the engine requeues all workloads in their trees.
 
     Attributes:
         gpus: what counts as a GPU.
         elastic: the elastic quotas.
-        shrinking: Cohorts, as they are declared, from whose trees is evicted if there is too little.
+        shrinking: Cohorts, as they are declared, that say `onShrink: Evict`.
         placement: the rules for Jobs that name no queue.
     """
 
     def __init__(
         self, world: World, engine: Engine, gpus: GpuSettings, told: CatalogListener | None = None
     ) -> None:
-        """Prepare; `flavor_changed`, `queue_changed` and `cohort_changed` are to be called for every object.
+        """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object.
 
         Args:
             world: where definitions are read.
-            engine: where they go.
+            engine: gets the definitions.
             gpus: what counts as a GPU.
-            told: who is told of changes.
+            told: called with changes.
         """
         self.gpus = gpus
         self._told = told or CatalogListener()
@@ -149,7 +149,7 @@ class Catalog:
 
     @property
     def stale(self) -> bool:
-        """Whether something has changed that the engine has not been told of."""
+        """Whether a change has not come into force in the engine yet."""
         return self._unseen or bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
 
     def queue(self, name: str) -> QueueEntry:
@@ -305,13 +305,13 @@ class Catalog:
     def _define(
         self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy
     ) -> set[str]:
-        """Tell the engine of queues and Cohorts; returns the Cohorts for which that makes a difference.
+        """Define queues and Cohorts in the engine; returns the Cohorts for which that makes a difference.
 
         Args:
             made: queues as they are to be.
             gone: queues that are there no longer.
             cohorts: that were written.
-            before: who was above whom.
+            before: the Cohort trees before this change.
         """
         for name in {*made, *gone}:
             self._roots.queue_defined(name, made.get(name))

@@ -53,13 +53,13 @@ def covers(workload: WorkloadView, job: JobView, world: World, catalog: Catalog)
     # The spec may have been another one when it was admitted: what counts is what is reserved.
     assignment = workload.admission.pod_sets[0]
     if any(catalog.flavor(name) is None for _, name in assignment.flavors):
-        return True  # nothing to compare with: whoever starts it finds that out
+        return True  # nothing to compare with: the start of the Job reports it
     lenient = catalog.lenient(workload.admission.queue)
     return workloads.pays(workload.admission, assignment, asking, catalog.flavor, lenient=lenient)
 
 
 def _pod_set(job: JobView, world: World) -> Json:
-    """What a Job's pods ask for; nobody may change it."""
+    """What a Job's pods ask for; it may not be changed."""
     if job.oversized:
         words = f"its pod template says so in {job.oversized} bytes, and at most {LONGEST_TEMPLATE} are read"
         raise InvalidQuantityError(words)

@@ -41,7 +41,7 @@ class _ParsedQuota:
     Attributes:
         uid: of the object.
         raw: its spec as it is.
-        declared: who it is for; None if its spec was never valid.
+        declared: the namespaces that it governs; None if its spec was never valid.
         spec: the last valid one.
         problem: why the present one is not.
     """
@@ -64,14 +64,15 @@ class ElasticQuotas:
         gpu_memory: int,
         changed: QuotasChanged,
     ) -> None:
-        """Prepare; `refresh` is to be called after every change.
+        """Call `refresh` after every change.
 
         Args:
             world: where quotas and namespaces are read.
             engine: where the queues go.
             flavor_problem: says why a flavor, named in a field, can't be used.
             gpu_memory: of a whole GPU on any node, in GB.
-            changed: called with the namespaces whose quota changed, and the quotas whose condition did.
+            changed: called with the namespaces that have another quota now, and the quotas that have another
+                condition.
         """
         self._world = world
         self._engine = engine

@@ -53,7 +53,7 @@ class Gate:
         requeue_by: RequeueBy = RequeueBy.CREATION,
         refused_start: Callable[[JobView], str | None] = lambda _: None,
     ) -> None:
-        """Prepare; `refused_start` says why a Job can't be started as it is, if somebody has tried."""
+        """`refused_start` says why a Job can't be started as it is, if that was tried."""
         self._refused_start = refused_start
         self._world = world
         self._catalog = catalog
@@ -102,7 +102,7 @@ class Gate:
         return Waiting(refusal.reason, waiting_message(refusal, title), refusal.back_off)
 
     def suits(self, admission: Admission, competing: Workload) -> bool:
-        """Whether an admission that was promised is one that the Workload could be given as it is now."""
+        """Whether the Workload could get the admission of its pending reservation with its present spec."""
         lenient = self._catalog.lenient(admission.queue)
         return workloads.suits(admission, competing, self._catalog.flavor, lenient=lenient)
 
@@ -153,7 +153,7 @@ class Gate:
         return None
 
     def _by_hand(self, workload: WorkloadView) -> Waiting | None:
-        """One without a Job has the priority of its class: else everybody could give himself any."""
+        """A Workload without a Job has the priority of its PriorityClass: its user can't choose another."""
         if workload.job is not None:
             return Waiting(WaitingReason.INACTIVE, "its Job is gone")
         name = workload.spec.get("priorityClassName")

@@ -1,7 +1,7 @@
-"""Objects that the controller makes itself: ClusterQueues, LocalQueues and Cohorts that nobody has written.
+"""Objects that the controller makes itself: ClusterQueues, LocalQueues and Cohorts that no user has written.
 
-A label says that one is generated, and what asked for it. What has no such label is somebody's own and is
-never touched; so is a generated object from the moment that somebody takes the label off.
+A label says that an object is generated, and what asked for it. The controller never changes an object
+without that label. To keep a generated object as one's own, take the label off.
 """
 
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ def is_generated(view: ObjectView, namespace: str, origin: Origin | None = None)
 
 
 def is_lenient(view: ObjectView) -> bool:
-    """Whether a ClusterQueue limits only what it lists, as those do that nobody has written."""
+    """Whether a ClusterQueue limits only what it lists, as generated ones do."""
     return GENERATED_LABEL in view.labels and GENERATED_BY_LABEL in view.labels
 
 

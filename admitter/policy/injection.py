@@ -57,7 +57,7 @@ def start_patch(
     Args:
         job: the suspended Job.
         workload: its Workload.
-        admission: the reservation of the Workload, whose only pod set is the Job's.
+        admission: the reservation of the Workload; its only pod set is the Job's.
         flavors: every flavor of the admission, by name.
         capacity: whether its pods will be in quota or over it; None outside of elastic quotas.
     """
@@ -113,7 +113,7 @@ def _counted(admission: Admission) -> str | None:
 
 
 def _injected(job: JobView) -> dict[str, Any] | None:
-    """The record of the last injection; one that somebody has spoilt counts as none."""
+    """The record of the last injection; an invalid one counts as none."""
     try:
         record = orjson.loads(job.injected) if job.injected else None
     except orjson.JSONDecodeError:

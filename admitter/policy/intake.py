@@ -1,4 +1,4 @@
-"""What the cluster says of Workloads, Jobs and pods, as the engine's state: who holds quota, who competes.
+"""Workloads, Jobs and pods of the cluster, as the engine's state: reservations and pending workloads.
 
 The same whether decisions are written afterwards (`controllers.workload.admission`) or only asked about
 (`admitter.policy.snapshot`).
@@ -33,12 +33,12 @@ class Intake:
         """Take a Workload in as it is now.
 
         Args:
-            workload: the newest that is known of it.
+            workload: its newest known version.
             pauses: whether it does not compete for a while.
 
         Returns:
-            The queue in which it competes, or would but for its pause; why it may not; None for one that
-            holds quota or has finished.
+            The queue in which it competes, or would but for its pause; why it may not; None if it holds
+            quota or has finished.
         """
         uid, job = workload.uid, self._world.job_of(workload.key)
         if workload.admission is None and workload.key in self._world.workloads.unreadable:
@@ -65,9 +65,9 @@ class Intake:
         return outcome
 
     def gone(self, workload: WorkloadView) -> None:
-        """A Workload was deleted; what it held is for others to settle.
+        """A Workload was deleted; its reservation stays until its pods are gone (`orphaned_pods`).
 
-        One that was on its way out had lost its place before.
+        A Workload that is being evicted gives no place back: it has lost it before.
         """
         if not workload.evicting:
             self._engine.give_back(workload.uid)
@@ -85,7 +85,7 @@ class Intake:
         return queue
 
     def _reserve(self, workload: WorkloadView, job: JobView | None, admission: Admission) -> None:
-        # One whose spec can't be counted, since it was changed by hand, is no candidate for eviction.
+        # A Workload with a spec that can't be counted, since it was changed by hand, is no candidate.
         known = self._gate.countable(workload, job, admission.queue)
         self._engine.reserve(workload.uid, admission, known, workload.since, workload.namespace)
         if workload.evicting:
@@ -93,12 +93,12 @@ class Intake:
         self._set_pods(workload)
 
     def _go(self, workload: WorkloadView, admission: Admission) -> None:
-        """A Workload goes; if that is to make room, it is out of the plan, whatever the room is used for."""
+        """The eviction of a Workload has started; if it was preempted, planned use no longer counts it."""
         uid, queue = workload.uid, admission.queue
         if workload.preemption is not None and not self._engine.ledger.evicting(uid):
             passing = Workload(NO_WORKLOAD, queue, 0, 0.0, (), workload.namespace)
             self._engine.evict(uid, passing, admission)
-            self._engine.withdraw(NO_WORKLOAD)  # so what the Workload leaves is free in the plan
+            self._engine.withdraw(NO_WORKLOAD)  # so planned use has the victim's quota free
         self._engine.start_eviction(uid)
 
     def take_pods(self, key: Key) -> None:

@@ -22,13 +22,13 @@ def queue_title(queue: str) -> str:
 def workload_title(namespace: str, name: str, reader: str) -> str:
     """A Workload in a message that is read in a namespace: that of another tenant has no name there.
 
-    Every sentence that one Workload's status or events tell of another Workload goes by this. Users who may
-    see more read it in the log, and ask `explain`.
+    Every sentence about another Workload in a Workload's status or events names it so. Users with more rights
+    read the name in the log, or ask `explain`.
 
     Args:
         namespace: of the Workload.
         name: of the same.
-        reader: the namespace of the object whose status or event says it.
+        reader: the namespace of the object with that status or event.
     """
     return f"Workload {namespace}/{name}" if namespace == reader else "a Workload of another namespace"
 
@@ -72,7 +72,7 @@ _GROUNDS: Final = {
 
 
 def receipt_message(eviction: PlannedEviction) -> str:
-    """By which rule somebody is evicted, and what was compared."""
+    """The rule that allows an eviction, and what was compared."""
     victim, preemptor, compared = eviction.victim.workload, eviction.preemptor, eviction.receipt.compared
     assert victim is not None, "only Workloads are evicted"
     words = {
@@ -88,17 +88,17 @@ def receipt_message(eviction: PlannedEviction) -> str:
 
 _PASSING: Final = {
     Passing.BEST_EFFORT: "which does not fit: {queue} is BestEffortFIFO",
-    Passing.NAMESPACE_SHARE: "whose namespace has a larger share of {queue} (namespaceOrdering)",
+    Passing.NAMESPACE_SHARE: "of a namespace with a larger share of {queue} (namespaceOrdering)",
     Passing.PROMISED: "for which the place was not kept: others were evicted before it came",
 }
 
 
 def passing_message(passed: Passed, title: str) -> str:
-    """Whom somebody passes who is admitted out of order, and by which rule.
+    """The Workload that another one passes, admitted out of order, and the rule that allows it.
 
     Args:
-        passed: both of it.
-        title: of that Workload (`workload_title`).
+        passed: the passed Workload, and the rule.
+        title: of the passed Workload (`workload_title`).
     """
     words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
     return f"ahead of {title}, {words}"
@@ -111,7 +111,7 @@ def _share(share: Share) -> str:
 
 
 def node_title(kind: str, name: str) -> str:
-    """A place of the quota tree."""
+    """A node of the quota tree."""
     return f"Cohort {name}" if kind == "cohort" else queue_title(name)
 
 
@@ -134,9 +134,9 @@ def _shortage(refusal: Refusal, queue: str) -> str:
             return f"{subject}, and no flavor of {queue} suits it: {tried}"
         case Reason.NEVER_FITS:
             return f"{subject}, which {queue} can never give: {tried}"
-    nobody = "; nobody whom it may preempt would make room" if refusal.preempts else ""
+    unmet = "; no workload that it may preempt would make room" if refusal.preempts else ""
     shares = ", by the shares of their queues" if refusal.preempts and refusal.shared else ""
-    return f"{subject} from {queue}: {tried}{nobody}{shares}"
+    return f"{subject} from {queue}: {tried}{unmet}{shares}"
 
 
 def flavor_sentence(refused: FlavorRefusal) -> str:
@@ -150,8 +150,8 @@ def flavor_sentence(refused: FlavorRefusal) -> str:
             return f"there are only {_quota(refused)} in all"
         case Rule.LIMIT:
             return f"{refused.flavor} has only {_quota(refused)} in all{_needed(refused)}"
-    place = "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
-    return f"too much of the {_quota(refused)}{place} is in use{_needed(refused)}"
+    of_flavor = "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
+    return f"too much of the {_quota(refused)}{of_flavor} is in use{_needed(refused)}"
 
 
 def _needed(refused: FlavorRefusal) -> str:
@@ -162,7 +162,7 @@ def _needed(refused: FlavorRefusal) -> str:
 
 
 def _quota(refused: FlavorRefusal) -> str:
-    """The most that could be had; what of it is borrowed is told apart."""
+    """The most quota that the workload could get, and how much of that is the queue's own."""
     most = _amount(refused.resource, refused.quota)
     if refused.quota <= refused.own:
         return most

@@ -83,7 +83,7 @@ def defect_of(world: World, queue: ObjectView) -> Defect | None:
 
 
 def _asked(world: World, view: NamespaceView | None) -> tuple[Json | None, Defect | None]:
-    """The spec that a namespace asks for, or why it can't be told."""
+    """The spec that a namespace asks for, or why its annotations give none."""
     if view is None:
         return None, None
     try:

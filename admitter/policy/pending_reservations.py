@@ -1,8 +1,8 @@
-"""Places that were promised before this process decided, as the statuses of Workloads tell them.
+"""Pending reservations that an earlier leader made, read from the statuses of Workloads.
 
-A place stands in the status of the Workload that waits for it, with a generation: how many places have been
-promised to that Workload. The Workloads that make room for it name the same generation. Once the place has
-been taken or given up, or a later one was promised, that generation is void, in whatever status it stands.
+The status of the preemptor has its pending reservation, with a generation: how many it has had. The statuses
+of the victims name the same generation. Once the reservation was used or given up, or a later one was made,
+that generation is void in every status (docs/design/preemption.md).
 """
 
 from collections.abc import Container, Iterator
@@ -21,12 +21,12 @@ from admitter.policy.returns import take_up
 
 @dataclass(frozen=True, slots=True)
 class ReportedReservation:
-    """A place that statuses promise.
+    """A pending reservation that statuses report.
 
     Attributes:
-        key: namespace and name of the Workload that is to get it.
+        key: namespace and name of the preemptor.
         uid: of the same.
-        generation: how many places have been promised to it, this one included.
+        generation: how many pending reservations it has had, this one included.
         admission: what it will get.
     """
 
@@ -39,23 +39,23 @@ class ReportedReservation:
 def keep_places(
     world: World, engine: Engine, gate: Gate, known: Container[str] = ()
 ) -> list[ReportedReservation]:
-    """Take in the places that are promised in trees that this process decides about.
+    """Restore the pending reservations in trees that this process decides about.
 
-    1. A place is kept if its Workload waits, and could be given it as what it asks for now.
-    2. The Workloads that make room for this very place go for it. Others that were told to go stay.
-    3. What has gone for it, or goes, is displaced as long as the place is kept or held.
+    1. A reservation is kept if its preemptor is pending, and the reservation suits its present requests.
+    2. Victims that name this generation are evicted for it. Other pending evictions are cancelled.
+    3. Victims with an eviction started or over are displaced while the preemptor has that place.
     4. Back-offs that Workloads wait for go on.
 
-    The next cycle gives up places for which there is no room, as always.
+    The next cycle gives up reservations for which there is no room, as always.
 
     Args:
         world: all objects.
         engine: knows which Workloads hold quota and which wait.
         gate: knows which Workloads may compete.
-        known: the UIDs of the Workloads of whose places this process knows more than the statuses say.
+        known: the UIDs of Workloads of which this process knows newer reservations than the status has.
 
     Returns:
-        All that statuses promise in these trees, those included that are not kept.
+        All that statuses report in these trees, those included that are not kept.
     """
     found = [
         each
@@ -69,10 +69,11 @@ def keep_places(
             engine.evict(NO_WORKLOAD, competing, each.admission)
             kept[each.uid, each.generation] = engine.ledger.pending_reservations[each.uid]
     for victim in world.workloads:
-        wanted, told = victim.preemption, victim.evict_at is not None
-        hold = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
-        if hold is not None and (victim.evicting or told):
-            engine.evict(victim.uid, hold.workload, hold.admission, told=told and not victim.evicting)
+        wanted, pending = victim.preemption, victim.evict_at is not None
+        reservation = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
+        if reservation is not None and (victim.evicting or pending):
+            told = pending and not victim.evicting
+            engine.evict(victim.uid, reservation.workload, reservation.admission, told=told)
         waits = victim.admission is None and not victim.finished
         if wanted is not None and (waits or victim.evicting) and _still_displaces(world, wanted):
             engine.displaced(victim.uid, wanted.uid)
@@ -83,10 +84,10 @@ def keep_places(
 
 
 def _still_displaces(world: World, wanted: PreemptionStatus) -> bool:
-    """Whether the place that a Workload made room for is the last one that was promised to its preemptor.
+    """Whether a victim was evicted for the last pending reservation of its preemptor.
 
-    One that was evicted since has begun another generation; until it is admitted again, what displaces it
-    displaces what it displaced.
+    A preemptor that was evicted since has begun another generation. Until it is admitted again, the workload
+    that displaces it also displaces its victims.
     """
     preemptor = world.workloads.get(wanted.key)
     if preemptor is None or preemptor.uid != wanted.uid or preemptor.finished:
@@ -96,34 +97,34 @@ def _still_displaces(world: World, wanted: PreemptionStatus) -> bool:
 
 
 def _promised(world: World) -> Iterator[ReportedReservation]:
-    """The places that are promised and not void.
+    """The pending reservations that are not void.
 
-    A Workload that makes room may name a later generation than the status of the Workload that is to get the
-    place. Then the latter is behind: the place is not written there yet, or the write is not known here yet.
+    A victim may name a later generation than the status of its preemptor. Then the preemptor's status is
+    behind: the reservation is not written there yet, or the write is not known here yet.
     """
-    places: dict[Key, ReservationStatus] = {}
+    reservations: dict[Key, ReservationStatus] = {}
     for workload in world.workloads:
         if workload.status.get("place"):
-            places[workload.key] = workload.reservation
+            reservations[workload.key] = workload.reservation
     for victim in world.workloads:
         wanted = victim.preemption
         named = world.workloads.get(wanted.key) if wanted is not None and not victim.finished else None
         if wanted is None or named is None or named.uid != wanted.uid:
             continue
-        if wanted.generation > places.get(wanted.key, ReservationStatus()).generation:
-            places[wanted.key] = ReservationStatus(wanted.generation, wanted.admission)
-    for key, place in places.items():
+        if wanted.generation > reservations.get(wanted.key, ReservationStatus()).generation:
+            reservations[wanted.key] = ReservationStatus(wanted.generation, wanted.admission)
+    for key, pending in reservations.items():
         owner = world.workloads.get(key)
-        if owner is not None and place.admission is not None:
-            yield ReportedReservation(key, owner.uid, place.generation, place.admission)
+        if owner is not None and pending.admission is not None:
+            yield ReportedReservation(key, owner.uid, pending.generation, pending.admission)
 
 
-def _competing(world: World, gate: Gate, promised: ReportedReservation) -> Workload | None:
-    """The Workload that is to get a place, as the engine sees it; None if it could not take that place."""
-    workload, admission = world.workloads.get(promised.key), promised.admission
+def _competing(world: World, gate: Gate, reported: ReportedReservation) -> Workload | None:
+    """The preemptor, as the engine sees it; None if it could not use the reservation."""
+    workload, admission = world.workloads.get(reported.key), reported.admission
     if workload is None or workload.admission is not None or workload.finished:
         return None
-    job = world.job_of(promised.key)
+    job = world.job_of(reported.key)
     if gate.check(workload, job) != admission.queue:
         return None
     competing = gate.countable(workload, job, admission.queue)

@@ -106,7 +106,7 @@ class PlacementPolicies:
 
         The API server marks those that are, and without a mark it counts when the Job was made: in the moment
         before the API server has taken notice of a policy it marks none, nor when it can't read policies.
-        Those that a policy has had, and that nobody has resumed since, are noted by the controller.
+        The controller notes the Jobs that a policy has had and that no user has resumed since.
 
         Args:
             policy: governs the Job's namespace.

@@ -1,4 +1,4 @@
-"""Trees whose root follows the nodes: what there is in them, as nodes and queues come and go.
+"""Trees with a root that follows the nodes: what there is in them, as nodes and queues come and go.
 
 The rules are in `admitter.quotas.nodes`; the objects are read here. What queues name and are given is
 added up by cohort, so that a queue that changes costs nothing for all others.

@@ -1,6 +1,6 @@
-"""Trees that have less than is in use in them, whose root says `onShrink: Evict`: who has to go, and when.
+"""Evictions from trees with less quota than is in use, if the root says `onShrink: Evict`.
 
-Which of them go is for the engine to say (`Engine.overflow`); time counts here.
+The engine selects the victims (`Engine.overflow`); this module says when.
 """
 
 from collections.abc import Callable
@@ -39,10 +39,10 @@ class Shortages:
 
         Args:
             now: in seconds since the epoch.
-            leaving: the UIDs of those who are evicted already.
+            leaving: the UIDs of the workloads that are evicted already.
 
         Returns:
-            The UIDs of those who have to go, in order.
+            The UIDs of the victims, in order.
         """
         before, self._since = self._since, {}
         self._victims.clear()

@@ -1,7 +1,7 @@
 """What the controller sees at one moment: its stores, checks and engine, and nothing that writes.
 
-`Facts` are parsed objects. A `Picture` is made of them and belongs to whoever asked: its engine may be run
-on. Facts are shared, so that a second picture of the same moment costs no reading.
+`Facts` are parsed objects. A `Snapshot` is made of them for one caller, which may run its engine on. Facts
+are shared, so that a second snapshot of the same moment costs no reading.
 """
 
 from collections.abc import Mapping
@@ -54,9 +54,9 @@ class Snapshot:
         now: that moment, in seconds since the epoch.
         world: all objects.
         catalog: what queues and flavors say, checked.
-        gate: who may compete.
-        engine: who holds quota and who waits for it; nothing has been decided in it.
-        waiting: why some may not compete, by UID.
+        gate: which Workloads may compete.
+        engine: the reservations and the pending workloads; nothing has been decided in it.
+        waiting: why some Workloads may not compete, by UID.
     """
 
     def __init__(self, known: Facts) -> None:
@@ -98,7 +98,7 @@ class Snapshot:
         world.resource_quotas.listen(weights.quota_changed)
 
     def _take_in(self) -> None:
-        """Take in who holds quota, then who waits for it, as a controller does that begins."""
+        """Take in Workloads that hold quota, then pending ones, as a controller does when it starts."""
         for job in self.world.jobs:
             self._complete(job)
         for workload in sorted(self.world.workloads, key=lambda workload: workload.admission is None):

@@ -64,8 +64,8 @@ def admitted(
         admission: what it holds.
         term: a shard and an epoch of it; the API server refuses any but that of the process that leads.
         now: when it is.
-        passing: whom it passes, if it is admitted out of order, and by which rule.
-        generation: of the place that was promised to it last, which is taken by this; 0: none ever was.
+        passing: the Workload that it passes, if it is admitted out of order, and the rule that allows it.
+        generation: of its last pending reservation, which this admission uses; 0: it never had one.
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""
@@ -101,19 +101,19 @@ def waiting(
 def reservation_pending(
     workload: WorkloadView, place: ReservationStatus, reason: str, message: str, now: datetime
 ) -> Json:
-    """The Workload waits for a place that is being made for it, and why that takes time."""
+    """The Workload has a pending reservation; the message says what it waits for."""
     body = waiting(workload, reason, message, now)
     body["status"]["place"] = _place(place)
     return body
 
 
 def reservation_changed(workload: WorkloadView, place: ReservationStatus) -> Json:
-    """The Workload has this place, or none any more; why it waits is told elsewhere."""
+    """The Workload has this pending reservation, or none any more; another patch says why it waits."""
     return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"place": _place(place)}}
 
 
 def reassigned(workload: WorkloadView, by: PreemptionStatus) -> Json:
-    """The Workload is gone, goes, or has been told to, and makes room for another one than before."""
+    """The Workload is evicted, or its eviction is pending, for another preemptor than before."""
     until = workload.evict_at
     return {
         "metadata": {"resourceVersion": str(workload.version)},
@@ -136,13 +136,15 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
         *_end_of_pending_eviction(workload, "evicted", now),
     ]
     body = _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
-    if workload.reservation.generation:  # what made room for the place that it loses was not for the next one
+    if (
+        workload.reservation.generation
+    ):  # the victims of the place that it loses made no room for the next one
         body["status"]["place"] = _place(ReservationStatus(workload.reservation.generation + 1))
     return body
 
 
 def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Json:
-    """As `evicted`, for another Workload; its place is kept by what is written here."""
+    """As `evicted`, for a preemptor; what is written here keeps the preemptor's pending reservation."""
     words = f"preempted for {_whom(by, workload)}"
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
@@ -152,7 +154,7 @@ def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Js
 
 
 def eviction_pending(workload: WorkloadView, by: PreemptionStatus, until: datetime, now: datetime) -> Json:
-    """The Workload will have to stop for another one; it goes on until then."""
+    """The Workload's eviction is pending; it runs until then."""
     words = f"will be evicted at {timestamp(until)} for {_whom(by, workload)}"
     change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
@@ -161,8 +163,8 @@ def eviction_pending(workload: WorkloadView, by: PreemptionStatus, until: dateti
 
 
 def eviction_cancelled(workload: WorkloadView, now: datetime) -> Json:
-    """The Workload need not stop after all: nobody waits for its quota any more."""
-    changes = _end_of_pending_eviction(workload, "nobody waits for its quota any more", now)
+    """The eviction is cancelled: no preemptor waits for the Workload's quota any more."""
+    changes = _end_of_pending_eviction(workload, "no preemptor waits for its quota any more", now)
     return _patch(workload, changes, state=WorkloadState.ADMITTED, preemption=None)
 
 
@@ -173,7 +175,7 @@ def _end_of_pending_eviction(workload: WorkloadView, words: str, now: datetime) 
 
 
 def _whom(by: PreemptionStatus, victim: WorkloadView) -> str:
-    """For whom, as the victim's user may know it, and why that is allowed."""
+    """The preemptor, as the victim's user may know it, and the rule that allows the eviction."""
     words = f"{workload_title(*by.key, victim.namespace)} in {queue_title(by.admission.queue)}"
     return f"{words}: {by.why}" if by.why else words
 

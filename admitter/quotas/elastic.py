@@ -1,4 +1,4 @@
-"""ElasticQuotas as queues of the engine: which governs which namespace, and by which rules (000, 001).
+"""ElasticQuotas as queues of the engine: the quota of each namespace (docs/design/elastic-quota.md).
 
 All of them share one cohort, and each counts the sum of its flavors, so use is booked in one pool.
 """

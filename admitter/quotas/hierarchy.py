@@ -1,7 +1,7 @@
-"""Trees of Cohorts: what follows from them for the queues below (002, *Quota configuration and rules*).
+"""Trees of Cohorts: what follows from them for the queues below (docs/design/hierarchy.md).
 
-Whatever is declared is counted as it is: the tightest `max` on the way up rules by itself. Here is
-what a ClusterQueue without `resources` has instead, and whose numbers contradict those above.
+Whatever is declared is counted as it is: the tightest `max` on the way up rules by itself. This module
+finds what a ClusterQueue without `resources` has instead, and numbers that contradict those above.
 """
 
 from collections.abc import Iterable, Mapping
@@ -130,7 +130,7 @@ class Hierarchy:
         if source is None:
             return Leaf(_limited(written, (ANY_NODE,), (), written.limits))
         if source.overlap:
-            words = f"Cohort {source.rules.name}, whose resources it has: {source.overlap}"
+            words = f"it has the resources of Cohort {source.rules.name}: {source.overlap}"
             return Leaf(replace(written, admits=False), problem=words)
         listed = {resource for group in source.groups for resource in group.resources}
         more = {name: most for name, most in written.limits.items() if name not in listed}
@@ -225,7 +225,7 @@ def _with(group: Group, more: Iterable[str]) -> Group:
 def _limited(
     written: Queue, flavors: tuple[str, ...], groups: tuple[Group, ...], limits: Mapping[str, int]
 ) -> Queue:
-    """A queue whose limits say how much there is of what no other queue counts; none of it is for others."""
+    """A queue with limits on resources that no other queue counts; none of that is for others."""
     first, *others = groups or (Group((), flavors),)
     quotas = {(flavor, name): Quota(most, most, 0) for name, most in limits.items() for flavor in flavors}
     counted = (_with(first, limits), *others) if limits else groups

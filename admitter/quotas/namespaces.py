@@ -1,4 +1,4 @@
-"""Namespaces that bring their own quota: from their annotations to the queue that they ask for (002).
+"""Namespaces that bring their own quota: the queues of their annotations (docs/design/namespaces.md).
 
 Everything follows from the annotations, so objects that are made anew are the same.
 """
@@ -77,7 +77,7 @@ def cluster_queue(
 
 
 def held(namespace: str) -> Json:
-    """The spec of the ClusterQueue of a namespace whose annotations could never be followed."""
+    """The spec of the ClusterQueue of a namespace that never had valid annotations."""
     return _spec(namespace, StopPolicy.HOLD, {})
 
 

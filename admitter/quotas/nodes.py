@@ -1,4 +1,4 @@
-"""What nodes give to a tree whose root follows them (docs/hierarchy.md, *The root follows the cluster*)."""
+"""The quota that nodes give to a tree with a root that follows them (docs/design/hierarchy.md)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Which queue a Job goes to that names none: rules of a PlacementPolicy (002, *Namespace to queue mapping*).
+"""The queue of a Job that names none: rules of a PlacementPolicy (docs/design/namespaces.md).
 
 Nothing is read or written here: the same rules place Jobs in a cluster and in a simulation.
 """
@@ -105,7 +105,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a Job goes, and what has to be made for that.
+    """The queue of a Job, and what has to be made for that.
 
     Attributes:
         queue: the LocalQueue.
@@ -332,9 +332,9 @@ def _maker(metadata: Json, template: Json) -> Maker | None:
 
 
 def _told(text: str) -> Maker:
-    told = _parsed(text)
-    user = told.get("user") if isinstance(told, dict) else None
-    groups = _texts(told.get("groups") or []) if isinstance(told, dict) else None
+    info = _parsed(text)
+    user = info.get("user") if isinstance(info, dict) else None
+    groups = _texts(info.get("groups") or []) if isinstance(info, dict) else None
     if not isinstance(user, str) or not user or groups is None:
         raise ValueError(f"annotation {USER_INFO_ALIAS_ANNOTATION} is no JSON object with user and groups")
     return Maker(user, groups)

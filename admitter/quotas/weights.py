@@ -1,4 +1,4 @@
-"""The weights of namespaces that share a queue, from their ResourceQuotas (004, *Namespace weight*)."""
+"""The weights of namespaces that share a queue, from their ResourceQuotas (docs/namespace-fairness.md)."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -35,8 +35,8 @@ def test_what_others_leave_is_shared_by_what_each_is_guaranteed(tenants: Tenants
     tenants.submit(a, "job-6", SLICE)
     words = (
         f"InsufficientQuota: asks for 10 admitter.dev/gpu-memory from ElasticQuota {a}/quota: too much of "
-        "the 80 admitter.dev/gpu-memory (of which 40 are its own) is in use; nobody whom it may preempt "
-        "would make room"
+        "the 80 admitter.dev/gpu-memory (of which 40 are its own) is in use; no workload that it may "
+        "preempt would make room"
     )
     eventually(lambda: tenants.workload(a, "job-6", REASON) == words, what=words)
     line = tenants.cluster.run_kubectl("get", "eq", f"--namespace={a}").splitlines()

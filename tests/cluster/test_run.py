@@ -110,5 +110,5 @@ def test_without_policies_nobody_says_himself_that_the_api_server_let_his_job_pa
         eventually(lambda: team.workload("of-root"), what="a Job that is queued")
         assert team.read("job", "of-root")["metadata"]["labels"]["admitter.dev/queue-name"] == "team"
         log = (tmp_path / "log").read_text()
-        assert "what Jobs say of that themselves is believed" in log
+        assert "what Jobs say of their user is believed" in log
         assert "suspends Jobs until a rule has placed them" in log

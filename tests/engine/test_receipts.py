@@ -163,7 +163,7 @@ def test_namespaces_take_turns() -> None:
     plan = made.cycle()
     assert [each.uid for each, _ in plan.admissions] == ["one-0", "two-3"]
     words = (
-        "ahead of Workload ns/one-1, whose namespace has a larger share of ClusterQueue q (namespaceOrdering)"
+        "ahead of Workload ns/one-1, of a namespace with a larger share of ClusterQueue q (namespaceOrdering)"
     )
     assert passing(plan) == {"two-3": words}
 

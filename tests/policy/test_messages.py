@@ -92,7 +92,7 @@ def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
     made.submit(workload("asks", pods(cpu="1"), queue="total", created=1))
     assert waiting_message(made.cycle().refusals["asks"]) == (
         "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu (of which none are its own) of f is "
-        f"in use; nobody whom it may preempt {words}"
+        f"in use; no workload that it may preempt {words}"
     )
 
 

@@ -141,7 +141,7 @@ def test_lists_that_no_queue_could_have_are_named() -> None:
     found = leaf(tree(top=odd), cohort="top")
     assert not found.queue.admits
     assert found.problem == (
-        "Cohort top, whose resources it has: cpu and gpu share flavor b, but do not list the same flavors"
+        "it has the resources of Cohort top: cpu and gpu share flavor b, but do not list the same flavors"
     )
 
 

@@ -49,7 +49,7 @@ def test_namespaces_of_a_composite_share_one_quota(tmp_path: Path) -> None:
         "InsufficientQuota",
         (
             "asks for 1 cpu from CompositeElasticQuota ops/research: too much of the 3 cpu (of which 2 are "
-            "its own) is in use; nobody whom it may preempt would make room"
+            "its own) is in use; no workload that it may preempt would make room"
         ),
     )
 

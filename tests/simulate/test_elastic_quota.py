@@ -75,7 +75,7 @@ def test_t2_of_the_example_and_the_next_pod_waits(tmp_path: Path) -> None:
     assert capacities(result)["first"] == "over-quota"
     assert rows(result)["next"]["message"] == (
         f"asks for 10 {GPU_MEMORY} from ElasticQuota team-a/quota: too much of the 80 {GPU_MEMORY} (of which "
-        "40 are its own) is in use; nobody whom it may preempt would make room"
+        "40 are its own) is in use; no workload that it may preempt would make room"
     )
 
 

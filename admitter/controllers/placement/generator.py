@@ -10,7 +10,7 @@ from admitter.policy.generated import Generated, store_of
 
 
 class GeneratedObjectWriter:
-    """Writes generated objects; whoever calls it has made sure that they are not somebody's own."""
+    """Writes generated objects; its callers have made sure that no user owns an object of that name."""
 
     def __init__(self, world: World, transport: Transport) -> None:
         self._world = world

@@ -30,7 +30,7 @@ _MISSING: Final = {
         "alone guards, and suspends a moment later what was created running"
     ),
     MAKERS_POLICY: (
-        "the API server has no policy that says who made a Job: what Jobs say of that themselves is believed"
+        "the API server has no policy that records the user of a Job: what Jobs say of their user is believed"
     ),
     PLACEMENT_POLICY: (
         "the API server has no policy that suspends Jobs until a rule has placed them: the controller does "
@@ -42,10 +42,10 @@ log = structlog.get_logger(__name__)
 
 
 class Presence:
-    """When something was there, as far as anybody has looked."""
+    """When an object was there, as far as this process has looked."""
 
     def __init__(self, look: Callable[[], Awaitable[float | None]], clock: Clock) -> None:
-        """Prepare.
+        """Look again after `LOOKED_AGAIN_SECONDS`.
 
         Args:
             look: since when it is there, in seconds since the epoch; None: it is not.
@@ -64,7 +64,7 @@ class Presence:
         What has been seen counts when it is gone too: what was made under it does not change by that.
 
         Raises:
-            ClusterError: nobody can say now.
+            ClusterError: the API server does not answer.
         """
         async with self._lock:
             now = self._clock().timestamp()
@@ -92,11 +92,10 @@ class Guards:
     async def marked(self, created: float) -> bool:
         """Whether the API server marked the Jobs made then that were a PlacementPolicy's.
 
-        What a Job says itself of having come by it counts for nothing: without the policies it could say
-        anything.
+        The mark on a Job counts for nothing: without the policies a user could write it.
 
         Raises:
-            ClusterError: nobody can say now.
+            ClusterError: the API server does not answer.
         """
         return await self._placing.at(created)
 
@@ -115,7 +114,7 @@ class Guards:
         return max(seconds(each["metadata"]["creationTimestamp"]) for each in found) + NOTICE_SECONDS
 
     async def _kueue_since(self) -> float | None:
-        """It does not matter since when: before that nobody used its label."""
+        """When Kueue came does not matter: before that no Job had its label."""
         try:
             await self._transport.get(KUEUE)
         except NotFoundError:

@@ -29,13 +29,13 @@ class NamespaceQueues:
     def __init__(
         self, world: World, events: Events, transport: Transport, changed: Callable[[str], None]
     ) -> None:
-        """Prepare.
+        """Keep the ClusterQueues of namespaces as their annotations ask.
 
         Args:
-            world: where everything is read.
-            events: where a defect is told.
-            transport: where queues are written.
-            changed: called with the name of each ClusterQueue whose defect came or went.
+            world: all objects.
+            events: reports defects.
+            transport: writes queues.
+            changed: called with the name of each ClusterQueue that has or loses a defect.
         """
         self._world = world
         self._events = events
@@ -80,7 +80,7 @@ class NamespaceQueues:
             self._object_changed(old, new)
 
     def _object_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        """Somebody may have edited what is generated, or given its name free."""
+        """A user may have edited a generated object, or deleted an object with its name."""
         if old is not None and new is not None and (old.spec, old.labels) == (new.spec, new.labels):
             return
         views = [view for view in (old, new) if view is not None]

@@ -30,7 +30,7 @@ from admitter.quotas.placement import Placed, PlacementError, place
 
 WORKERS: Final = 8
 ASKED_AGAIN_SECONDS: Final = 60.0
-"""Roles are not watched: whoever was refused may have been given one since."""
+"""Roles are not watched: a user that was refused may have got one since."""
 
 log = structlog.get_logger(__name__)
 
@@ -79,7 +79,7 @@ class Placement:
             self.job_changed(None, self._world.job_of(old.key))
 
     def cluster_queue_changed(self, name: str) -> None:
-        """A ClusterQueue came, changed or went; those who wait in one that is gone need another."""
+        """A ClusterQueue came, changed or went; Jobs that wait in one that is gone need another."""
         self.queues_changed()
         if self._world.cluster_queues.get(("", name)) is None:
             for namespace, _ in self._world.local_queues_by_cluster_queue.get(name):
@@ -92,7 +92,7 @@ class Placement:
             self._labelled[namespace] = self._clock().timestamp()
 
     def queues_changed(self) -> None:
-        """ClusterQueues or Cohorts changed: whoever has been told that there is none for him tries again."""
+        """ClusterQueues or Cohorts changed: Jobs for which there was no queue are placed again."""
         for key in self._said:
             self.queue.add(key)
 
@@ -132,7 +132,7 @@ class Placement:
         return queue is None or self._world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
 
     async def _is_its(self, policy: ReadPolicy, job: JobView) -> bool:
-        """Whether a policy is to place a Job; raises ClusterError if nobody can say now."""
+        """Whether a policy is to place a Job; raises ClusterError if the API server does not answer."""
         labelled = self._labelled.get(job.namespace, self._started)
         match self._policies.claim(policy, job, labelled):
             case PlacementClaim.UNLESS_PASSED:
@@ -170,7 +170,7 @@ class Placement:
         return place(policy.rules, job.submission, surroundings(self._world, self._catalog, job.namespace))
 
     async def _may_submit(self, policy: ReadPolicy, job: JobView, placed: Placed) -> bool:
-        """Whether the Job's maker may; if only the Job says who that is, there is nobody to ask about."""
+        """Whether the Job's user may submit to the queue; True if only the Job itself names its user."""
         assert job.submission is not None
         maker = job.submission.maker
         if maker is None or not maker.known:
@@ -186,7 +186,7 @@ class Placement:
         """Make what is missing.
 
         Raises:
-            PlacementError: the API server takes it from nobody.
+            PlacementError: the API server rejects it as invalid.
             ConflictError: it is there by now: look again.
         """
         for wanted in generated(self._world, policy, job.namespace, placed):

@@ -26,7 +26,7 @@ class SubmitAccess:
         """Whether a user has the verb `submit` on a LocalQueue.
 
         Raises:
-            ClusterError: nobody can say at the moment.
+            ClusterError: the API server does not answer.
         """
         question, now = (maker, namespace, queue), self._clock().timestamp()
         allowed, until = self._answers.get(question, (False, now))

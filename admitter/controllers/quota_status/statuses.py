@@ -44,7 +44,7 @@ class QuotaStatuses:
     """Counts workloads by queue, and writes the status of what changed.
 
     Attributes:
-        closed: whether changes are counted only: of a follower, who looks at everything when he leads.
+        closed: whether changes are only counted: a follower looks at everything when it leads.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class QuotaStatuses:
 
     @property
     def kinds(self) -> list[str]:
-        """The plurals of the kinds whose status this writes."""
+        """The plurals of the kinds with a status that this writes."""
         return list(self._stores)
 
     def touch(self, plural: str, key: Key) -> None:
@@ -228,7 +228,7 @@ class QuotaStatuses:
             log.log(level_of(error), "status not written", kind=plural, name=target[1][1], error=str(error))
 
     def _shard(self, plural: str, key: Key) -> int:
-        """Whose an object's status is: who decides in its tree has the newest figures."""
+        """The shard that writes an object's status: the owner of its tree has the newest figures."""
         match plural:
             case "clusterqueues":
                 return self._world.shards.of_queue(key[1])

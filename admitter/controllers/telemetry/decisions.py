@@ -1,8 +1,7 @@
 """Logs and counts each decision once: one line of log, and counters (`telemetry.metrics`).
 
-A decision is what changes a Workload's status or starts its Job. It is told from the change itself, so that
-one whose answer was lost on its way is not left out, and one that failed is not told. docs/operations.md has
-a table of the lines.
+A decision changes a Workload's status or starts its Job. The change itself makes the log line, so a write
+without an answer has its line, and a failed write has none. docs/operations.md has a table of the lines.
 """
 
 from collections.abc import Callable
@@ -24,14 +23,14 @@ class Decisions:
     """Tells what became of Workloads and Jobs.
 
     Attributes:
-        closed: whether nothing is told: of a follower, since it is the leader who decides.
+        closed: whether nothing is logged: a follower decides nothing.
     """
 
     def __init__(self, metrics: Metrics, workload_of: Callable[[Key], WorkloadView | None]) -> None:
-        """Prepare.
+        """Log and count what changes from now on.
 
         Args:
-            metrics: where decisions are counted.
+            metrics: counts decisions.
             workload_of: finds a Workload by its key.
         """
         self.closed = False
@@ -39,7 +38,7 @@ class Decisions:
         self._workload_of = workload_of
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """Tell what was decided about a Workload; what was so before this process looked is old news."""
+        """Log what was decided about a Workload; its first known version is no decision of now."""
         if old is None or self.closed:
             return
         if new is None or new.uid != old.uid:
@@ -96,7 +95,7 @@ class Decisions:
             )
 
     def _holding(self, old: WorkloadView, new: WorkloadView, queue: str) -> None:
-        """Tell of one that has its quota still, and was told to end, or need not end, or has to."""
+        """Log that an eviction is pending, cancelled or started."""
         if new.evicting and not old.evicting:
             self._evicted(new, queue)
         elif new.evict_at is not None and old.evict_at != new.evict_at:
@@ -132,7 +131,7 @@ class Decisions:
 
 
 def _named(workload: WorkloadView) -> dict[str, str]:
-    """The keys by which a line says whom it is about; there is no Job for a Workload made by hand."""
+    """The keys that name the Workload of a line; a Workload made by hand has no Job."""
     job = {"job": workload.job[0]} if workload.job is not None else {}
     return {"namespace": workload.namespace, "workload": workload.name, **job}
 

@@ -60,7 +60,7 @@ class Events:
     """Writes events one after the other; of those that wait, only the newest of a subject's topic is kept.
 
     Attributes:
-        closed: whether events are dropped: of a follower, who does nothing that he could tell.
+        closed: whether events are dropped: a follower does nothing that users need to know.
     """
 
     def __init__(self, transport: Transport, clock: Clock, pace: Pace) -> None:

@@ -26,7 +26,7 @@ async def _open(_request: web.Request) -> web.Response | None:
 
 @dataclass(frozen=True)
 class Probes:
-    """Who answers what.
+    """The answers to the probes.
 
     Attributes:
         problem: why the process has to be started again; None if it works.
@@ -45,7 +45,7 @@ class Pulse:
     """Measures by how much the event loop is late."""
 
     def __init__(self, lagged: Callable[[float], None] = lambda _: None) -> None:
-        """Prepare; `lagged` is told at each beat how many seconds it came late."""
+        """`lagged` is called at each beat with the seconds that it came late."""
         self._lagged = lagged
         self._lag = 0.0
         self._due: float | None = None
@@ -78,7 +78,7 @@ async def serve(address: str, port: int, probes: Probes) -> web.AppRunner:
     Args:
         address: the interface to bind to.
         port: 0 picks a free one.
-        probes: who knows.
+        probes: answer.
 
     Raises:
         OSError: the address is in use.

@@ -1,7 +1,7 @@
 """What the controller counts, by Prometheus' conventions; docs/metrics.md has a table of all of it.
 
 Counters and histograms grow as decisions are made. What follows from the state of the engine, such as quota
-in use, is read when somebody asks (`admitter.controllers.telemetry.state_metrics`).
+in use, is read at each request (`admitter.controllers.telemetry.state_metrics`).
 """
 
 import asyncio
@@ -59,10 +59,10 @@ class Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Prepare.
+        """Register all metrics.
 
         Args:
-            registry: where they are to be found; None: one of their own.
+            registry: gets them; None: a new one.
         """
         self.registry = registry = registry if registry is not None else CollectorRegistry()
         self.calls = CallMetrics(registry)
@@ -104,7 +104,7 @@ class Metrics:
         )
         self._finished = Counter(
             "admitter_finished_workloads",
-            "Workloads whose Job is over.",
+            "Workloads with a Job that is over.",
             (*QUEUE_LABELS, "reason"),
             registry=registry,
         )
@@ -148,7 +148,7 @@ class Metrics:
         self._leader.labels(lease).set(holds)
 
     def follow(self, state: StateReader) -> None:
-        """Show from now on what somebody reads from the state, in place of an earlier one."""
+        """Show from now on what `state` reads, in place of an earlier reader."""
         self.state = state
 
     async def page(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Which users may read the metrics: those who may get the path `/metrics`, by what the API server says.
+"""Which users may read the metrics: those that may get the path `/metrics`, as the API server says.
 
 Metrics name queues, namespaces and what these use, and every pod of a cluster can reach the port.
 """
@@ -25,10 +25,10 @@ def is_local(address: str) -> bool:
 
 
 class Readers:
-    """Lets those read the metrics who may."""
+    """Rejects requests for metrics from users that may not read them."""
 
     def __init__(self, access: Access) -> None:
-        """Prepare; `access` asks the API server."""
+        """`access` asks the API server."""
         self._access = access
 
     async def refusal(self, request: web.Request) -> web.Response | None:
@@ -45,7 +45,7 @@ class Readers:
         except TooManyTokensError:
             return _refused(429, "too many unknown tokens were tried: try again in a minute")
         except ClusterError as error:
-            return _refused(503, f"the API server does not say who this is: {error}")
+            return _refused(503, f"the API server does not identify the user: {error}")
         return None
 
 

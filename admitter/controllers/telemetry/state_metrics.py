@@ -1,7 +1,7 @@
-"""Gauges that follow from what is known now: who waits, and what is used of quota.
+"""Gauges of the present state: pending workloads, and quota in use.
 
-They are read when somebody asks for them, and cost nothing in between: two numbers a queue for who waits, and
-up to six for each flavor and resource that it counts.
+They are read at each request, and cost nothing in between: two numbers a queue for pending workloads, and up
+to six for each flavor and resource that it counts.
 """
 
 from collections import Counter
@@ -47,12 +47,12 @@ class StateMetrics:
     """Takes down what is so in a turn of the event loop, and shows it as metrics."""
 
     def __init__(self, engine: Engine, queues: QuotaStatuses, deciding: Callable[[], Iterable[Key]]) -> None:
-        """Prepare.
+        """Read the state at each request.
 
         Args:
-            engine: knows quota, and who waits for it.
-            queues: count who waits at all, and who is admitted.
-            deciding: the LocalQueues of those whose admission is being written, once each.
+            engine: knows quota, and the workloads that compete for it.
+            queues: count pending and admitted Workloads.
+            deciding: for each Workload with an admission that is being written, its LocalQueue.
         """
         self._engine = engine
         self._queues = queues
@@ -86,7 +86,7 @@ class StateMetrics:
             yield _Cell(queue.name, key, cell.used, borrowed, free, claimed.get(key, 0), *limits)
 
     def collect(self) -> Iterator[Metric]:
-        """What was so when somebody looked last."""
+        """The gauges, as they were read last."""
         pending = GaugeMetricFamily(
             "admitter_pending_workloads",
             "Workloads that wait: active ones compete for quota, inadmissible ones may not.",

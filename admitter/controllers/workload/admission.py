@@ -60,8 +60,8 @@ log = structlog.get_logger(__name__)
 class Admissions:
     """Decides and writes admissions.
 
-    What the engine admits is reserved in its state before it is written. A write whose outcome is
-    unknown stays reserved until the API server has said what it holds.
+    What the engine admits is reserved in its state before it is written. After a write with an unknown
+    outcome it stays reserved until the API server has said what it stores.
 
     Attributes:
         restored: whether what was there at the start has been taken in.
@@ -136,7 +136,7 @@ class Admissions:
         self.schedule_cycle()
 
     def _take_pods_in(self) -> None:
-        """Tell the engine of pods that came and went; those of one Workload together."""
+        """Take in pods that came and went; those of one Workload together."""
         changed, self._changed_pods = self._changed_pods, set()
         for key in changed:
             self._intake.take_pods(key)
@@ -158,7 +158,7 @@ class Admissions:
         return [self._keys[uid] for uid in uids if uid in self._keys]
 
     def deciding(self) -> Iterator[Key]:
-        """The LocalQueues of those whose admission is being written, once each."""
+        """For each Workload with an admission that is being written, its LocalQueue."""
         for workload in map(self._world.workloads.get, self.keys_of(self._writing)):
             if workload is not None and workload.admission is None:
                 yield workload.namespace, workload.queue
@@ -169,24 +169,24 @@ class Admissions:
             self._cycle_due.set()
 
     def _freed(self, queue: str) -> None:
-        """Quota became free that nothing else tells of."""
+        """Orphaned pods are gone: their quota is free."""
         self.usage_changed(queue)
         self.schedule_cycle()
 
     def _cancellable(self) -> Iterator[WorkloadView]:
-        """What has been told that it will be evicted, and need not go after all."""
-        return filter(self._may_be_told, self._grace.no_longer_needed())
+        """Workloads with a pending eviction that is to be cancelled."""
+        return filter(self._may_amend, self._grace.no_longer_needed())
 
     def _passed_on(self) -> Iterator[tuple[WorkloadView, PreemptionStatus]]:
-        """What has been told that it will be evicted for one Workload, and goes for another one now."""
-        for told in filter(self._may_be_told, self._grace.still_needed()):
-            if (by := self._reservations.passed_on(told)) is not None:
-                yield told, by
+        """Workloads with a pending eviction for another preemptor than before."""
+        for victim in filter(self._may_amend, self._grace.still_needed()):
+            if (by := self._reservations.passed_on(victim)) is not None:
+                yield victim, by
 
-    def _may_be_told(self, told: WorkloadView) -> bool:
-        if told.uid in self._writing or told.uid in self._refused:
+    def _may_amend(self, victim: WorkloadView) -> bool:
+        if victim.uid in self._writing or victim.uid in self._refused:
             return False
-        return self._world.owners.owns(told.key)
+        return self._world.owners.owns(victim.key)
 
     def _evaluate(self, workload: WorkloadView) -> None:
         """Bring the engine up to date with one Workload."""
@@ -209,7 +209,7 @@ class Admissions:
             self._evaluate(workload)
 
     def lead(self, epochs: dict[int, int]) -> None:
-        """Decide for some shards more; those for whom an earlier owner evicted others keep their places.
+        """Decide for some shards more; pending reservations of their earlier owners are kept.
 
         Args:
             epochs: of these shards; admissions carry it.
@@ -229,7 +229,7 @@ class Admissions:
         3. Its admissions and evictions are written side by side; its reasons to wait, merged, a little later.
         """
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._orphaned_pods.queue.run(), name="remainders")
+            group.create_task(self._orphaned_pods.queue.run(), name="orphaned pods")
             while True:
                 await self._cycle_due.wait()
                 await guarded(self._refresh(), "to put definitions in force")
@@ -252,7 +252,7 @@ class Admissions:
         await self._reservations.drained()
 
     def abandon_trees(self) -> None:
-        """Keep no places any more in trees that have come to others."""
+        """Drop pending reservations in trees that other processes own now."""
         self._engine.abandon_trees(self._shards.decides)
         self._reservations.abandon_trees()
 
@@ -285,12 +285,12 @@ class Admissions:
             generation = self._reservations.generation(preemptor, self._keys[preemptor])
             work = self._evict(self._keys[uid], eviction, generation, self._writing.get(uid))
             self._writing[uid] = group.create_task(guarded(work, "to evict"))
-        for told, by in [*self._passed_on(), *((told, None) for told in self._cancellable())]:
-            work = self._amend_pending_eviction(told, by)
-            self._writing[told.uid] = group.create_task(guarded(work, "to tell"))
+        for victim, by in [*self._passed_on(), *((victim, None) for victim in self._cancellable())]:
+            work = self._amend_pending_eviction(victim, by)
+            self._writing[victim.uid] = group.create_task(guarded(work, "to tell"))
         self._reservations.amend(group, plan, self._keys)
         self._reservations.write(group, self._writing)
-        self._wake_at(self._engine.due)
+        self._run_at(self._engine.due)
         self.decided(took)
 
     async def _refresh(self) -> None:
@@ -308,8 +308,8 @@ class Admissions:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _wake_at(self, due: float | None) -> None:
-        """Run a cycle when somebody may be preempted who may not yet."""
+    def _run_at(self, due: float | None) -> None:
+        """Run a cycle when a `minRuntime` or a back-off ends."""
         self.close()
         self._timer = None
         if due is not None:
@@ -326,7 +326,7 @@ class Admissions:
     async def _admit_once(
         self, key: Key, workload: model.Workload, admission: Admission, passing: str
     ) -> bool:
-        """Write an admission; False if the server is too busy: it stays decided, and nobody overtakes."""
+        """Write an admission; False if the server is too busy: it stays decided and keeps its turn."""
         await self._reservations.drained(workload.uid)  # both would name the same version of the Workload
         try:
             async with self._slots:
@@ -344,21 +344,21 @@ class Admissions:
             return  # it changed after the decision: it competes again as what it is now
         term = self._shards.epoch_of(admission.queue)
         if term is None:
-            return  # its tree is another's by now, or may have got what is another's
+            return  # another process owns the tree by now, or the tree is contested
         generation = self._reservations.generation(view.uid, key)
         body = status.admitted(view, admission, term, self._grace.now(), passing, generation)
         raw = await self._transport.patch(f"{workload_path(key)}/status", body, query=IN_TIME)
         self._reasons.admitted(self._world.read_workloads.take(raw))
 
     def _written(self, key: Key, uid: str) -> None:
-        """A write has come to its end: what the API server holds decides again."""
+        """A write has ended: the object in the API server counts again."""
         if self._writing.get(uid) is asyncio.current_task():
             del self._writing[uid]
         current = self._world.workloads.get(key)
         if current is not None and current.uid == uid:
             self._evaluate(current)
             if current.evict_at is not None and self._reservations.passed_on(current) is not None:
-                self._cycle_due.set()  # its place has passed on while it was told
+                self._cycle_due.set()  # its preemptor has changed meanwhile
         elif not self._orphaned_pods.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
             self._engine.release(uid)
         self.schedule_cycle()
@@ -372,7 +372,7 @@ class Admissions:
     def _pause(self, uid: str, error: ClusterError) -> None:
         """Let a Workload compete only after a while if the API server refuses what is written for it.
 
-        A server that is too busy refuses nothing of it: it keeps its turn, and nobody overtakes it.
+        A server that is too busy refuses nothing: the Workload keeps its turn, and no other overtakes it.
         """
         if is_fenced(error):
             self.overruled.set()
@@ -390,13 +390,13 @@ class Admissions:
     async def _evict(
         self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
     ) -> None:
-        """Write that a Workload has to go; if that is not to be had, its preemptor competes anew.
+        """Write an eviction; if the API server refuses it, the preemptor competes anew.
 
         Args:
             key: of the victim.
-            eviction: who has to go for whom.
-            generation: of the preemptor's place.
-            earlier: writes the victim's admission, and has to come to its end first.
+            eviction: the victim and its preemptor.
+            generation: of the preemptor's pending reservation.
+            earlier: writes the victim's admission, and has to end first.
         """
         uid = eviction.victim.holder
         if earlier is not None:
@@ -416,7 +416,7 @@ class Admissions:
             self._written(key, uid)
 
     async def _amend_pending_eviction(self, workload: WorkloadView, by: PreemptionStatus | None) -> None:
-        """Write for which other Workload one goes that has been told, or that it need not go after all."""
+        """Write the new preemptor of a pending eviction, or that the eviction is cancelled."""
         key, uid = workload.key, workload.uid
         try:
             async with self._slots:
@@ -435,9 +435,9 @@ class Admissions:
     async def _write_eviction(self, key: Key, eviction: PlannedEviction, generation: int) -> None:
         view, preemptor = self._world.workloads.get(key), self._keys.get(eviction.preemptor.uid)
         if view is None or view.admission is None or preemptor is None:
-            return  # it has gone, or nobody needs its place any more
+            return  # the victim has ended, or its preemptor is gone
         if self._shards.epoch_of(eviction.admission.queue) is None:
-            return  # whose the tree is now decides anew
+            return  # the new owner of the tree decides anew
         why = receipt_message(eviction)
         by = PreemptionStatus(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
         if view.evicting:
@@ -445,7 +445,7 @@ class Admissions:
             return
         now = self._grace.now()
         if eviction.grace:
-            # One who was told before, for somebody who has gone since, is granted no more time.
+            # A victim of an earlier preemptor that is gone keeps the time of its first pending eviction.
             until = at(view.evict_at or ceil(now.timestamp() + eviction.grace))
             body = status.eviction_pending(view, by, until, now)
         else:
@@ -453,16 +453,16 @@ class Admissions:
         self._reasons.evicted(await self._patch(view, body))
 
     async def _reassign(self, view: WorkloadView, by: PreemptionStatus) -> None:
-        """Write for which Workload one makes room now that has to go anyway, or has been told to."""
+        """Write the new preemptor of an eviction that is pending or has started."""
         if view.evicted_for == (by.uid, by.generation):
             return
         if view.evicting:
             await self._patch(view, status.reassigned(view, by))
         elif view.evict_at is not None:
-            told = await self._patch(
+            written = await self._patch(
                 view, status.eviction_pending(view, by, at(view.evict_at), self._grace.now())
             )
-            self._reasons.evicted(told)
+            self._reasons.evicted(written)
 
     async def _patch(self, view: WorkloadView, body: Json) -> WorkloadView:
         raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)

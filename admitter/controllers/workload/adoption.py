@@ -40,7 +40,7 @@ async def hold(job: JobView, world: World, transport: Transport, policy: str = "
 async def release(job: JobView, world: World, transport: Transport) -> JobView:
     """Leave a Job to its user, suspended as it is; raises what `adopt` raises.
 
-    As long as he does not resume it, the next policy has it.
+    Until the user resumes it, the next policy may place it.
     """
     noted = {"annotations": {PLACEMENT_ANNOTATION: None, PLACED_ANNOTATION: ""}}
     return await _write(job, noted, {}, world, transport)

@@ -3,7 +3,7 @@
 Quota is released only when nothing can run on it any more: the Job was never started, or the Job
 controller says that it is suspended and has no pods, and a fresh list of its pods confirms it. Job status
 names no generation, so an old answer could say the same: that is why a Job is not suspended before the
-Job controller has acted on its start (design §3, *Eviction on the cluster*).
+Job controller has acted on its start (docs/design/eviction.md).
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Workloads that have been told that they will be evicted, and go on until then (`gracePeriod`).
+"""Workloads with a pending eviction, which run until then (`gracePeriod`).
 
-Their quota is theirs as long as they go on; their place is promised to a preemptor. When the time is up they
-are evicted (`admitter.controllers.workload.eviction`); if nobody is promised their place any more, they stay.
+They keep their quota while they run; a preemptor has a pending reservation for it. When the time is up they
+are evicted (`admitter.controllers.workload.eviction`), unless no preemptor needs their quota any more.
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from admitter.policy.status import Clock
 
 
 class GracePeriods:
-    """Follows those who have been told."""
+    """Follows Workloads with a pending eviction."""
 
     def __init__(self, ledger: Ledger, clock: Clock, over: Callable[[Key], None]) -> None:
-        """Prepare.
+        """Start a timer for each pending eviction.
 
         Args:
-            ledger: knows who has to go.
+            ledger: knows which evictions are still needed.
             clock: the time.
-            over: called with the key of a Workload whose time is up.
+            over: called with the key of each Workload that has come to the end of its grace period.
         """
         self._ledger = ledger
         self._clock = clock
@@ -51,13 +51,13 @@ class GracePeriods:
         self._start_timer(new.uid, new.evict_at)
 
     def is_over(self, workload: WorkloadView) -> bool:
-        """Whether a Workload has been told that it will be evicted, its time is up, and its place needed."""
+        """Whether the grace period of a Workload is over, and a preemptor still needs its quota."""
         if workload.evict_at is None or self._clock().timestamp() < workload.evict_at:
             return False
         return self._ledger.evicting(workload.uid)
 
     def is_needed(self, workload: WorkloadView) -> bool:
-        """Whether the place of a Workload that holds quota is promised to another one."""
+        """Whether a preemptor needs the quota that a Workload holds."""
         return self._ledger.evicting(workload.uid)
 
     def _start_timer(self, uid: str, evict_at: float) -> None:
@@ -66,25 +66,25 @@ class GracePeriods:
         self._timers[uid] = (evict_at, timer)
 
     def _look(self, uid: str) -> None:
-        """The time should be up; the loop's clock may be ahead of that by which it counts."""
-        told = self._pending[uid]
-        if told.evict_at is not None and self._clock().timestamp() < told.evict_at:
-            self._start_timer(uid, told.evict_at)
+        """The time should be up; the loop's clock may be ahead of the wall clock."""
+        victim = self._pending[uid]
+        if victim.evict_at is not None and self._clock().timestamp() < victim.evict_at:
+            self._start_timer(uid, victim.evict_at)
         else:
-            self._over(told.key)
+            self._over(victim.key)
 
     def still_needed(self) -> Iterator[WorkloadView]:
-        """Workloads that have been told, and whose place is promised."""
+        """Workloads with a pending eviction that a preemptor needs."""
         yield from [workload for workload in self._pending.values() if self._ledger.evicting(workload.uid)]
 
     def no_longer_needed(self) -> Iterator[WorkloadView]:
-        """Those who need not go: nobody is promised their place any more."""
+        """Workloads with a pending eviction that no preemptor needs any more: it is to be cancelled."""
         for workload in list(self._pending.values()):
             if not self._ledger.evicting(workload.uid):
                 yield workload
 
     def close(self) -> None:
-        """Nothing more happens to anybody."""
+        """Stop all timers."""
         for _, timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

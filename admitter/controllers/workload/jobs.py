@@ -62,7 +62,7 @@ class Jobs:
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency)
 
     def _urgency(self, key: Key) -> Urgency | None:
-        """What gives quota back comes first, then who has it and is to start, then who is not counted yet."""
+        """Workloads that give quota back come first, then admitted ones to be started, then new Jobs."""
         if not self._world.owners.owns(key):
             return None
         workload, job = self._world.workloads.get(key), self._world.job_of(key)
@@ -117,7 +117,7 @@ class Jobs:
         return self._world.read_jobs.take(raw) if raw["metadata"]["uid"] == uid else None
 
     async def _without_workload(self, job: JobView) -> None:
-        """A queued Job that nobody has counted: it must not run, and it gets a Workload."""
+        """A queued Job without a Workload: it must not run, and it gets a Workload."""
         if self._is_unlabelled(job):
             job = await adopt(job, ELASTIC_QUOTA_QUEUE, self._world, self._transport)
         if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
@@ -268,7 +268,7 @@ class Jobs:
         return suspended
 
     async def _delete(self, workload: WorkloadView) -> None:
-        """Delete a Workload whose Job is gone or no longer queued."""
+        """Delete a Workload with a Job that is gone or no longer queued."""
         try:
             await self._transport.delete(
                 workload_path(workload.key),

@@ -37,7 +37,7 @@ class Marks:
     """Writes labels and annotations that are not what they should be.
 
     Attributes:
-        closed: whether changes are dropped: of a follower, who looks at everything when he leads.
+        closed: whether changes are dropped: a follower looks at everything when it leads.
     """
 
     def __init__(self, world: World, capacity: Capacity, transport: Transport, pace: Pace) -> None:
@@ -111,7 +111,7 @@ class Marks:
             if pod.live:
                 said = (
                     pod.eviction_time if workload.evicting else until
-                )  # it ends: what it was told stays true
+                )  # it ends: what its annotation says stays true
                 change = self._difference(pod, elastic, excess, said)
                 if change:
                     yield "pod", pod.key, change
@@ -145,7 +145,7 @@ class Marks:
             return
 
     def _again(self, kind: str, key: Key) -> None:
-        """Write it after a while: the API server may refuse it as long as nobody has changed something."""
+        """Write it after a while: until something changes, the API server may refuse it again."""
         pod = self._world.pods.get(key) if kind == "pod" else None
         workload = (key[0], pod.workload) if pod is not None else key
         asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.touch, workload)

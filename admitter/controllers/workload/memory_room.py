@@ -1,7 +1,7 @@
 """What large Workloads may take of the process's memory, and how namespaces share it.
 
 A Workload of usual size is always held. Of large ones a namespace may fill a quarter of the room, and what is
-beyond waits *parked*: nothing is held of it but its name. A small part is each namespace's own, so that a
+beyond waits *parked*: nothing but its name is kept in memory. A small part is each namespace's own, so that a
 flood of others leaves it something. What holds quota is never parked: quota bounds it.
 """
 
@@ -35,11 +35,11 @@ class MemoryRoom:
     """Parks what there is no room for, and takes it in when there is."""
 
     def __init__(self, workloads: Source[WorkloadView], transport: Transport) -> None:
-        """Prepare.
+        """Limit from now on what the store of Workloads keeps.
 
         Args:
-            workloads: how Workloads are read; from now on their store keeps what this lets it.
-            transport: where what was parked is read again.
+            workloads: how Workloads are read.
+            transport: reads parked Workloads again.
         """
         self._source = workloads
         store = self._store = workloads.store

@@ -47,12 +47,12 @@ class DeletedWorkload(NamedTuple):
 
 
 class OrphanedPods:
-    """Counts labelled pods whose Workload holds nothing."""
+    """Counts orphaned pods: labelled pods of a Workload that holds no quota."""
 
     def __init__(
         self, world: World, engine: Engine, transport: Transport, freed: Callable[[str], None]
     ) -> None:
-        """Prepare; `freed` is called with a queue whose quota became free."""
+        """`freed` is called with each queue that has quota free again."""
         self._freed = freed
         self._world = world
         self._engine = engine
@@ -63,7 +63,7 @@ class OrphanedPods:
         self._leads = False
 
     def lead(self) -> None:
-        """From now on nobody else starts Jobs."""
+        """No other process starts Jobs from now on."""
         self._leads = True
         for named in self._unsettled.values():
             for gone in named.values():
@@ -113,7 +113,7 @@ class OrphanedPods:
         return list(self._unsettled[key].values()) if key in self._unsettled else []
 
     def job_changed(self, key: Key) -> None:
-        """A Job changed: one whose Workload is gone may have stopped."""
+        """A Job changed: a Job without a Workload may have stopped."""
         for gone in self._named(key):
             self._look_at(gone)
         job = self._world.job_of(key)
@@ -123,8 +123,8 @@ class OrphanedPods:
     def _count_loose(self, job: JobView) -> None:
         """Count a Job that was started, and for which no Workload holds anything, though it may run.
 
-        Its Workload was deleted by hand, and whoever saw that has ended. Jobs of other processes are left to
-        them: they may have admitted one just now.
+        Its Workload was deleted by hand, and the process that saw that has ended. Jobs of other processes are
+        left to them: they may have admitted one just now.
         """
         key = (job.namespace, job.workload)
         usage = loose_usage(job, self._world.workloads.get(key))
@@ -191,6 +191,6 @@ class OrphanedPods:
             self._freed(reservation.queue)
 
     def _covered(self, pod: PodView) -> bool:
-        """Whether a pod is counted with its Workload, and that is the one whose admission made it."""
+        """Whether a pod is counted with the Workload that it names: that one has started it."""
         workload = self._world.workloads.get((pod.namespace, pod.workload))
         return workload is not None and workload.admission is not None and pod.is_of(workload)

@@ -1,7 +1,7 @@
-"""Jobs that can't be started: they would hold quota that nobody uses, for as long as somebody tries again.
+"""Jobs that can't be started: they give back their quota, which they would hold without using it.
 
-The API server may refuse the start for good: the Job is as large as its store takes, or a policy of somebody
-else keeps it as it is. Its quota is given back, and it competes again when it has changed or after a while.
+The API server may refuse the start for good: the Job is as large as its store takes, or a policy of another
+product keeps it suspended. The Workload competes again when the Job has changed, or after a while.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_re
 from admitter.client.store import Key
 
 TRIED_AGAIN_SECONDS: Final = 300.0
-"""Who refuses may be gone by then."""
+"""The policy that refuses may be gone by then."""
 _TOO_LARGE: Final = "request is too large"
 """What etcd says; the API server passes it on as a failure of its own."""
 
@@ -29,10 +29,10 @@ class RefusedStarts:
     """Remembers which Jobs, as they were then, could not be started, and why."""
 
     def __init__(self, seconds: float = TRIED_AGAIN_SECONDS) -> None:
-        """Prepare; a refusal counts for so many seconds at most."""
+        """A refusal counts for so many seconds at most."""
         self._seconds = seconds
         self.again: Callable[[Key], None] = lambda _: None
-        """Called with the key of a Workload whose Job is to be tried again."""
+        """Called with the key of a Workload; the start of its Job is to be tried again."""
         self._refused: dict[str, tuple[int, str]] = {}
 
     def note(self, job: JobView, error: ApiError) -> str:

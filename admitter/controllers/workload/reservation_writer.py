@@ -34,12 +34,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReservationRecord:
-    """What the status of a Workload is to say of its place.
+    """The pending reservation that the status of a Workload is to have.
 
     Attributes:
         key: namespace and name of the Workload.
-        queue: in which the place is.
-        place: it; without an admission once it has been taken or given up.
+        queue: in which it is.
+        place: its status; without an admission once it was used or given up.
         waiting: why the Workload waits, to be written with it; None: that has been written.
     """
 
@@ -50,7 +50,7 @@ class ReservationRecord:
 
 
 class ReservationWriter:
-    """Keeps the places in statuses as they are in the engine.
+    """Keeps the pending reservations in statuses as they are in the engine.
 
     Attributes:
         on_due: called when `write` should be called soon, since something has to be written again.
@@ -65,11 +65,11 @@ class ReservationWriter:
         clock: status.Clock,
         slots: asyncio.Semaphore,
     ) -> None:
-        """Prepare.
+        """Write with the other decisions, in the same slots.
 
         Args:
             world: all objects.
-            engine: knows which places are kept.
+            engine: has the pending reservations.
             reasons: tells users.
             transport: to the API server.
             clock: the time.
@@ -77,7 +77,7 @@ class ReservationWriter:
         """
         self._world = world
         self._ledger = engine.ledger
-        self._holds = engine.ledger.pending_reservations
+        self._pending = engine.ledger.pending_reservations
         self._reasons = reasons
         self._transport = transport
         self._clock = clock
@@ -88,29 +88,31 @@ class ReservationWriter:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def __contains__(self, uid: object) -> bool:
-        """Whether more is known here of the place of a Workload than its status says."""
+        """Whether a newer reservation of a Workload is known here than its status has."""
         return uid in self._records
 
     def adopt(self, found: Iterable[ReportedReservation]) -> None:
-        """Keep up what statuses promise: what is not kept is void, what only victims tell of is written.
+        """Write reservations that only victims name, and the end of those that are not kept.
 
         Args:
             found: what `keep_places` has read.
         """
         for each in found:
-            hold = self._holds.get(each.uid)
-            place = ReservationStatus(each.generation, hold.admission if hold is not None else None)
-            self._records[each.uid] = ReservationRecord(each.key, each.admission.queue, place)
+            pending = self._pending.get(each.uid)
+            reservation = ReservationStatus(
+                each.generation, pending.admission if pending is not None else None
+            )
+            self._records[each.uid] = ReservationRecord(each.key, each.admission.queue, reservation)
             self._due[each.uid] = None  # what is written already is not written again
 
     def seen(self, view: WorkloadView) -> None:
-        """A Workload has changed: what its status promises by a write of an earlier process is put right."""
-        place, wanted, made = view.reservation, view.preemption, self._records.get(view.uid)
-        if made is not None and made.place != place and view.uid not in self._tasks:
+        """A Workload has changed: a reservation that an earlier process wrote is corrected."""
+        written, wanted, made = view.reservation, view.preemption, self._records.get(view.uid)
+        if made is not None and made.place != written and view.uid not in self._tasks:
             self._due[view.uid] = None
             self.on_due()
-        elif made is None and place.admission is not None:
-            self._void(view, place.generation, place.admission.queue)
+        elif made is None and written.admission is not None:
+            self._void(view, written.generation, written.admission.queue)
         if wanted is None or wanted.generation <= self.generation(wanted.uid, wanted.key):
             return
         preemptor = self._world.workloads.get(wanted.key)
@@ -124,56 +126,56 @@ class ReservationWriter:
             self.on_due()
 
     def decided(self, planned: Mapping[str, tuple[Key, Waiting]]) -> None:
-        """Take in what a cycle has come to.
+        """Take in the result of a cycle.
 
         Args:
-            planned: the Workloads to which it has promised a place, by UID: key, and why each waits for it.
+            planned: the Workloads that have got a pending reservation, by UID: key, and why each waits.
         """
         for uid, (key, waiting) in planned.items():
-            hold = self._holds.get(uid)
-            if hold is not None:
-                place = ReservationStatus(self.generation(uid, key) + 1, hold.admission)
-                self._records[uid] = ReservationRecord(key, hold.queue, place, waiting)
+            pending = self._pending.get(uid)
+            if pending is not None:
+                reservation = ReservationStatus(self.generation(uid, key) + 1, pending.admission)
+                self._records[uid] = ReservationRecord(key, pending.queue, reservation, waiting)
                 self._due[uid] = None
-        for uid in self._records.keys() - self._holds.keys():
+        for uid in self._records.keys() - self._pending.keys():
             made = self._records[uid]
             if made.place.admission is not None:
-                # One that is given up is over: whatever the Workload gets later was not made by its victims.
+                # A reservation that was given up is void: its victims made no room for a later one.
                 ended = made.place.generation + (self._ledger.held(uid) is None)
                 self._records[uid] = replace(made, place=ReservationStatus(ended), waiting=None)
                 self._due[uid] = None
 
     def abandon_trees(self) -> None:
-        """Others decide now about places in some trees, and write what becomes of them."""
-        for uid in self._records.keys() - self._holds.keys():
+        """Other processes decide now in some trees, and write the reservations there."""
+        for uid in self._records.keys() - self._pending.keys():
             if self._world.shards.epoch_of(self._records[uid].queue) is None:
                 self._forget(uid)
 
     def generation(self, uid: str, key: Key) -> int:
-        """How many places have been promised to a Workload."""
+        """How many pending reservations a Workload has had."""
         made, view = self._records.get(uid), self._world.workloads.get(key)
         written = view.reservation.generation if view is not None and view.uid == uid else 0
         return max(written, made.place.generation if made is not None else 0)
 
-    def passed_on(self, told: WorkloadView) -> PreemptionStatus | None:
-        """The place for which a Workload goes that was told to go for another one; None if there is no such.
+    def passed_on(self, victim: WorkloadView) -> PreemptionStatus | None:
+        """The new preemptor of a victim with a pending eviction; None if it has the same as before.
 
-        What it leaves has come to another Workload than before, since that one got in elsewhere.
+        The earlier preemptor was admitted elsewhere, so the victim's quota goes to another one.
         """
-        uid = self._ledger.preemptor(told.uid) or ""
+        uid = self._ledger.preemptor(victim.uid) or ""
         made = self._records.get(uid)
-        if made is None or made.place.admission is None or told.evicted_for == (uid, made.place.generation):
+        if made is None or made.place.admission is None or victim.evicted_for == (uid, made.place.generation):
             return None
         return PreemptionStatus(made.key, uid, made.place.admission, made.place.generation)
 
     def amend(self, group: asyncio.TaskGroup, plan: Plan, keys: Mapping[str, Key]) -> None:
-        """Begin to write what a cycle has changed of evictions that are over, or have begun.
+        """Begin to write what a cycle has changed of evictions that are over, or have started.
 
-        What fails stays as it was: then a next leader lets a Workload evict less until something ends.
+        If a write fails the status stays: then a next leader lets a Workload evict less until something ends.
 
         Args:
-            group: where that is done.
-            plan: what the cycle has come to.
+            group: runs the writes.
+            plan: of the cycle.
             keys: of Workloads, by UID.
         """
         for each in plan.reassigned:
@@ -202,8 +204,8 @@ class ReservationWriter:
         """Begin to write what is due.
 
         Args:
-            group: where that is done.
-            admitting: the UIDs of Workloads whose admission is being written: that says what it should.
+            group: runs the writes.
+            admitting: the UIDs of Workloads with an admission that is being written: it ends the reservation.
         """
         for uid in [uid for uid in self._due if uid not in self._tasks and uid not in admitting]:
             if self._view(uid) is None:
@@ -218,7 +220,7 @@ class ReservationWriter:
             await asyncio.wait(tasks)
 
     def _view(self, uid: str) -> WorkloadView | None:
-        """The Workload whose place has to be written; None if nothing would be decided by that here."""
+        """The Workload with a reservation that has to be written; None if it is not for this process."""
         made = self._records[uid]
         view = self._world.workloads.get(made.key)
         if view is None or view.uid != uid or view.admission is not None or view.finished:
@@ -230,7 +232,7 @@ class ReservationWriter:
         self._due.pop(uid, None)
 
     async def _written(self, uid: str) -> None:
-        """Write a place, once; what fails is tried again a little later."""
+        """Write a reservation, once; what fails is tried again a little later."""
         try:
             async with self._slots:
                 await self._write(uid)
@@ -258,8 +260,8 @@ class ReservationWriter:
             return
         if view.reservation != made.place:
             if made.waiting is not None:
-                told = made.waiting.reason, made.waiting.message
-                body = status.reservation_pending(view, made.place, *told, self._clock())
+                waits = made.waiting.reason, made.waiting.message
+                body = status.reservation_pending(view, made.place, *waits, self._clock())
             else:
                 body = status.reservation_changed(view, made.place)
             path = f"{workload_path(made.key)}/status"

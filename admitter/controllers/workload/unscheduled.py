@@ -1,7 +1,7 @@
 """Pods of which no scheduler says anything: their template may name one that does not exist.
 
 Where a scheduler finds no node for a pod, the conditions of the pod say so. Where none has the name, nothing
-is said, the pods wait for ever, and their Workload holds its quota: at least its user is told.
+is said, the pods wait for ever, and their Workload holds its quota: at least its user gets an event.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ ANSWER_SECONDS: Final = 30.0
 
 
 class UnscheduledPods:
-    """Tells of each Workload, once, whose pods no scheduler answers for."""
+    """Sends one event for each Workload with pods that no scheduler has answered for."""
 
     def __init__(self, world: World, events: Events, clock: Clock) -> None:
-        """Prepare; `pod_changed` is to be called with every change of a pod."""
+        """Call `pod_changed` with every change of a pod."""
         self._world = world
         self._events = events
         self._clock = clock

@@ -1,6 +1,6 @@
 """Why each Workload waits, written when it changes and at most once a second.
 
-Most reasons never get written: the Workload is admitted before its turn to be told comes.
+Most reasons never get written: the Workload is admitted before its turn comes.
 """
 
 import asyncio
@@ -71,9 +71,9 @@ class WaitingReasons:
         self._events.record(subject(workload), reason, message, topic="eviction")
 
     def promised(self, workload: WorkloadView) -> None:
-        """Tell the user that room is being made for a Workload."""
-        told = workload.condition(ConditionType.QUOTA_RESERVED)
-        self._events.record(subject(workload), told.get("reason", ""), told.get("message", ""))
+        """Tell the user that a Workload has a pending reservation."""
+        reserved = workload.condition(ConditionType.QUOTA_RESERVED)
+        self._events.record(subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
 
     async def run(self) -> None:
         """Write reasons until cancelled."""
@@ -103,9 +103,9 @@ class WaitingReasons:
         if workload is None or workload.admission is not None or workload.finished:
             return True
         if not self._world.owners.owns(key) or key in self._world.workloads.unreadable:
-            return True  # who owns it says why; of one that can't be read an event does
-        told = workload.condition(ConditionType.QUOTA_RESERVED)
-        if (told.get("reason"), told.get("message")) == (waiting.reason, waiting.message):
+            return True  # the shard's owner writes why; if it can't be read, an event says so
+        written = workload.condition(ConditionType.QUOTA_RESERVED)
+        if (written.get("reason"), written.get("message")) == (waiting.reason, waiting.message):
             return True
         try:
             async with self._pace.turn():

@@ -1,4 +1,4 @@
-"""Blocking workloads: a minimal set of running or incoming ones whose end would let a waiting one in."""
+"""Blocking workloads: a minimal set of running or incoming ones; their end would let a pending one in."""
 
 from collections.abc import Callable
 from math import inf
@@ -21,7 +21,7 @@ class BlockingWorkloads:
     def __init__(
         self, state: EngineState, workload: Workload, queue: Queue, enough: Callable[[], bool]
     ) -> None:
-        """Prepare.
+        """Call `found` to search.
 
         Args:
             state: what they are looked for in.
@@ -31,12 +31,12 @@ class BlockingWorkloads:
         """
         self._tree = state.tree
         self._ledger = state.ledger
-        self._judge = Nominator(state)
+        self._nominator = Nominator(state)
         self._workload = workload
         self._queue = queue
         self._enough = enough
         self._gone: list[Reservation] = []
-        self._told: dict[str, list[str]] = {}
+        self._victims: dict[str, list[str]] = {}
         self._related = set(state.tree.relatives(queue.name))
         self._displaced_by = self._ledger.displacements.preemptor(workload.uid)
 
@@ -48,13 +48,13 @@ class BlockingWorkloads:
         """
         holders = self._in_order(self._holders())
         try:
-            while not self._judge.fits(self._workload, self._queue):
+            while not self._nominator.fits(self._workload, self._queue):
                 if not holders:
                     return []
                 self._look_up()
                 staying = self._leave(holders.pop(0))
                 holders = self._in_order([*holders, *staying]) if staying else holders
-            while self._spare_some():
+            while self._return_needless():
                 pass  # with one back another may not be needed any more: the first may be evicted
             return [reservation.holder for reservation in self._gone]
         except _EnoughError:
@@ -66,17 +66,17 @@ class BlockingWorkloads:
     def _holders(self) -> list[Reservation]:
         names = self._tree.members(self._tree.root(self._queue.name))
         run = [r for name in names for r in self._ledger.reservations(name)]
-        coming = [hold for name in names for hold in self._ledger.pending_in(name)]
+        coming = [pending for name in names for pending in self._ledger.pending_in(name)]
         return [
             *(reservation for reservation in run if not self._ledger.evicting(reservation.holder)),
-            *(Reservation(hold.workload.uid, hold.admission, hold.workload, inf) for hold in coming),
+            *(Reservation(each.workload.uid, each.admission, each.workload, inf) for each in coming),
         ]
 
     def _in_order(self, holders: list[Reservation]) -> list[Reservation]:
         """Those of the workload's own queue first, and of them the newest."""
         return sorted(holders, key=lambda r: (r.queue != self._queue.name, -r.since, r.holder))
 
-    def _spare_some(self) -> bool:
+    def _return_needless(self) -> bool:
         """Let those return that are not needed for the workload to get in; says whether there were any."""
         before = len(self._gone)
         for reservation in self._gone[::-1]:
@@ -91,9 +91,9 @@ class BlockingWorkloads:
     def _gets_in(self) -> bool:
         """Whether the workload would be admitted now, or others be evicted for it."""
         self._look_up()
-        if self._judge.fits(self._workload, self._queue):
+        if self._nominator.fits(self._workload, self._queue):
             return True
-        return isinstance(self._judge.nominate(self._workload, self._queue), Nomination)
+        return isinstance(self._nominator.nominate(self._workload, self._queue), Nomination)
 
     def _look_up(self) -> None:
         """Between two attempts: go on, unless it is enough."""
@@ -101,7 +101,7 @@ class BlockingWorkloads:
             raise _EnoughError
 
     def _leave(self, reservation: Reservation) -> list[Reservation]:
-        """Plan without a workload; returns its victims, which stay now."""
+        """Take a workload out of planned use; returns its victims: their pending evictions are cancelled."""
         holder = reservation.holder
         self._gone.append(reservation)
         if holder not in self._ledger.pending_reservations:
@@ -109,26 +109,26 @@ class BlockingWorkloads:
             self._restore()
             return []
         staying = self._ledger.pending_evictions_for(holder)
-        self._told[holder] = [each.holder for each in staying]
+        self._victims[holder] = [each.holder for each in staying]
         self._ledger.drop_pending(holder)
         self._ledger.cancel_pending_evictions(holder)
         return staying
 
     def _return(self, reservation: Reservation) -> list[Reservation]:
-        """Plan with a workload again; returns the victims that go for it now."""
+        """Count a workload in planned use again; returns those of the gone that are its victims again."""
         holder = reservation.holder
         self._gone.remove(reservation)
-        if holder not in self._told:
+        if holder not in self._victims:
             self._ledger.cancel_eviction(holder)
             self._restore()
             return []
         assert reservation.workload is not None, "only workloads are on the way in"
-        told = self._told.pop(holder)
-        going = [other for other in self._gone if other.holder in told]
+        victims = self._victims.pop(holder)
+        going = [other for other in self._gone if other.holder in victims]
         for other in going:
             self._gone.remove(other)
         self._ledger.add_pending(reservation.workload, reservation.admission)
-        for each in told:
+        for each in victims:
             self._ledger.evict(each, holder)
             self._ledger.mark_eviction_pending(each)
         return going
@@ -136,8 +136,8 @@ class BlockingWorkloads:
     def _restore(self) -> None:
         """Let the workload evict what could come back if something near it has ended: as `State.restore`."""
         if self._displaced_by is not None:
-            promises = self._ledger.displacements
-            if any(each.queue in self._related and each.holder not in self._told for each in self._gone):
-                promises.end(self._workload.uid)
+            displacements = self._ledger.displacements
+            if any(each.queue in self._related and each.holder not in self._victims for each in self._gone):
+                displacements.end(self._workload.uid)
             else:
-                promises.make(self._workload.uid, self._displaced_by)
+                displacements.make(self._workload.uid, self._displaced_by)

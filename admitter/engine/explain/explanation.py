@@ -1,7 +1,7 @@
 """All that can be said about one waiting workload: computed when it is asked for, never stored.
 
 A refusal (`admitter.engine.refusal`) is what is written down, and stays true while the workload waits. This
-is the picture of the moment: what is free, what each limit cuts, what is ahead, what would have to end.
+describes one moment: what is free, what each limit cuts, what is ahead, what would have to end.
 """
 
 from collections.abc import Callable
@@ -71,8 +71,6 @@ class Explanation:
         mismatches: for each pod set by name, the flavors that do not suit it.
         ahead: how many wait before it in its queue.
         evictable: UIDs of workloads that its queue's policy would let it evict, if that were enough.
-        enders: UIDs of a minimal set of running or incoming workloads whose end would let it in,
-            perhaps by evicting others; empty if none would. Of a preemptor with a place: its victims.
         sought: whether `evictable` and `enders` were looked for to the end; if not, both are empty.
     """
 
@@ -83,6 +81,8 @@ class Explanation:
     ahead: int
     evictable: tuple[str, ...]
     enders: tuple[str, ...]
+    """UIDs of the blocking workloads: their end would let it in, perhaps by evicting others; empty if none
+    would. Of a preemptor with a pending reservation: its victims."""
     sought: bool = True
 
 
@@ -98,7 +98,7 @@ class RefusalExplainer:
 
         Args:
             workload: which one.
-            enough: asked between attempts whether the search for enders, which may be dear, is to end.
+            enough: asked between attempts whether the search for blocking workloads, which may be long, ends.
         """
         queue = self._state.tree.queues[workload.queue]
         self._state.renew_claims(self._state.tree.root(queue.name))
@@ -108,20 +108,20 @@ class RefusalExplainer:
         refusal = pending.refusal(workload, queue, awaited=awaited) or (
             outcome if isinstance(outcome, Refusal) else None
         )
-        enders = None if enough() else BlockingWorkloads(self._state, workload, queue, enough).found()
-        evictable = self._evictable(workload, queue, enough) if enders is not None else None
+        blocking = None if enough() else BlockingWorkloads(self._state, workload, queue, enough).found()
+        evictable = self._evictable(workload, queue, enough) if blocking is not None else None
         return Explanation(
             workload,
             refusal,
             *self._tried(workload, queue),
             pending.in_order().index(workload),
             tuple(sorted(evictable or ())),
-            tuple(sorted(enders or ())) if evictable is not None else (),
+            tuple(sorted(blocking or ())) if evictable is not None else (),
             evictable is not None,
         )
 
     def explain_hold(self, workload: Workload) -> Explanation:
-        """Explain a workload for which others have been told to go: it waits for their end."""
+        """Explain a preemptor with a pending reservation: it waits for the end of its victims."""
         ledger, queue = self._state.ledger, self._state.tree.queues[workload.queue]
         root = self._state.tree.root(queue.name)
         self._state.renew_claims(root)

@@ -1,4 +1,4 @@
-"""Which flavor each resource of each pod set gets (design §3, *Flavors*; 003, *Resources*).
+"""Which flavor each resource of each pod set gets (docs/design/engine.md).
 
 Flavors of a group are tried in the listed order; the first that suits and fits wins, unless the
 queue's fungibility passes it over. Pod sets of one workload are assigned one after the other, each on
@@ -72,7 +72,7 @@ class Assigner:
     """Assigns flavors in one state of use."""
 
     def __init__(self, book: Book, flavors: Mapping[str, Flavor], giving: Giving) -> None:
-        """Prepare.
+        """Find flavors by what is in use.
 
         Args:
             book: what is in use.

@@ -83,7 +83,7 @@ class Choice:
 
     @property
     def rank(self) -> tuple[bool, bool]:
-        """Rather borrow than preempt (design §3, *Flavors*)."""
+        """Rather borrow than preempt (docs/design/engine.md)."""
         return (not self.fits, self.borrows)
 
 
@@ -123,7 +123,7 @@ class Attempt:
         passed: Collection[Combination],
         giving: Giving | None,
     ) -> None:
-        """Prepare.
+        """Begin with no choice made.
 
         Args:
             ground: what it is made on.

@@ -1,4 +1,4 @@
-"""Which flavors suit a pod set by taints and labels (003, *ResourceFlavor labels* and *taints*).
+"""Which flavors suit a pod set by taints and labels (docs/design/engine.md).
 
 A flavor says of its nodes which labels they have, and not which they lack: of a label that it does not name,
 its nodes may have any value. So selector and affinity are compared with a flavor's own labels alone.

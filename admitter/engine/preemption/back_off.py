@@ -1,8 +1,9 @@
 """Places that evictions have made and that are given back unused: their queue evicts nothing for a while.
 
-A place that is deleted, paused or changed before it was used has cost others their work for nothing. What is
-made and deleted again and again would evict without end; so each time counts against the queue and namespace,
-and the pause until these may evict again doubles (docs/design/preemption.md, *Places that are given back*).
+A workload that is deleted, paused or changed before it has used such a place has cost its victims their work
+for nothing. Workloads that are made and deleted again and again would evict without end; so each time counts
+against the queue and namespace, and the pause until these may evict again doubles
+(docs/design/preemption.md, *Places that are given back*).
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,8 @@ from admitter.engine.quota.ledger import Ledger
 FIRST_SECONDS: Final = 10
 """For how long nothing is evicted after the first place."""
 LONGEST_SECONDS: Final = 600
-"""For how long at most. What has held its quota as long has used it; after as long a quiet time one counts
-less."""
+"""For how long at most. A workload that has held its quota as long has used it; after as long a quiet time
+one counts less."""
 MOST: Final = 7
 """As many count at most: with them the pause has its longest."""
 
@@ -54,12 +55,12 @@ class ReturnedReservations:
         self.gained: set[str] = set()
         self._known: dict[Pair, BackOff] = {}
         self._news: list[tuple[Pair, float | None]] = []
-        self._told: dict[Pair, BackOff] = {}
+        self._taken_up: dict[Pair, BackOff] = {}
 
     @property
     def changed(self) -> bool:
         """Whether a turn is due, whatever the time."""
-        return bool(self._news or self._told)
+        return bool(self._news or self._taken_up)
 
     def is_due(self, now: float) -> bool:
         """Whether a turn would change anything."""
@@ -67,12 +68,12 @@ class ReturnedReservations:
 
     @property
     def ends(self) -> list[float]:
-        """When those are over that last, in seconds since the epoch."""
+        """When each lasting back-off ends, in seconds since the epoch."""
         return [each.until for each in self.lasting.values()]
 
     @property
     def known(self) -> list[tuple[Pair, BackOff]]:
-        """All that count still, those included that are over."""
+        """All back-offs that count still, those included that are over."""
         return [*self._known.items()]
 
     def of(self, queue: str, namespace: str) -> BackOff | None:
@@ -80,24 +81,26 @@ class ReturnedReservations:
         return self.lasting.get((queue, namespace)) if self.lasting else None
 
     def note(self, uid: str) -> None:
-        """The user of a workload takes it back; whether that counts is found at the next turn."""
-        place = self._ledger.pending_reservations.get(uid) or self._ledger.held(uid)
-        if uid in self.gained and place is not None and not self._ledger.evicting(uid):
+        """The user of a workload gives its place back; whether that counts is found at the next turn."""
+        reserved = self._ledger.pending_reservations.get(uid) or self._ledger.held(uid)
+        if uid in self.gained and reserved is not None and not self._ledger.evicting(uid):
             held = self._ledger.held(uid)
-            self._news.append(((place.queue, place.namespace), held.since if held is not None else None))
+            self._news.append(
+                ((reserved.queue, reserved.namespace), held.since if held is not None else None)
+            )
         self.gained.discard(uid)
 
     def passed(self, former: str, uid: str) -> None:
-        """The engine has given the place of a workload to another one: that gives nothing back."""
+        """Another workload took over the reservation of this one: that gives nothing back."""
         if former in self.gained:
             self.gained.remove(former)
             self.gained.add(uid)
 
     def take_up(self, queue: str, namespace: str, back_off: BackOff) -> None:
         """Take up a back-off that began before this engine lived; the later of two counts."""
-        known = self._told.get((queue, namespace)) or self._known.get((queue, namespace))
+        known = self._taken_up.get((queue, namespace)) or self._known.get((queue, namespace))
         if known is None or known.until < back_off.until:
-            self._told[queue, namespace] = back_off
+            self._taken_up[queue, namespace] = back_off
 
     def turn(self, now: float) -> set[Pair]:
         """Begin and end back-offs; returns the queues and namespaces of those that have changed.
@@ -110,8 +113,8 @@ class ReturnedReservations:
         changed = {pair for pair, each in self.lasting.items() if each.until <= now}
         for pair in changed:
             del self.lasting[pair]
-        told, self._told = self._told, {}
-        for pair, each in told.items():
+        taken_up, self._taken_up = self._taken_up, {}
+        for pair, each in taken_up.items():
             self._known[pair] = each
             if each.until > now:
                 self.lasting[pair] = each

@@ -1,4 +1,4 @@
-"""Preempting in order to borrow (design §3, *Preemption*: `borrowWithinCohort`)."""
+"""Preempting in order to borrow: `borrowWithinCohort` (docs/design/preemption.md)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
@@ -13,7 +13,7 @@ from admitter.engine.quota.tree import Tree
 
 
 def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
-    """Victims by priority in other queues that borrow, for a preemptor whose queue borrows too."""
+    """Victims by priority in other queues that borrow, for a preemptor in a queue that borrows too."""
     match policy.borrow:
         case BorrowWithin.NEVER | BorrowWithin.GUARANTEED_SHARE:
             return NO_RANK
@@ -45,7 +45,7 @@ class Borrowing(SimpleRule):
     """Both borrow; priority decides."""
 
     def __init__(self, tree: Tree, lacks: Callable[[Candidate], bool]) -> None:
-        """Prepare.
+        """Take victims from queues that borrow.
 
         Args:
             tree: the quota tree.

@@ -124,7 +124,7 @@ class InLine(Pool):
     def __init__(
         self, ground: CandidateContext, queue: str, side: Node, lines: QueueLines, lesser: Lesser
     ) -> None:
-        """Prepare.
+        """Take candidates from one queue.
 
         Args:
             ground: what candidates are looked for on.
@@ -191,7 +191,7 @@ class QueuePools:
         lesser: Lesser,
         among: Callable[[str], bool],
     ) -> None:
-        """Prepare.
+        """Take candidates from many queues.
 
         Args:
             ground: what candidates are looked for on.
@@ -285,7 +285,7 @@ class OverQuota(Pool):
         standing: Standing,
         eligible: Callable[[Reservation], bool],
     ) -> None:
-        """Prepare; a workload over quota is a candidate if it is eligible."""
+        """A workload over quota is a candidate if it is eligible."""
         super().__init__(ground, queue, side)
         self._standing = standing
         self._eligible = eligible
@@ -337,7 +337,7 @@ class Candidate:
 
 
 def place(candidate: Candidate) -> tuple[bool, Place]:
-    """A candidate's place (design §3): other queues first, then as in its queue."""
+    """A candidate's place in the order of eviction: other queues first, then as in its queue."""
     workload = candidate.reservation.workload
     assert workload is not None, "only workloads are evicted"
     return (candidate.pool.own, place_of(candidate.reservation, workload))

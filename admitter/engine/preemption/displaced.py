@@ -1,8 +1,7 @@
-"""For which workload another one was evicted: known until the evicted one is admitted again.
+"""The preemptor of each victim, known until the victim is admitted again.
 
-What an eviction promises outlives it: as long as the place is kept, or held, by what it was made for, or by
-what took that over in turn, the evicted workload is *displaced*, and may not evict what could come back
-for it (docs/design/preemption.md).
+As long as the preemptor has the place, or a workload that evicted the preemptor in turn, the victim is
+*displaced*, and may not evict workloads that could come back for it (docs/design/preemption.md).
 """
 
 from collections import defaultdict
@@ -24,7 +23,7 @@ class Displacements:
         return bool(self._preemptors)
 
     def make(self, victim: str, preemptor: str) -> None:
-        """A victim is evicted for a preemptor, for whichever it was before."""
+        """A victim is evicted for a preemptor, in place of an earlier one."""
         self.end(victim)
         self._preemptors[victim] = preemptor
         self._victims[preemptor][victim] = None
@@ -38,11 +37,11 @@ class Displacements:
                 del self._victims[preemptor]
 
     def displaced_by(self, preemptor: str, has_place: Callable[[str], bool]) -> list[str]:
-        """What was evicted for a workload, or for what was evicted for it and has no place since, and so on.
+        """The victims of a workload, and the victims of those that have no reservation since, and so on.
 
         Args:
             preemptor: UID of the workload.
-            has_place: says by its UID whether a place is kept for a workload.
+            has_place: says by its UID whether a workload has a pending reservation.
         """
         if preemptor not in self._victims:
             return []
@@ -55,7 +54,7 @@ class Displacements:
         return list(found)
 
     def preemptor(self, victim: str) -> str | None:
-        """For which workload a victim was evicted."""
+        """The UID of a victim's preemptor."""
         return self._preemptors.get(victim)
 
     def victims(self, preemptor: str) -> list[str]:

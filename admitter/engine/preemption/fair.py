@@ -1,4 +1,4 @@
-"""Preempting so that shares move together (design §3, *Preemption*; `fairSharing`).
+"""Preempting so that shares move together: `fairSharing` (docs/design/fair-sharing.md).
 
 A workload that borrows may evict those of another queue as long as that queue, after all of it, has
 no smaller share than its own then has. They are compared where their ways to the root part. The
@@ -32,7 +32,7 @@ class FairPreemption:
     def __init__(
         self, tree: Tree, book: Book, queue: Queue, usage: Usage, own: Mapping[FlavorResource, int]
     ) -> None:
-        """Prepare, with nothing taken out yet.
+        """Begin with nothing taken out.
 
         Args:
             tree: the quota tree.

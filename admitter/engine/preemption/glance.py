@@ -20,7 +20,7 @@ class Glance:
     """
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload) -> None:
-        """Prepare.
+        """Look without evicting anything.
 
         Args:
             scene: what victims would be looked for in.

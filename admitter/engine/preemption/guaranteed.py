@@ -1,4 +1,4 @@
-"""Preempting up to a guaranteed part of what others leave unused (design §3: `GuaranteedShare`; 000).
+"""Preempting up to the guaranteed share of what others leave unused (docs/design/elastic-quota.md).
 
 What queues have and do not use is divided among all queues of the tree in proportion to their own
 quota. A queue that stays within its own and its part of that may evict workloads of a queue that is
@@ -27,8 +27,8 @@ def entitlement(
     Args:
         tree: the quota tree; all of its queues take part with their minimum.
         book: what is in use.
-        queue: whose.
-        key: of what.
+        queue: its name.
+        key: the flavor and resource.
         coming: a queue that is going to use more than the book says, and how much more.
     """
     total = spare = mine = 0

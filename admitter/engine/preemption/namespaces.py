@@ -1,4 +1,4 @@
-"""Preempting between namespaces that share a queue (004, *preemption*; docs/design/namespace-fairness.md).
+"""Preempting between namespaces that share a queue (docs/design/namespace-fairness.md).
 
 In the preemptor's own queue shares replace priority between namespaces: with the preemptor in and all
 victims out, its namespace has a smaller share than every one that loses something, or an equal one that
@@ -44,7 +44,7 @@ class AmongNamespaces:
     """Another rule, with shares of namespaces in the preemptor's own queue."""
 
     def __init__(self, rule: PreemptionRule, sharing: Sharing, preemptor: Workload, usage: Usage) -> None:
-        """Prepare, with nothing taken out yet.
+        """Begin with nothing taken out.
 
         Args:
             rule: for what other queues lose.

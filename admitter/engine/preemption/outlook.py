@@ -1,4 +1,4 @@
-"""What evictions could have done for a workload that was judged."""
+"""What evictions could have done for a workload that got no nomination."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -13,7 +13,7 @@ from admitter.engine.quota.namespace_shares import NamespaceShare
 
 @dataclass(slots=True)
 class Outlook:
-    """What evictions could have done for a workload that was judged.
+    """What evictions could have done for a workload that got no nomination.
 
     Attributes:
         evictable: the most that they could have freed.
@@ -22,8 +22,8 @@ class Outlook:
         giving: where namespaces share its queue, how large a share one of them must keep to give anything.
         due: when a workload may be preempted that may not yet; inf if there is none.
         withheld: what there is room for, but not beside what others claim.
-        bound: whether evictions could have let it in but for what others claim, or for what was told to go
-            for others and may stay.
+        bound: whether evictions could have let it in but for what others claim, or for pending evictions
+            for others that may be cancelled.
     """
 
     evictable: dict[FlavorResource, int] = field(default_factory=dict)

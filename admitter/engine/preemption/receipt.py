@@ -12,7 +12,7 @@ from admitter.engine.quota.tree import Node, Tree
 
 
 class Grounds(StrEnum):
-    """The rule that allows an eviction (design §3, *Preemption*)."""
+    """The rule that allows an eviction (docs/design/preemption.md)."""
 
     LOWER_PRIORITY = "LowerPriority"
     """In the preemptor's own queue."""
@@ -38,7 +38,7 @@ class Passing(StrEnum):
     NAMESPACE_SHARE = "WeightedShare"
     """The namespace with the smallest share of the queue goes first."""
     PROMISED = "Promised"
-    """Its place was kept while others were evicted for it, when the other one came."""
+    """It had a pending reservation when the other one came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Compared:
     Attributes:
         victim: where the victim's way to the root parts from the preemptor's.
         preemptor: the same on the preemptor's side.
-        before: the victim's share before it goes.
+        before: the victim's share before the eviction.
         after: the preemptor's share once it is in.
     """
 
@@ -90,7 +90,7 @@ class Receipts:
     def __init__(
         self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: Sequence[Reservation]
     ) -> None:
-        """Look at what is compared before any victim goes.
+        """Look at what is compared before any eviction.
 
         Args:
             tree: the quota tree.

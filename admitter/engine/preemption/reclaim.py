@@ -1,4 +1,4 @@
-"""Taking back what was lent (design §3, *Preemption*: `reclaimWithinCohort`).
+"""Taking back what was lent: `reclaimWithinCohort` (docs/design/preemption.md).
 
 A subtree that stays within its own quota may take back from its siblings what they borrow: the
 preemptor's queue, or a cohort above it. Sides of several levels may each take a part.
@@ -47,7 +47,7 @@ class Reclaiming(SimpleRule):
     def __init__(
         self, tree: Tree, book: Book, queue: Queue, usage: Usage, contested: frozenset[FlavorResource]
     ) -> None:
-        """Prepare.
+        """Find the subtrees that stay within their own quota.
 
         Args:
             tree: the quota tree.

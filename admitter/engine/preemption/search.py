@@ -1,4 +1,4 @@
-"""Finds a smallest set of workloads whose eviction lets another one in.
+"""Finds a smallest set of workloads to evict so that the preemptor fits.
 
 Candidates are removed one by one, in the order of the rule that allows it, until the preemptor fits;
 then each is put back that turns out not to be needed, costliest first. All of it happens on the book
@@ -78,11 +78,11 @@ class Search:
         grounds: the rule by which victims of other queues were found.
         withheld: what of the usage there is room for, but not beside what others claim.
         bound: whether victims were found, and the preemptor would not leave what others claim, or relies on
-            what was told to go for others.
+            pending evictions for others.
     """
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload, usage: Usage) -> None:
-        """Prepare.
+        """Call `victims` to search.
 
         Args:
             scene: what victims are looked for in.
@@ -257,7 +257,7 @@ class Search:
         return eligible
 
     def _stays_out(self, victim: Reservation) -> bool:
-        """Whether a victim could not take its place back from what it was evicted for.
+        """Whether a victim could not take its place back from its preemptor.
 
         That is all that a displaced workload may evict, so evictions in turns come to an end
         (docs/design/preemption.md).
@@ -392,23 +392,25 @@ class Search:
             removed = found.removed
             less = [frozenset({uid}) for uid in removed]
             less += [frozenset(removed[:count]) for count in range(2, min(len(removed) + 1, MOST_SPARED))]
-            for spared in less:
+            for left_out in less:
                 steps -= found.steps
                 if steps < 0:
                     break
-                found = self._attempt(pools, rule, spared)
+                found = self._attempt(pools, rule, left_out)
                 if found.victims:
                     break
         return found.victims
 
-    def _attempt(self, pools: Sequence[Group], rule: PreemptionRule, spared: AbstractSet[str]) -> "_Attempt":
+    def _attempt(
+        self, pools: Sequence[Group], rule: PreemptionRule, left_out: AbstractSet[str]
+    ) -> "_Attempt":
         """Take out allowed victims until the preemptor fits, but for some; leaves all as it was."""
         made = _Attempt()
         removed: list[Candidate] = []
         try:
             for candidate in rule.order(pools):
                 made.steps += 1
-                if candidate.reservation.holder in spared:
+                if candidate.reservation.holder in left_out:
                     continue
                 if not rule.may_go(candidate):
                     made.refused = True
@@ -467,9 +469,9 @@ class Search:
         return not any(cell.fits_but_for_claims(amount) for cell, amount in self._wanted)
 
     def _is_sure(self) -> bool:
-        """Whether the preemptor fits even if what was told to go for others stays in the end.
+        """Whether the preemptor fits even if pending evictions for others are cancelled in the end.
 
-        Else what goes for it may go in vain: it waits until that has gone (docs/design/preemption.md).
+        Else its victims may end in vain: it waits until those evictions are over (docs/design/preemption.md).
         """
         rooms = self._ledger.rooms_of_pending_evictions(self._root)
         cells = [

@@ -1,4 +1,4 @@
-"""Victims in the preemptor's own queue (design §3, *Preemption*: `withinClusterQueue`)."""
+"""Victims in the preemptor's own queue: `withinClusterQueue` (docs/design/preemption.md)."""
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue

@@ -14,11 +14,11 @@ from admitter.engine.queue.equivalence import EquivalenceClass
 from admitter.engine.quota.tree import Node
 
 _Seen = tuple[frozenset[str], tuple[tuple[FlavorResource, int, int], ...]]
-"""What was told to go, and how much room there is of each flavor and resource, and how much beside claims."""
+"""Pending evictions, and how much room there is of each flavor and resource, and how much beside claims."""
 
 
 class ClaimBlocked:
-    """Parked classes by their trees, and what each has room for but for claims."""
+    """Inadmissible classes by their trees, and what each has room for but for claims."""
 
     def __init__(self, scene: PreemptionContext) -> None:
         self._scene = scene
@@ -30,13 +30,13 @@ class ClaimBlocked:
         self._kept: defaultdict[Node, dict[EquivalenceClass, int]] = defaultdict(dict)  # with their tickets
 
     def track(self, members: EquivalenceClass, wanted: Usage, bound: Iterable[FlavorResource] = ()) -> None:
-        """A class was parked.
+        """A class was marked inadmissible.
 
         Args:
             members: the class.
             wanted: what it has room for, each for itself, but for claims.
-            bound: what it may ask for, if others could be evicted for it but for claims, or for what was told
-                to go.
+            bound: what it may ask for, if others could be evicted for it but for claims, or for pending
+                evictions.
         """
         root = self._tree.root(members.queue)
         self._bound[root].pop(members, None)
@@ -50,7 +50,7 @@ class ClaimBlocked:
             del self._bound[root]
 
     def keep(self, members: EquivalenceClass) -> None:
-        """A parked class may fit as soon as others claim less."""
+        """An inadmissible class may fit as soon as others claim less."""
         self._kept[self._tree.root(members.queue)][members] = members.ticket
 
     def __contains__(self, root: Node) -> bool:
@@ -83,7 +83,7 @@ class ClaimBlocked:
         return any((vacant := cell.vacant()) > 0 and cell.in_flavor() < vacant for cell, _ in cells)
 
     def requeue(self, root: Node) -> set[str]:
-        """Try again what has that room no longer in some tree; returns the queues of that."""
+        """Requeue the classes in a tree that have that room no longer; returns their queues."""
         names: set[str] = set()
         if not (self._tracked or self._bound) or (root not in self._tracked and root not in self._bound):
             return names
@@ -100,7 +100,7 @@ class ClaimBlocked:
         return names | self._requeue_bound(root)
 
     def _requeue_bound(self, root: Node) -> set[str]:
-        """Try again what claims or the told kept from evicting, where these or the room have changed."""
+        """Requeue what claims or pending evictions kept from evicting, where these or the room changed."""
         names = set()
         for members, seen in list(self._bound.get(root, {}).items()):
             stays = members.inadmissible is not None and self._tree.root(members.queue) == root
@@ -115,7 +115,7 @@ class ClaimBlocked:
         return names
 
     def _may_evict(self, members: EquivalenceClass, wanted: Usage) -> bool:
-        """Whether a parked class may evict something for any of what it asks for; at a glance."""
+        """Whether an inadmissible class may evict something for any of what it asks for; at a glance."""
         head = members.head()
         if head is None or not members.needs:
             return True

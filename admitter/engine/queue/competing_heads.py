@@ -1,4 +1,4 @@
-"""The heads that compete in a cohort tree, and their order (design §3, *Order*)."""
+"""The heads that compete in a cohort tree, and their order (docs/design/engine.md)."""
 
 import heapq
 from collections.abc import Mapping, Sequence
@@ -57,7 +57,7 @@ class CompetingHeads(Protocol):
     """Heads that compete, one a queue.
 
     Attributes:
-        lazy: whether heads may compete that are not judged yet.
+        lazy: whether heads may compete that have no nomination yet.
     """
 
     lazy: bool
@@ -163,7 +163,7 @@ class ByShare:
     def _shares_with(self, entry: CompetingHead) -> dict[Node, Share]:
         """The shares of a queue and of what is above it with one from there in."""
         queue = entry.workload.queue
-        assert entry.nomination is not None, "shares are compared of what is judged"
+        assert entry.nomination is not None, "shares are compared of nominated heads"
         usage = tuple(entry.nomination.proposal.usage.items())
         found = self._with[queue] = self._shares.with_added(queue, usage, self._paths[queue])
         return found

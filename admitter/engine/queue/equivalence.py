@@ -1,8 +1,8 @@
-"""Workloads that are alike, and when those of them that do not fit are to be tried again.
+"""Equivalence classes: workloads that are alike, and when inadmissible ones are requeued.
 
 Workloads of equal shape (all that the decision reads, except time and identity) form a class: if
-its first one does not fit, none of the class does, and the class is parked until something changes
-that its refusal depended on. So a cycle costs as much as there are classes, not workloads.
+its first one does not fit, none of the class does, and the class is inadmissible until something
+changes that its refusal depends on. So a cycle costs as much as there are classes, not workloads.
 """
 
 import heapq
@@ -43,7 +43,7 @@ class ClassOwner(Protocol):
     """Keeps the classes of a queue."""
 
     def requeued(self, members: "EquivalenceClass") -> None:
-        """A class is to be tried again, or for the first time."""
+        """A class is requeued, or queued for the first time."""
 
 
 class EquivalenceClass:
@@ -56,7 +56,7 @@ class EquivalenceClass:
         members: by UID.
         inadmissible: why none of it fits; None if that has to be found out.
         needs: what must be free at least, any one of it; empty if other things may help too.
-        refusal: why none of it fitted when it was parked last.
+        refusal: why none of it fitted when it was marked inadmissible last.
         share: with fair sharing, how large a share another queue must have to give anything.
         giving: where namespaces share the queue, how large a share one must keep to give anything.
         owned: what the last of it claimed: by which version of the tree, how far above its queue, and what.
@@ -82,23 +82,23 @@ class EquivalenceClass:
         self.back_off: BackOff | None = None
         self._heap: list[tuple[Rank, str]] = []
         self._head: Workload | None = None
-        # Workloads whose reason was not reported yet.
-        self._told: Refusal | None = None
-        self._untold: set[str] = set()
+        # The last reported refusal, and the workloads for which it was not reported yet.
+        self._reported: Refusal | None = None
+        self._unreported: set[str] = set()
         self.ticket = 0
-        self._places: list[_FreedQuota] = []
+        self._quotas: list[_FreedQuota] = []
 
     def add(self, workload: Workload) -> None:
         """Take a workload in."""
         self.members[workload.uid] = workload
-        self._untold.add(workload.uid)
+        self._unreported.add(workload.uid)
         self._head = None
         heapq.heappush(self._heap, (workload.rank, workload.uid))
 
     def remove(self, uid: str) -> None:
         """Let a workload go."""
         del self.members[uid]
-        self._untold.discard(uid)
+        self._unreported.discard(uid)
         self._head = None
         if len(self._heap) > 2 * len(self.members) + 8:  # mostly entries of workloads that are gone
             self._heap = [(workload.rank, workload.uid) for workload in self.members.values()]
@@ -118,33 +118,33 @@ class EquivalenceClass:
 
     def newly_told(self, refusal: Refusal) -> list[str]:
         """UIDs of the workloads for which this refusal is new."""
-        known = refusal is self._told or refusal == self._told
-        if known and not self._untold:
+        known = refusal is self._reported or refusal == self._reported
+        if known and not self._unreported:
             return []
-        news = sorted(self._untold if known else self.members)
-        self._told = refusal
-        self._untold.clear()
+        news = sorted(self._unreported if known else self.members)
+        self._reported = refusal
+        self._unreported.clear()
         return news
 
     def tell_anew(self) -> None:
         """Another reason may have been reported since."""
-        self._told = None
+        self._reported = None
 
-    def wait_at(self, places: Iterable[tuple["_FreedQuota", int]]) -> None:
-        """Be found in some places until it is woken, and be due when so much has been freed there."""
+    def wait_at(self, quotas: Iterable[tuple["_FreedQuota", int]]) -> None:
+        """Be found by freed quota until it is requeued, and be due when so much has been freed."""
         self.stop_waiting()
         shortfalls = []
-        for place, shortfall in places:
-            self._places.append(place)
-            place.waiting.add(self)
+        for quota, shortfall in quotas:
+            self._quotas.append(quota)
+            quota.waiting.add(self)
             shortfalls.append(shortfall)
         self._be_due(shortfalls)
 
     def _be_due(self, shortfalls: Iterable[int]) -> None:
-        """Be due when so much has been freed in each of the places where it is found."""
+        """Be due when so much has been freed of each of the quotas that it waits for."""
         self.ticket += 1
-        for place, shortfall in zip(self._places, shortfalls, strict=True):
-            heapq.heappush(place.due, (place.freed + shortfall, id(self), self.ticket, self))
+        for quota, shortfall in zip(self._quotas, shortfalls, strict=True):
+            heapq.heappush(quota.due, (quota.freed + shortfall, id(self), self.ticket, self))
 
     def requeue(self) -> None:
         """It has to be tried again, in every way."""
@@ -162,15 +162,15 @@ class EquivalenceClass:
         self._owner.requeued(self)
 
     def mark_inadmissible_again(self, shortfalls: Iterable[int]) -> None:
-        """It was retried in vain: it is parked as it was, and lacks so much of each of its needs."""
+        """It was retried in vain: it is inadmissible as before, and lacks so much of each of its needs."""
         self.inadmissible = self.refusal
         self._be_due(shortfalls)
 
     def stop_waiting(self) -> None:
         """Be found nowhere."""
-        for place in self._places:
-            place.waiting.discard(self)
-        self._places.clear()
+        for quota in self._quotas:
+            quota.waiting.discard(self)
+        self._quotas.clear()
 
 
 class _FreedQuota:
@@ -185,14 +185,14 @@ class _FreedQuota:
 
 
 class InadmissibleClasses:
-    """Parked classes by what their refusals depend on: a flavor and resource in a tree.
+    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree.
 
-    What a class lacks is known when it is parked. Before so much has been freed in its tree it can't
-    fit, whatever else comes and goes: what others take in the meantime only adds to what it lacks.
+    What a class lacks is known when it is marked inadmissible. Before so much has been freed in its tree it
+    can't fit, whatever else comes and goes: what others take in the meantime only adds to what it lacks.
     """
 
     def __init__(self) -> None:
-        self._places: defaultdict[tuple[Node, FlavorResource], _FreedQuota] = defaultdict(_FreedQuota)
+        self._quotas: defaultdict[tuple[Node, FlavorResource], _FreedQuota] = defaultdict(_FreedQuota)
 
     def mark_inadmissible(
         self,
@@ -201,30 +201,30 @@ class InadmissibleClasses:
         root: Node,
         shortfalls: Iterable[tuple[FlavorResource, int]],
     ) -> None:
-        """Park a class until enough of one of some keys is freed in its tree."""
+        """Mark a class inadmissible until enough of one of some keys is freed in its tree."""
         members.inadmissible = members.refusal = refusal
-        members.wait_at((self._places[root, key], shortfall) for key, shortfall in shortfalls)
+        members.wait_at((self._quotas[root, key], shortfall) for key, shortfall in shortfalls)
 
     def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[EquivalenceClass]:
         """The classes that may fit now that so much was freed in a tree."""
         found: dict[EquivalenceClass, None] = {}
         for key, amount in usage:
-            place = self._places.get((root, key))
-            if place is None:
+            quota = self._quotas.get((root, key))
+            if quota is None:
                 continue
-            place.freed += amount
-            while place.due and place.due[0][0] <= place.freed:
-                _, _, ticket, members = heapq.heappop(place.due)
+            quota.freed += amount
+            while quota.due and quota.due[0][0] <= quota.freed:
+                _, _, ticket, members = heapq.heappop(quota.due)
                 if ticket == members.ticket:
                     found[members] = None
         return list(found)
 
     def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[EquivalenceClass]:
-        """All classes that are parked for one of some keys in a tree."""
+        """All inadmissible classes that wait for one of some keys in a tree."""
         found: dict[EquivalenceClass, None] = {}
         for key in keys:
-            place = self._places.get((root, key))
-            if place is not None:
-                parked = [members for members in place.waiting if members.inadmissible is not None]
-                found.update(dict.fromkeys(sorted(parked, key=lambda members: members.queue)))
+            quota = self._quotas.get((root, key))
+            if quota is not None:
+                waiting = [members for members in quota.waiting if members.inadmissible is not None]
+                found.update(dict.fromkeys(sorted(waiting, key=lambda members: members.queue)))
         return list(found)

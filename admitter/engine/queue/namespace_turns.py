@@ -30,7 +30,7 @@ class PendingByNamespace(PendingQueue):
         returned: ReturnedReservations,
         sharing: Sharing,
     ) -> None:
-        """Prepare.
+        """Begin with no workload.
 
         Args:
             queue: the queue's name.
@@ -88,22 +88,22 @@ class PendingByNamespace(PendingQueue):
         return None if first is None or self.class_of(first).inadmissible is not None else first
 
     def forget_needs(self, may_evict: Callable[[Workload], bool]) -> bool:
-        """Some namespaces use more than before: wake classes that these might have to give to.
+        """Some namespaces use more than before: requeue classes that may take something from these.
 
-        A class that preempts only within its namespace goes by rank: what comes later does not wake it.
+        A class that preempts only within its namespace goes by rank: what comes later does not requeue it.
         """
         grown, self._sharing.grown = sorted(self._sharing.grown), set()
         for name in grown:
             for members in self._of_namespace.get(name, {}).values():
                 if members.needs and (head := members.head()) is not None and may_evict(head):
                     members.needs = []
-        parked = [
+        refused = [
             m for classes in self._of_namespace.values() for m in classes.values() if m.refusal is not None
         ]
-        return self._requeue(m for m in parked if any(self._sharing.could_give(n, m.giving) for n in grown))
+        return self._requeue(m for m in refused if any(self._sharing.could_give(n, m.giving) for n in grown))
 
     def requeue_shrunk(self) -> bool:
-        """Wake classes of namespaces that use less than before; returns whether there are any."""
+        """Requeue classes of namespaces that use less than before; returns whether there are any."""
         shrunk = sorted(self._sharing.shrunk & self._of_namespace.keys())
         self._sharing.shrunk.clear()
         return self._requeue(members for name in shrunk for members in self._of_namespace[name].values())
@@ -145,7 +145,7 @@ class PendingByNamespace(PendingQueue):
         return self._head(strict=True) if queue.strategy is Strategy.STRICT_FIFO else None
 
     def _head(self, *, strict: bool) -> Workload | None:
-        """The first workload: of all if none may pass another one, else of classes that are not parked."""
+        """The first workload: of all if none may pass another one, else without inadmissible classes."""
         if self._strict != strict:
             self._strict = strict
             self._heap.clear()

@@ -12,10 +12,10 @@ from admitter.engine.refusal import Reason, Refusal
 
 
 class _Heads:
-    """Classes in the order of their heads; if wanted, only those that are not parked.
+    """Classes in the order of their heads; if wanted, without inadmissible ones.
 
-    An entry may be too good: its head is gone, or its class counts no longer. It is put right when it comes
-    up, so that nothing is searched for when one comes, goes or is parked.
+    An entry may be too good: its head is gone, or its class counts no longer. It is corrected when it comes
+    up, so that nothing is searched for when a class comes, goes or becomes inadmissible.
     """
 
     def __init__(self, *, awake: bool = False) -> None:
@@ -73,7 +73,7 @@ class PendingQueue:
     def __init__(
         self, queue: str, is_displaced: Callable[[str], bool], returned: ReturnedReservations
     ) -> None:
-        """Prepare.
+        """Begin with no workload.
 
         Args:
             queue: the queue's name.
@@ -152,19 +152,19 @@ class PendingQueue:
         return [members.members[uid] for uid, members in self._class_of.items()]
 
     def requeue(self) -> None:
-        """Something that any of the parked ones may depend on has changed."""
+        """Something that any inadmissible class may depend on has changed."""
         for members in self._classes.values():
             members.requeue()
 
     def requeue_matching(self, counts: Callable[[Workload], bool]) -> bool:
-        """Wake the classes with heads that count; returns whether there are any."""
+        """Requeue the classes with heads that count; returns whether there are any."""
         found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
         for members in found:
             members.requeue()
         return bool(found)
 
     def requeue_above(self, priority: int) -> None:
-        """A place is kept for a workload of some priority: what is more important may take it over."""
+        """A workload of some priority has a pending reservation: more important ones may take it over."""
         first = self._first_head()
         if first is None or first.priority <= priority:
             return
@@ -176,7 +176,7 @@ class PendingQueue:
             members.tell_anew()
 
     def forget_needs(self, may_evict: Callable[[Workload], bool]) -> bool:
-        """The queue uses more than before; returns whether any class was woken for that.
+        """The queue uses more than before; returns whether any class was requeued for that.
 
         None is: what came later makes no room for what was refused before, since rank decides in the queue.
         But what is free alone no longer tells whether a class fits that may evict some of that use.
@@ -250,7 +250,7 @@ class PendingQueue:
     def claimant(
         self, strategy: Strategy, counts: Callable[[EquivalenceClass], bool]
     ) -> EquivalenceClass | None:
-        """The first class that counts, of those that may have their turn, parked or not; None if none does.
+        """The first class that counts, of those that may have their turn, inadmissible ones too; else None.
 
         Args:
             strategy: that of the queue: of a strict one only the first class may have its turn.
@@ -286,7 +286,7 @@ class PendingQueue:
         Args:
             workload: which one.
             queue: where it waits.
-            awaited: whether a place is kept for another workload of the queue.
+            awaited: whether another workload of the queue has a pending reservation.
         """
         members = self._class_of[workload.uid]
         return self._refusal(members, queue, self._first(queue), awaited=awaited)

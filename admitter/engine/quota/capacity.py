@@ -1,9 +1,9 @@
-"""Which pods of an elastic quota are over it (design §3, *Capacity labels*; 000, *Over-quotas*).
+"""Which pods of an elastic quota are over it (docs/design/elastic-quota.md).
 
-The places of a queue's pods are sorted: older first, then smaller requests, then by name. Places whose pod is
-not there yet come last, by admission; those whose pod has ended for good are as old as the admission. From
-the first one with which the sum of any resource exceeds the queue's `min`, all are over quota. So the newest
-go over first, and what happens to a newer pod never changes what an older one is.
+The places of a queue's pods are sorted: older first, then smaller requests, then by name. Places that have no
+pod yet come last, by admission; places of pods that have ended for good are as old as the admission. From the
+first one with which the sum of any resource exceeds the queue's `min`, all are over quota. So the newest go
+over first, and what happens to a newer pod never changes what an older one is.
 """
 
 from collections import Counter

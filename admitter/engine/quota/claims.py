@@ -1,7 +1,7 @@
-"""What the subtree of a waiting workload owns is not newly borrowed by others (003; docs/design/claims.md).
+"""What the subtree of a waiting workload owns is not newly borrowed by others (docs/design/claims.md).
 
 The next candidate of each queue claims what it asks for in the lowest subtree that owns it, whether or not
-others hold it now. Nothing is remembered: what is claimed follows from what waits, is defined and is planned.
+others hold it now. Nothing is remembered: claims follow from pending workloads, definitions and planned use.
 """
 
 from collections import defaultdict
@@ -85,7 +85,7 @@ class Claims:
         self._of: dict[str, Claim] = {}
         self._looked_at: dict[str, _LookedAt] = {}
         self._known: dict[str, tuple[int, list[tuple[FlavorResource, Cell]]]] = {}
-        # The queues whose claims are to be made anew; by trees these, and those whose relatives' are too.
+        # The queues with claims to be made anew; by trees these, and those with relatives that are too.
         self._marked: set[str] = set()
         self._stale: defaultdict[Node, set[str]] = defaultdict(set)
         self._moved: defaultdict[Node, set[str]] = defaultdict(set)
@@ -115,7 +115,7 @@ class Claims:
         self._ledger.moved.clear()
 
     def stale(self, root: Node) -> list[str]:
-        """The queues of a tree whose claims are to be made anew, each told once."""
+        """The queues of a tree with claims to be made anew, each returned once."""
         self.sort_in()
         found = self._stale.pop(root, set())
         for name in self._moved.pop(root, ()):
@@ -130,7 +130,7 @@ class Claims:
         Args:
             queue: its name.
             pending: what waits in it.
-            awaited: whether nothing of it may start before another one that has a place.
+            awaited: whether nothing of it may start before a preemptor with a pending reservation.
             taken: what workloads have got since it was made.
 
         Returns:

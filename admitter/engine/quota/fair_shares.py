@@ -2,7 +2,7 @@
 
 The share of a node: for each resource, what it uses beyond its own in all flavors together, in
 proportion to the most that the cohort above it could ever have; of these ratios the largest, divided
-by the node's weight. Exact fractions, so two equal shares are equal (design §3, *Order*).
+by the node's weight. Exact fractions, so two equal shares are equal (docs/design/fair-sharing.md).
 """
 
 from collections import Counter

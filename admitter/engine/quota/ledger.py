@@ -1,10 +1,9 @@
-"""What each workload holds, in two books: what is real, and what is planned.
+"""Reservations, in two books: real use and planned use (docs/design/engine.md).
 
-*Real* is every reservation until it is released: what may be running. *Planned* is what it will be
-when all evictions that were decided are over and all that waits for them is in. Decisions are made
-on the plan; what was decided is admitted as soon as it fits what is real too. So the plan never
-exceeds a limit, what is real never does, and the hole that an eviction makes is taken by its
-preemptor.
+*Real use* is every reservation until it is released: what may be running. *Planned use* is use as it
+will be when all evictions are over and all pending reservations are admissions. Decisions are made on
+planned use; a nominated workload is admitted as soon as it fits real use too. So neither ever exceeds
+a limit, and the quota that an eviction frees goes to its preemptor.
 """
 
 from collections import Counter, defaultdict
@@ -81,10 +80,10 @@ NO_PODS: Final = Pods()
 
 @dataclass(frozen=True, slots=True)
 class PendingReservation(_QuotaShare):
-    """The place of a workload that is to be admitted when what it waits for has gone.
+    """The quota that a workload gets once what it waits for is gone.
 
     Attributes:
-        workload: that will have the place.
+        workload: the preemptor.
         admission: what it will get.
     """
 
@@ -100,19 +99,19 @@ class PendingReservation(_QuotaShare):
 def place_of(reservation: Reservation, workload: Workload) -> Place:
     """The place of a workload's reservation among those of its queue: the smallest is evicted first.
 
-    Lowest priority, newest admission (design §3); of those that were admitted in the same second the one that
-    was created last comes first, then the UID.
+    Lowest priority, newest admission; of those that were admitted in the same second the one that was created
+    last comes first, then the UID.
     """
     return (workload.priority, -reservation.since, -workload.created, reservation.holder)
 
 
 class Ledger:
-    """Reservations and holds.
+    """Reservations and pending reservations.
 
     Attributes:
-        real: what is in use.
-        planned: what will be, once all victims have gone and all preemptors are in.
-        pending_reservations: places that are kept, by the UID of the preemptor.
+        real: real use.
+        planned: planned use.
+        pending_reservations: by the UID of the preemptor.
         displacements: for which workload another one was evicted, also once that one is gone.
         revisions: a number for each queue that changes with what is reserved in it.
         moved: queues of which more or less is planned than before; what looks at that takes them out.
@@ -143,24 +142,24 @@ class Ledger:
     def share_out(self, queue: str, *, shared: bool) -> None:
         """Count what each namespace uses of a queue, or do so no longer."""
         self.sharing.pop(queue, None)
-        for place in [place for place in self._in_namespace if place[0] == queue]:
-            del self._in_namespace[place]
+        for pair in [pair for pair in self._in_namespace if pair[0] == queue]:
+            del self._in_namespace[pair]
         if shared:
             sharing = self.sharing[queue] = Sharing(queue, self._tree, self.planned, self.weights)
             for reservation in self.reservations(queue):
                 self._keep(reservation)
                 if reservation.holder not in self._evicting:
                     sharing.add(reservation.namespace, reservation.usage, 1)
-            for hold in self.pending_in(queue):
-                sharing.add(hold.namespace, hold.usage, 1)
+            for pending in self.pending_in(queue):
+                sharing.add(pending.namespace, pending.usage, 1)
 
-    def _plan(self, place: Reservation | PendingReservation, sign: int = 1) -> list[FlavorResource]:
-        """Plan with a place, or with sign -1 without it; returns what `Book.add` does."""
-        sharing = self.sharing.get(place.queue)
+    def _plan(self, share: Reservation | PendingReservation, sign: int = 1) -> list[FlavorResource]:
+        """Add a reservation to planned use, or with sign -1 take it out; returns what `Book.add` does."""
+        sharing = self.sharing.get(share.queue)
         if sharing is not None:
-            sharing.add(place.namespace, place.usage, sign)
-        self.moved.add(place.queue)
-        return self.planned.add(place.queue, place.usage, sign)
+            sharing.add(share.namespace, share.usage, sign)
+        self.moved.add(share.queue)
+        return self.planned.add(share.queue, share.usage, sign)
 
     def pods(self, holder: str) -> Pods:
         """The pods of a holder, as far as they are known."""
@@ -185,11 +184,11 @@ class Ledger:
         return self.real.used(queue)
 
     def evicting(self, holder: str) -> bool:
-        """Whether a holder has to go."""
+        """Whether a holder is a victim: its eviction is pending or has started."""
         return holder in self._evicting
 
     def preemptor(self, holder: str) -> str | None:
-        """The UID of the workload that a holder has to go for."""
+        """The UID of a victim's preemptor."""
         return self._evicting.get(holder)
 
     def candidates(self, queue: str, namespace: str | None = None) -> Iterable[Reservation]:
@@ -232,11 +231,11 @@ class Ledger:
 
     @property
     def queues_with_pending(self) -> Mapping[str, object]:
-        """The queues in which places are kept."""
+        """The queues with pending reservations."""
         return self._pending_in
 
     def pending_in(self, queue: str) -> list[PendingReservation]:
-        """The holds of a queue's workloads."""
+        """The pending reservations of a queue."""
         return list(self._pending_in[queue].values()) if queue in self._pending_in else []
 
     def reserve(self, reservation: Reservation) -> list[FlavorResource]:
@@ -256,7 +255,7 @@ class Ledger:
         return self._plan(reservation)
 
     def _end_promise(self, victim: str) -> None:
-        """A victim is in again, perhaps elsewhere: for its preemptor its room is not kept any more."""
+        """A victim is admitted again, perhaps elsewhere: no room is kept for its preemptor any more."""
         waits = self.pending_reservations.get(self.displacements.preemptor(victim) or "")
         self.displacements.end(victim)
         if waits is not None:
@@ -302,7 +301,7 @@ class Ledger:
         return reservation
 
     def evict(self, holder: str, preemptor: str) -> None:
-        """Plan without a holder; its reservation is real until it is released."""
+        """Take a victim out of planned use; its reservation is real until it is released."""
         if holder not in self._evicting:
             reservation = self._reservations[holder]
             self._line_up(reservation, -1)
@@ -312,70 +311,70 @@ class Ledger:
         self.displacements.make(holder, preemptor)
 
     def mark_eviction_pending(self, holder: str) -> None:
-        """A holder has to go, but goes on for a while; it stays if its preemptor's place is given up."""
+        """The victim runs on for a while; if the preemptor's reservation is given up, the victim stays."""
         self._pending_evictions.add(holder)
 
     def is_eviction_pending(self, holder: str) -> bool:
-        """Whether a holder has to go, but goes on for a while."""
+        """Whether the eviction of a holder is pending."""
         return holder in self._pending_evictions
 
     def mark_eviction_started(self, holder: str) -> None:
-        """A holder goes now, whatever becomes of its preemptor."""
+        """The eviction of a holder can't be cancelled any more."""
         self._pending_evictions.discard(holder)
 
     def pending_evictions_for(self, preemptor: str) -> list[Reservation]:
-        """What was told that it has to go for a workload, the least important first."""
-        told = [
+        """The victims with a pending eviction for a workload, the least important first."""
+        victims = [
             self._reservations[h]
             for h in self.displacements.victims(preemptor)
             if h in self._pending_evictions
         ]
-        return sorted(told, key=lambda r: (r.workload.priority if r.workload else 0, -r.since, r.holder))
+        return sorted(victims, key=lambda r: (r.workload.priority if r.workload else 0, -r.since, r.holder))
 
     def pending_evictions_in(self, root: Node) -> frozenset[str]:
-        """The holders in a tree that have to go, and go on for a while."""
+        """The holders in a tree with a pending eviction."""
         queues = ((holder, self._reservations[holder].queue) for holder in self._pending_evictions)
         return frozenset(holder for holder, queue in queues if self._tree.root(queue) == root)
 
     def rooms_of_pending_evictions(self, root: Node) -> list[tuple[str, Usage]]:
-        """What counts as in use in a tree, beside the plan, where nothing is to be evicted in vain.
+        """What counts as in use in a tree, beside planned use, where nothing is to be evicted in vain.
 
-        A holder that was told makes room for its own preemptor alone: it stays if that gets in without, or is
-        gone. So of a preemptor's place and of what was told for it the larger counts, the latter where it is.
+        A pending eviction makes room for its own preemptor alone: it is cancelled if that fits without, or is
+        gone. So the larger one counts: the preemptor's reservation, or its victims where they are.
 
         Returns:
-            By queue how much more or, where it is negative, how much less than by the plan.
+            By queue how much more or, where it is negative, how much less than planned use.
         """
         rooms: list[tuple[str, Usage]] = []
         for preemptor in sorted({self._evicting[holder] for holder in self.pending_evictions_in(root)}):
-            hold = self.pending_reservations.get(preemptor)
-            left = dict(hold.usage) if hold is not None else {}
-            for told in self.pending_evictions_for(preemptor):
-                rooms.append((told.queue, told.usage))
-                shared = tuple((key, -min(amount, left.get(key, 0))) for key, amount in told.usage)
+            pending = self.pending_reservations.get(preemptor)
+            left = dict(pending.usage) if pending is not None else {}
+            for victim in self.pending_evictions_for(preemptor):
+                rooms.append((victim.queue, victim.usage))
+                shared = tuple((key, -min(amount, left.get(key, 0))) for key, amount in victim.usage)
                 for key, amount in shared:
                     left[key] = left.get(key, 0) + amount
-                if hold is not None:
-                    rooms.append((hold.queue, shared))
+                if pending is not None:
+                    rooms.append((pending.queue, shared))
         return rooms
 
     def cancel_pending_evictions(self, preemptor: str) -> set[str]:
-        """Plan again with what was told that it has to go for a workload; returns the queues of that."""
-        told = self.pending_evictions_for(preemptor)
-        for reservation in told:
+        """Cancel the pending evictions for a workload; returns the queues of its victims."""
+        victims = self.pending_evictions_for(preemptor)
+        for reservation in victims:
             self.cancel_eviction(reservation.holder)
-        return {reservation.queue for reservation in told}
+        return {reservation.queue for reservation in victims}
 
     def reassign(self, victim: str, preemptor: str) -> None:
-        """What was evicted for another workload, gone or not, is evicted for this one."""
+        """A victim of another preemptor, gone or not, is this one's victim now."""
         if victim in self._evicting:
             self._evicting[victim] = preemptor
         self.displacements.make(victim, preemptor)
 
     def is_displaced(self, uid: str) -> bool:
-        """Whether a workload was evicted, and its place is kept or held by what it was evicted for.
+        """Whether a workload was evicted, and its preemptor has a reservation or a pending one.
 
-        Or by what that was evicted for in turn, and so on.
+        Or the preemptor of that one, if it was evicted in turn, and so on.
         """
         preemptor = self.displacements.preemptor(uid) if self.displacements else None
         if preemptor is None:
@@ -390,7 +389,7 @@ class Ledger:
         return False
 
     def evict_all(self, victims: Sequence[Reservation], preemptor: str) -> dict[str, Usage]:
-        """Plan without some holders that are not evicted yet; returns what that frees, by queue."""
+        """Take some new victims out of planned use; returns what that frees, by queue."""
         sums: defaultdict[str, Counter[FlavorResource]] = defaultdict(Counter)
         for victim in reversed(victims):  # the last first: so the front of a line moves once
             self._line_up(victim, -1)
@@ -410,7 +409,7 @@ class Ledger:
         return found
 
     def cancel_eviction(self, holder: str) -> None:
-        """Plan with a holder again."""
+        """Count a holder in planned use again."""
         self._pending_evictions.discard(holder)
         if self._evicting.pop(holder, None) is not None:
             self.displacements.end(holder)
@@ -420,14 +419,14 @@ class Ledger:
             self.revisions[reservation.queue] += 1
 
     def add_pending(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
-        """Keep a place for a workload; returns what `reserve` does."""
+        """Make a pending reservation for a workload; returns what `reserve` does."""
         made = PendingReservation(workload, admission)
         self.pending_reservations[workload.uid] = self._pending_in[admission.queue][workload.uid] = made
         self._keep_room(made)
         return self._plan(made)
 
     def drop_pending(self, uid: str) -> PendingReservation | None:
-        """Give up the place of a workload; returns it."""
+        """Drop the pending reservation of a workload; returns it."""
         dropped = self.pending_reservations.pop(uid, None)
         if dropped is not None:
             queue = dropped.admission.queue
@@ -438,21 +437,23 @@ class Ledger:
             self._plan(dropped, -1)
         return dropped
 
-    def turn(self, hold: PendingReservation) -> tuple[bool, bool, tuple[int, float, str]]:
-        """When it is the turn of a place that is kept, of all that are: the smallest comes first.
+    def turn(self, pending: PendingReservation) -> tuple[bool, bool, tuple[int, float, str]]:
+        """The turn of a pending reservation among all: the smallest comes first.
 
-        First what all that was evicted for it has made room for, then what needs no borrowing, then by rank.
+        First those with victims that are all gone, then those that need no borrowing, then by rank.
         """
-        victims = self.displacements.victims(hold.workload.uid)
+        victims = self.displacements.victims(pending.workload.uid)
         waits = not victims or any(victim in self._evicting for victim in victims)
-        borrows = any(self.planned.cell(hold.queue, key).borrows() for key, amount in hold.usage if amount)
-        return (waits, borrows, hold.workload.rank)
+        borrows = any(
+            self.planned.cell(pending.queue, key).borrows() for key, amount in pending.usage if amount
+        )
+        return (waits, borrows, pending.workload.rank)
 
-    def keep_rooms(self, holds: Iterable[PendingReservation]) -> None:
-        """Count as in use what is left for places already, also for those made until `free_rooms`."""
+    def keep_rooms(self, reservations: Iterable[PendingReservation]) -> None:
+        """Count the rooms of pending reservations as in use, also of those made until `free_rooms`."""
         self._rooms = {}
-        for hold in holds:
-            self._keep_room(hold)
+        for pending in reservations:
+            self._keep_room(pending)
 
     def free_rooms(self) -> None:
         """Count only what is in use again."""
@@ -460,21 +461,21 @@ class Ledger:
             self._free_room(self.pending_reservations[uid])
         self._rooms = None
 
-    def _keep_room(self, hold: PendingReservation) -> None:
+    def _keep_room(self, pending: PendingReservation) -> None:
         if self._rooms is not None:
-            room = self._rooms[hold.workload.uid] = self._room_of(hold)
-            self.real.add(hold.queue, room)
+            room = self._rooms[pending.workload.uid] = self._room_of(pending)
+            self.real.add(pending.queue, room)
 
-    def _free_room(self, hold: PendingReservation) -> None:
+    def _free_room(self, pending: PendingReservation) -> None:
         if self._rooms is not None:
-            self.real.add(hold.queue, self._rooms.pop(hold.workload.uid, ()), -1)
+            self.real.add(pending.queue, self._rooms.pop(pending.workload.uid, ()), -1)
 
-    def _room_of(self, hold: PendingReservation) -> Usage:
-        """What is there already for a place: all of it but what those have that still have to go for it.
+    def _room_of(self, pending: PendingReservation) -> Usage:
+        """The room of a pending reservation: what its victims that are gone have left for it.
 
-        A place for which nothing was evicted has no room of its own: it waits for what others leave.
+        A reservation without victims has no room of its own: it waits for what others leave.
         """
-        victims = self.displacements.victims(hold.workload.uid)
+        victims = self.displacements.victims(pending.workload.uid)
         if not victims:
             return ()
         coming: dict[FlavorResource, int] = {}
@@ -482,15 +483,15 @@ class Ledger:
             if victim in self._evicting:
                 for key, amount in self._reservations[victim].usage:
                     coming[key] = coming.get(key, 0) + amount
-        return tuple((key, max(0, amount - coming.get(key, 0))) for key, amount in hold.usage)
+        return tuple((key, max(0, amount - coming.get(key, 0))) for key, amount in pending.usage)
 
-    def redeems(self, hold: PendingReservation) -> bool:
-        """Whether a place can be taken now: it fits in fact, beside the room that is left for others."""
-        self._free_room(hold)
-        found = self.fits_really(hold.queue, hold.usage)
-        self._keep_room(hold)
+    def redeems(self, pending: PendingReservation) -> bool:
+        """Whether the workload can be admitted now: it fits real use, beside the rooms of others."""
+        self._free_room(pending)
+        found = self.fits_really(pending.queue, pending.usage)
+        self._keep_room(pending)
         return found
 
     def fits_really(self, queue: str, usage: Usage) -> bool:
-        """Whether so much is free now, whatever is planned."""
+        """Whether so much is free by real use."""
         return self.real.fits(queue, usage)

@@ -1,9 +1,10 @@
-"""Shares of namespaces in one queue (004, *Namespace Compare*): how much each uses of it, by weight.
+"""Shares of namespaces in one queue: how much each uses of it, by weight.
 
 The share of a namespace: for each resource, what it uses of the queue in all flavors together, over the
 most that the queue could ever have of it; of these ratios the largest, divided by the namespace's weight.
 All of it as planned, like every decision. Shares are whole numbers on one scale a queue, the least on which
-they all are whole: so two equal shares are equal, and to compare them costs next to nothing.
+they all are whole: so two equal shares are equal, and to compare them costs next to nothing
+(docs/design/namespace-fairness.md).
 """
 
 from collections import Counter
@@ -42,7 +43,7 @@ class Sharing:
     """
 
     def __init__(self, queue: str, tree: Tree, book: Book, weights: Mapping[str, int]) -> None:
-        """Prepare, with nothing in use.
+        """Begin with nothing in use.
 
         Args:
             queue: its name.

@@ -5,7 +5,7 @@ removing use changes those on the path from the queue to the root, and nothing e
 changed definition: nothing is ever built anew, and what comes of any changes in whichever order is
 what would have come of the last definitions alone.
 
-The rule (design §3, *Quota*): use that a node's own unlent quota does not cover is taken from the
+The rule (docs/design/engine.md): use that a node's own unlent quota does not cover is taken from the
 node above; at the root nothing is above. A request fits if every part of it is covered in this way,
 and no node on the path passes its `max`.
 """
