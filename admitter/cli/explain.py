@@ -14,8 +14,8 @@ from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
 from admitter.insight.explain.explainer import Explainer, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_enders
-from admitter.insight.explain.status_summary import find, told, told_lines, told_of
+from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.status_summary import find, summary, summary_lines, summary_of
 from admitter.insight.explain.text import opening, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.forecast.timed import until
@@ -65,26 +65,26 @@ def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: 
     """Say what is known at once, then what may be dear to find."""
 
     def preliminary() -> None:
-        stated = told_of(known, namespace, name)
+        stated = summary_of(known, namespace, name)
         if stated is not None:
-            _say([*told_lines(stated), "So says its status; more is being worked out.", ""])
+            _say([*summary_lines(stated), "So says its status; more is being worked out.", ""])
 
     people = output is Output.TABLE
     with unless_soon(preliminary) if people else nullcontext():
-        picture = Snapshot(known)
-        explainer = Explainer(picture)
+        snapshot = Snapshot(known)
+        explainer = Explainer(snapshot)
         answer = first(explainer, namespace, name)
     if people:
-        _say(opening(answer, picture))
+        _say(opening(answer, snapshot))
     deadline = allowance.begin()
-    answer = with_enders(explainer, answer, deadline)
+    answer = with_blocking(explainer, answer, deadline)
     if people:
-        _say(would_let_in(answer, picture.now))
-    estimate = start_of(known, picture, answer, until(deadline))
+        _say(would_let_in(answer, snapshot.now))
+    estimate = start_of(known, snapshot, answer, until(deadline))
     if people:
         _say([start_line(start(estimate))] if estimate is not None else [])
     else:
-        write(answer_json(answer, estimate, picture), output)
+        write(answer_json(answer, estimate, snapshot), output)
 
 
 def _say(lines: Iterable[str]) -> None:
@@ -105,9 +105,9 @@ def _tell(
     view = ask(kubeconfig, context, lambda transport: find(transport, namespace, name))
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
-    answer = told(view)
+    answer = summary(view)
     if output is not Output.TABLE:
         write({**answer, "restricted": str(error)}, output)
         return
-    _say(told_lines(answer))
+    _say(summary_lines(answer))
     typer.echo(f"This is only what its status says. {visible(error)}", err=True)

@@ -68,12 +68,12 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
 def _of_files(paths: list[str], settings: Settings) -> list[Finding]:
     """Findings of manifests, those included that can't be read as what they are."""
     timeline = read(paths)
-    picture = Snapshot(Facts(timeline.start, settings))
-    simulator = Simulator(timeline, picture)
+    snapshot = Snapshot(Facts(timeline.start, settings))
+    simulator = Simulator(timeline, snapshot)
     for _ in simulator.run(until=timeline.start):
         pass
     unusable = [Finding("InvalidSpec", Severity.ERROR, e.object, e.message) for e in simulator.errors]
-    return unusable + lint(picture)
+    return unusable + lint(snapshot)
 
 
 def _print(findings: list[Finding]) -> None:

@@ -1,4 +1,4 @@
-"""How a simulation begins that goes on from a picture of a cluster, instead of from nothing."""
+"""How a simulation begins that goes on from a snapshot of a cluster, instead of from nothing."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -28,17 +28,17 @@ class Beginning:
     leaving: list[str] = field(default_factory=list)
 
 
-def beginning(picture: Snapshot, lasts: Lasts) -> Beginning:
-    """What a picture shows, as a simulation keeps it."""
+def beginning(snapshot: Snapshot, lasts: Lasts) -> Beginning:
+    """What a snapshot shows, as a simulation keeps it."""
     made = Beginning()
-    for order, view in enumerate(_in_order(picture), start=1):
-        elapsed = max(0.0, picture.now - view.since) if view.admission is not None else 0.0
+    for order, view in enumerate(_in_order(snapshot), start=1):
+        elapsed = max(0.0, snapshot.now - view.since) if view.admission is not None else 0.0
         runtime = lasts(view, elapsed)
-        job = picture.world.job_of(view.key)
+        job = snapshot.world.job_of(view.key)
         item = Item(view, _stopped(job) if job is not None else None, runtime)
         made.items[view.uid] = item
-        item.waiting = picture.waiting.get(view.uid)
-        item.queue = picture.queue_of(view)
+        item.waiting = snapshot.waiting.get(view.uid)
+        item.queue = snapshot.queue_of(view)
         item.preempted = view.preempted
         if view.finished:
             item.state = "Finished"
@@ -49,19 +49,19 @@ def beginning(picture: Snapshot, lasts: Lasts) -> Beginning:
                 item.state = "Preempted"
                 made.leaving.append(view.uid)
             elif runtime is not None:
-                made.ends.append(End(picture.now + max(0.0, runtime - elapsed), view.uid, 1))
-            made.told.update(_told(picture, view))
+                made.ends.append(End(snapshot.now + max(0.0, runtime - elapsed), view.uid, 1))
+            made.told.update(_told(snapshot, view))
     made.ends.sort()
     return made
 
 
-def _in_order(picture: Snapshot) -> list[WorkloadView]:
-    return sorted(picture.world.workloads, key=lambda view: (view.since, view.uid))
+def _in_order(snapshot: Snapshot) -> list[WorkloadView]:
+    return sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid))
 
 
-def _told(picture: Snapshot, view: WorkloadView) -> Iterator[tuple[str, PendingEviction]]:
+def _told(snapshot: Snapshot, view: WorkloadView) -> Iterator[tuple[str, PendingEviction]]:
     """Whoever goes on until a certain time, for somebody who waits for that."""
-    ledger = picture.engine.ledger
+    ledger = snapshot.engine.ledger
     hold = ledger.pending_reservations.get(ledger.preemptor(view.uid) or "")
     if view.evict_at is not None and not view.evicting and hold is not None:
         yield view.uid, PendingEviction(view.evict_at, 1, hold.workload)

@@ -51,26 +51,26 @@ class Simulator:
     """
 
     def __init__(
-        self, timeline: Timeline, picture: Snapshot, lasts: Lasts = lambda _view, _ran: None
+        self, timeline: Timeline, snapshot: Snapshot, lasts: Lasts = lambda _view, _ran: None
     ) -> None:
         """Prepare.
 
         Args:
             timeline: what comes, changes and goes.
-            picture: what there is before that; it is used up.
+            snapshot: what there is before that; it is used up.
             lasts: for how long that runs.
         """
-        self._picture = picture
-        self._requeue_by = picture.settings.requeue_by
+        self._snapshot = snapshot
+        self._requeue_by = snapshot.settings.requeue_by
         self.now = timeline.start
-        self.engine = picture.engine
-        self.world = picture.world
-        there = beginning(picture, lasts)
+        self.engine = snapshot.engine
+        self.world = snapshot.world
+        there = beginning(snapshot, lasts)
         self.items = there.items
         self.errors: list[Invalid] = list(timeline.errors)
         self.cycles = 0
-        self._catalog = picture.catalog
-        self._gate = picture.gate
+        self._catalog = snapshot.catalog
+        self._gate = snapshot.gate
         self._generator = SimulatedGenerator(self.world)
         self._placing = Placing(self.world, self._catalog)
         self._shortages = Shortages(self.engine, self._catalog)
@@ -365,7 +365,7 @@ class Simulator:
         """Let a workload compete, or say why it may not."""
         if item.state in {"Admitted", "Finished"} or item.unplaced:
             return
-        item.queue = self._picture.queue_of(item.view)
+        item.queue = self._snapshot.queue_of(item.view)
         outcome = self._gate.check(item.view, item.job)
         if isinstance(outcome, Waiting):
             item.waiting = outcome

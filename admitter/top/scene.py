@@ -51,12 +51,12 @@ class TopScene:
         return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
 
 
-def scene(known: Facts, picture: Snapshot) -> TopScene:
-    """Sum a picture up; it takes as long as a second, so it belongs into a thread."""
-    lines = overview(picture)
+def scene(known: Facts, snapshot: Snapshot) -> TopScene:
+    """Sum a snapshot up; it takes as long as a second, so it belongs into a thread."""
+    lines = overview(snapshot)
     names = {line.node[1] for line in lines if line.node[0] == "queue"}
     by_queue: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows(picture, None):
+    for row in rows(snapshot, None):
         by_queue[row.queue if row.queue in names else ""].append(row)
     if by_queue[""]:
         waiting = sum(row.workload.admission is None for row in by_queue[""])
@@ -137,8 +137,8 @@ class Live:
     async def follow(self, show: Callable[[TopScene], None]) -> None:
         """Show the cluster as it is, whenever it has changed, until cancelled."""
         async with self._mirror.following():
-            async for known, picture in self._mirror.pictures():
-                show(await asyncio.to_thread(scene, known, picture))
+            async for known, snapshot in self._mirror.snapshots():
+                show(await asyncio.to_thread(scene, known, snapshot))
 
     def trouble(self) -> str:
         """What the API server, or the way to it, said last."""

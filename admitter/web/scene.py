@@ -6,8 +6,8 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from admitter.insight.explain.explainer import Answer, Explainer, Other, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_enders
-from admitter.insight.explain.status_summary import told_lines, told_of
+from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.status_summary import summary_lines, summary_of
 from admitter.insight.explain.text import has_start, opening, short, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
@@ -33,17 +33,17 @@ BY_ITSELF: Final = 0.9
 class WebScene:
     """A moment of the cluster. Its properties may take long, and belong in a thread."""
 
-    def __init__(self, known: Facts, picture: Snapshot, revision: int, limits: Limits) -> None:
+    def __init__(self, known: Facts, snapshot: Snapshot, revision: int, limits: Limits) -> None:
         """Prepare.
 
         Args:
             known: what there is.
-            picture: of the same.
+            snapshot: of the same.
             revision: of what was followed, so that the next one is told from it.
             limits: of what takes long, in all scenes together.
         """
         self.known = known
-        self.picture = picture
+        self.snapshot = snapshot
         self.revision = revision
         self._limits = limits
         self._starts: dict[str, dict[str, Json]] = {}
@@ -51,12 +51,12 @@ class WebScene:
     @cached_property
     def lines(self) -> list[OverviewLine]:
         """The tree."""
-        return overview(self.picture)
+        return overview(self.snapshot)
 
     @cached_property
     def rows(self) -> list[Row]:
         """All Workloads that have not finished, as they are to go."""
-        return list(rows(self.picture, None))
+        return list(rows(self.snapshot, None))
 
     def work_out(self) -> None:
         """What nearly everybody looks at, before anybody does."""
@@ -64,9 +64,9 @@ class WebScene:
 
     @cached_property
     def _explainer(self) -> tuple[Explainer, Snapshot]:
-        """A cycle is run for it, in a picture of its own."""
-        picture = Snapshot(self.known)
-        return Explainer(picture), picture
+        """A cycle is run for it, in a snapshot of its own."""
+        snapshot = Snapshot(self.known)
+        return Explainer(snapshot), snapshot
 
     def tree(self) -> Json:
         """The tree as JSON."""
@@ -105,7 +105,7 @@ class WebScene:
 
     def queues_of(self, namespace: str) -> set[str]:
         """The engine's names of the queues of a namespace: of its LocalQueues, and of its elastic quota."""
-        world, elastic = self.picture.world, self.picture.catalog.elastic.governing(namespace)
+        world, elastic = self.snapshot.world, self.snapshot.catalog.elastic.governing(namespace)
         found = {str(q.spec.get("clusterQueue")) for q in world.local_queues if q.namespace == namespace}
         return found | ({elastic.queue} if elastic is not None else set())
 
@@ -126,7 +126,7 @@ class WebScene:
         """Work starts out, unless that was done while others had their turn; True: they are there."""
         if queue not in self._starts:
             playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
-            estimator = Estimator(self.known, self.picture, playing=playing)
+            estimator = Estimator(self.known, self.snapshot, playing=playing)
             found = estimator.of([row.workload for row in self._first_in(queue)])
             self._starts[queue] = self._spelled(queue, found)
         return True
@@ -157,7 +157,7 @@ class WebScene:
         )
         if found is None:
             return self._stated(namespace, name)
-        answer, picture = found
+        answer, snapshot = found
         workload = answer.workload
         conditions = workload.status.get("conditions") or [] if workload is not None else []
         return {
@@ -165,18 +165,18 @@ class WebScene:
             "namespace": answer.key[0],
             "name": answer.key[1],
             "queue": answer.queue,
-            "lines": list(opening(_masked(answer, may_see), picture)),
+            "lines": list(opening(_masked(answer, may_see), snapshot)),
             "timeline": list(_timeline(conditions)),
             "complete": True,
             "waits": answer.explanation is not None,
         }
 
     def _first(self, namespace: str, name: str) -> tuple[Answer, Snapshot]:
-        explainer, picture = self._explainer
-        return first(explainer, namespace, name), picture
+        explainer, snapshot = self._explainer
+        return first(explainer, namespace, name), snapshot
 
     def _stated(self, namespace: str, name: str) -> Json:
-        found = told_of(self.known, namespace, name)
+        found = summary_of(self.known, namespace, name)
         if found is None:
             raise UnknownError(f"there is no Job and no Workload {name} in namespace {namespace}")
         return {
@@ -184,7 +184,7 @@ class WebScene:
             "namespace": namespace,
             "name": found["name"],
             "queue": None,
-            "lines": [*told_lines(found), "So says its status; more is being worked out."],
+            "lines": [*summary_lines(found), "So says its status; more is being worked out."],
             "timeline": [],
             "complete": False,
             "waits": False,
@@ -198,7 +198,7 @@ class WebScene:
         """
         limits = self._limits
         answer = await limits.explaining.result(
-            partial(self._enders, namespace, name), limits.allowance, QUEUEING_SECONDS
+            partial(self._blocking, namespace, name), limits.allowance, QUEUEING_SECONDS
         )
         if answer is None:
             return self._ahead([], NOT_IN_TIME)
@@ -209,21 +209,21 @@ class WebScene:
             estimate = found or NOT_IN_TIME
         return self._ahead(would_let_in(_masked(answer, may_see), self.known.taken), estimate)
 
-    def _ahead(self, enders: Iterable[str], estimate: Estimate | None) -> Json:
+    def _ahead(self, blocking: Iterable[str], estimate: Estimate | None) -> Json:
         told = [start_line(start(estimate))] if estimate is not None else []
         return {
             "taken": self.known.taken,
-            "lines": [*enders, *told],
+            "lines": [*blocking, *told],
             "start": estimate_json(estimate, self.known.taken) if estimate is not None else None,
         }
 
-    def _enders(self, namespace: str, name: str, deadline: Deadline) -> Answer:
+    def _blocking(self, namespace: str, name: str, deadline: Deadline) -> Answer:
         answer, _ = self._first(namespace, name)
-        return with_enders(self._explainer[0], answer, deadline)
+        return with_blocking(self._explainer[0], answer, deadline)
 
     def _start(self, answer: Answer, deadline: Deadline) -> Estimate | None:
         playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
-        return start_of(self.known, self.picture, answer, playing)
+        return start_of(self.known, self.snapshot, answer, playing)
 
 
 def _masked(answer: Answer, may_see: Callable[[str], bool]) -> Answer:
@@ -232,7 +232,7 @@ def _masked(answer: Answer, may_see: Callable[[str], bool]) -> Answer:
     def shown(other: Other) -> Other:
         return other if may_see(other.key[0]) else replace(other, key=HIDDEN)
 
-    return replace(answer, ahead=tuple(map(shown, answer.ahead)), enders=tuple(map(shown, answer.enders)))
+    return replace(answer, ahead=tuple(map(shown, answer.ahead)), blocking=tuple(map(shown, answer.blocking)))
 
 
 def _timeline(conditions: list[Json]) -> Iterator[Json]:

@@ -50,8 +50,8 @@ class Stage:
         """Follow until cancelled."""
         async with self._mirror.following():
             log.info("everything has been read")
-            async for known, picture in self._mirror.pictures():
-                scene = WebScene(known, picture, self._mirror.revision, self.limits)
+            async for known, snapshot in self._mirror.snapshots():
+                scene = WebScene(known, snapshot, self._mirror.revision, self.limits)
                 await asyncio.to_thread(scene.work_out)
                 self.put(scene)
 
