@@ -18,7 +18,7 @@ ROOT: Final = Path(__file__).parents[1]
 GLOSSARY: Final = ROOT / "docs" / "glossary.md"
 FOLDERS: Final = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "documentation"),
-    *("admitter/insight",),
+    *("admitter/insight", "admitter/simulate", "admitter/web"),
 )
 """What has to be free of these words. To check one more folder, add it here, or move it here from LATER."""
 LATER: Final = ("admitter", "tests", "benchmarks", "manifests", "monitoring", "charts", "deploy")
@@ -33,6 +33,8 @@ _TARGET: Final = re.compile(r"\]\([^)\s]*\)|<[a-z/][^>]*>|https?://\S+")
 _FIELD: Final = re.compile(r"\{[^{}]*\}")
 _ESCAPE: Final = re.compile(r"\\[a-z]")
 _PREFIX: Final = re.compile(r"^[a-zA-Z]*")
+_VALUE: Final = re.compile(r"(?P<quote>['\"])[A-Z]\w*(?P=quote)")
+"""A literal of one capitalized word, such as a reason or an event: a name of the API, not prose."""
 _TEXT: Final = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
 
@@ -84,7 +86,7 @@ def of_markdown(text: str) -> Iterator[tuple[int, str]]:
 def of_python(text: str) -> Iterator[tuple[int, str]]:
     """Comments, docstrings and string literals, each with the number of its first line."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _TEXT:
+        if token.type not in _TEXT or _VALUE.fullmatch(token.string):
             continue
         prose = token.string
         if token.type == tokenize.STRING:

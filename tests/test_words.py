@@ -74,6 +74,7 @@ def test_markdown(text: str, expected: list[tuple[int, str, str]]) -> None:
         ('x = f"{gizmo} is a gizmo"\n', [(1, "gizmo", "device")]),
         ('x = rf"a {foo!r} of\\ngizmo"\n', [(1, "gizmo", "device")]),
         ("def gizmo(foo): ...\n", []),
+        ("reason = 'Gizmo'\n", []),
     ],
 )
 def test_python(text: str, expected: list[tuple[int, str, str]]) -> None:

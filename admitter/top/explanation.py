@@ -109,6 +109,6 @@ class ExplanationView(TopView):
             self.text.say("It is gone: there is no such Job and no such Workload any more.")
             return
         begun = list(opening(asked.answer, asked.snapshot))
-        waits = [start_line("trying the future …")] if has_start(asked.answer) else []
+        waits = [start_line("running playouts …")] if has_start(asked.answer) else []
         self.text.say("\n".join([*begun, *waits]))
         self.text.say("\n".join([*begun, *await in_background(look_ahead)]))

@@ -86,7 +86,7 @@ async def test_who_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.M
     monkeypatch.setattr(Estimator, "of", endless)
     async with watching(company()) as glass:
         await glass.press("down", "enter", "slash", *"train-7", "enter", "enter")
-        while "Start: trying the future …" not in "\n".join(await glass.lines()):
+        while "Start: running playouts …" not in "\n".join(await glass.lines()):
             assert not ended.is_set()
         await glass.press("escape")
         assert await asyncio.to_thread(ended.wait, 30)
