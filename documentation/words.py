@@ -18,7 +18,8 @@ ROOT: Final = Path(__file__).parents[1]
 GLOSSARY: Final = ROOT / "docs" / "glossary.md"
 FOLDERS: Final = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "documentation"),
-    *("admitter/insight", "admitter/simulate", "admitter/web"),
+    *("admitter/cli", "admitter/importers", "admitter/insight", "admitter/install", "admitter/sandbox"),
+    *("admitter/simulate", "admitter/top", "admitter/web"),
 )
 """What has to be free of these words. To check one more folder, add it here, or move it here from LATER."""
 LATER: Final = ("admitter", "tests", "benchmarks", "manifests", "monitoring", "charts", "deploy")

@@ -37,15 +37,15 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 ) -> None:
     """Say why a Job waits: the rule that is in its way, and all that follows.
 
-    First the one thing that it waits for, and what may be a mistake; then each flavor that was tried, who is
-    ahead of it, whose end would let it in and why they are not evicted for it, and when it starts. The last
-    two may be dear to find: they are printed when the rest is, and take no longer than --estimate-for.
-    Nothing is written. Who may not read the whole cluster is told what the Workload's status says.
+    First the rule that refuses it, and possible mistakes; then each flavor that was tried, the workloads
+    ahead of it, the blocking workloads and why they are not evicted for it, and when it starts. The last two
+    may take long: they are printed after the rest, and take no longer than --estimate-for. Nothing is
+    written. Without the right to read the whole cluster it prints the Workload's status.
 
     Examples:
     - `admitter explain train-7 -n team-a`
     - `admitter explain train-7 -n team-a -o json`: the same for a program
-    - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that is dear to estimate
+    - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that takes long to estimate
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
     allowance = allowed(estimate_for)
@@ -101,7 +101,7 @@ def _tell(
     output: Output,
     error: DeniedError,
 ) -> None:
-    """Say what somebody may know who may not read the whole cluster."""
+    """Print the status, for a user that may not read the whole cluster."""
     view = ask(kubeconfig, context, lambda transport: find(transport, namespace, name))
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")

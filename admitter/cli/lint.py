@@ -36,11 +36,11 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     context: Context = None,
     config: ConfigFile = None,
 ) -> None:
-    """Say what is probably not meant in queues, Cohorts, flavors and quota.
+    """Find probable mistakes in queues, Cohorts, flavors and quota.
 
     Of files, or of a cluster with --live: quota above what nodes have, flavors without nodes or queues,
-    queues that nobody can use, cycles, lending that can't be borrowed or taken back, a min that is read as a
-    cap. docs/lint.md says of each rule why it matters.
+    queues that no namespace can use, cycles, lending that can't be borrowed or reclaimed, a min that is read
+    as a cap. docs/lint.md says of each rule why it matters.
 
     Exits with 1 if there is anything as bad as --fail-on says.
 

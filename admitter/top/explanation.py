@@ -82,7 +82,7 @@ class ExplanationView(TopView):
         getattr(self._scroll, method)(animate=False)
 
     async def _explain(self, known: Facts) -> None:
-        """Say first what takes a moment; then when it starts, which may be dear to find."""
+        """Show the quick part first; then the start, which may take long to estimate."""
         view, allowance = self._row.workload, self.top.allowance
         self.text.say("\n".join([*summary_lines(summary(view)), "Asking …"]))
 

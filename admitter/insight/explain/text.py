@@ -182,7 +182,7 @@ def start(estimate: Estimate) -> str:
     if estimate.coming:
         alone, crowded = (" if no more Jobs come", " if they keep coming as they did")
     median = f"{within(estimate.median)}{alone}"
-    fewer = f", from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    fewer = f", from {_playouts(estimate)}" if estimate.told < estimate.runs else ""
     words = f"; {resting_on(estimate.unproven, ' of other namespaces')}" if estimate.unproven else ""
     if estimate.latest is None:
         return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}{words}"
@@ -207,9 +207,9 @@ def _at_least(estimate: Estimate) -> str:
     return f"; probably not within {spell(min(known))}" if known and min(known) >= 1 else ""
 
 
-def _futures(estimate: Estimate) -> str:
+def _playouts(estimate: Estimate) -> str:
     """The number of playouts that an estimate is made of."""
-    return f"{estimate.told} of {estimate.runs} futures"
+    return f"{estimate.told} of {estimate.runs} playouts"
 
 
 def short(estimate: Estimate) -> str:
@@ -218,7 +218,7 @@ def short(estimate: Estimate) -> str:
         return "no estimate in time"
     if estimate.median is None:
         return "unknown"
-    fewer = f"from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    fewer = f"from {_playouts(estimate)}" if estimate.told < estimate.runs else ""
     if estimate.earliest is None or estimate.latest is None:
         return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
     bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
