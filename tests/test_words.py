@@ -75,6 +75,7 @@ def test_markdown(text: str, expected: list[tuple[int, str, str]]) -> None:
         ('x = rf"a {foo!r} of\\ngizmo"\n', [(1, "gizmo", "device")]),
         ("def gizmo(foo): ...\n", []),
         ('log.info("gizmo", foo=x["foo"])\n', []),
+        ("reason = 'Gizmo'\n", []),
     ],
 )
 def test_python(text: str, expected: list[tuple[int, str, str]]) -> None:

@@ -92,7 +92,7 @@ class Configuration(Model):
     bind: Annotated[str, AfterValidator(_an_address)] = Field(
         default="127.0.0.1:8080",
         description="Where /healthz, /readyz and /metrics are answered: ADDRESS:PORT. At any address but one "
-        "of the own machine alone, metrics are for those whose token may get /metrics. Option: --bind.",
+        "of this machine alone, /metrics needs a token that may get it. Option: --bind.",
     )
     requeue_by: RequeueBy = Field(
         default=RequeueBy.CREATION,

@@ -53,8 +53,8 @@ def demo(
     simulated nodes, and the demo checks that each ran on a node of the flavors it was admitted to. The
     first run builds the control plane, which takes about ten minutes on two cores.
 
-    With --kubeconfig or --context it runs on a cluster of yours instead, whose nodes must be simulated by
-    KWOK; what it makes there stays.
+    With --kubeconfig or --context it runs on a cluster of yours instead. KWOK must simulate its nodes; the
+    objects that the demo creates there stay.
 
     Examples:
     - `admitter demo`

@@ -17,8 +17,8 @@ DEFAULT: Final = f"{ESTIMATE_SECONDS:g}s"
 EstimateFor = Annotated[
     str,
     typer.Option(
-        help="How long estimates may take, such as 500ms, 2s or 1m. Where futures are dear to play there are "
-        "fewer of them, and that is said. 0s: none.",
+        help="How long estimates may take, such as 500ms, 2s or 1m. Where playouts are slow there are "
+        "fewer of them, and the answer says so. 0s: none.",
         metavar="DURATION",
     ),
 ]

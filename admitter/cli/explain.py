@@ -14,8 +14,8 @@ from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
 from admitter.insight.explain.explainer import Explainer, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_enders
-from admitter.insight.explain.status_summary import find, told, told_lines, told_of
+from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.status_summary import find, summary, summary_lines, summary_of
 from admitter.insight.explain.text import opening, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.forecast.timed import until
@@ -37,15 +37,15 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 ) -> None:
     """Say why a Job waits: the rule that is in its way, and all that follows.
 
-    First the one thing that it waits for, and what may be a mistake; then each flavor that was tried, who is
-    ahead of it, whose end would let it in and why they are not evicted for it, and when it starts. The last
-    two may be dear to find: they are printed when the rest is, and take no longer than --estimate-for.
-    Nothing is written. Who may not read the whole cluster is told what the Workload's status says.
+    First the rule that refuses it, and possible mistakes; then each flavor that was tried, the workloads
+    ahead of it, the blocking workloads and why they are not evicted for it, and when it starts. The last two
+    may take long: they are printed after the rest, and take no longer than --estimate-for. Nothing is
+    written. Without the right to read the whole cluster it prints the Workload's status.
 
     Examples:
     - `admitter explain train-7 -n team-a`
     - `admitter explain train-7 -n team-a -o json`: the same for a program
-    - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that is dear to estimate
+    - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that takes long to estimate
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
     allowance = allowed(estimate_for)
@@ -65,26 +65,26 @@ def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: 
     """Say what is known at once, then what may be dear to find."""
 
     def preliminary() -> None:
-        stated = told_of(known, namespace, name)
+        stated = summary_of(known, namespace, name)
         if stated is not None:
-            _say([*told_lines(stated), "So says its status; more is being worked out.", ""])
+            _say([*summary_lines(stated), "So says its status; more is being worked out.", ""])
 
     people = output is Output.TABLE
     with unless_soon(preliminary) if people else nullcontext():
-        picture = Snapshot(known)
-        explainer = Explainer(picture)
+        snapshot = Snapshot(known)
+        explainer = Explainer(snapshot)
         answer = first(explainer, namespace, name)
     if people:
-        _say(opening(answer, picture))
+        _say(opening(answer, snapshot))
     deadline = allowance.begin()
-    answer = with_enders(explainer, answer, deadline)
+    answer = with_blocking(explainer, answer, deadline)
     if people:
-        _say(would_let_in(answer, picture.now))
-    estimate = start_of(known, picture, answer, until(deadline))
+        _say(would_let_in(answer, snapshot.now))
+    estimate = start_of(known, snapshot, answer, until(deadline))
     if people:
         _say([start_line(start(estimate))] if estimate is not None else [])
     else:
-        write(answer_json(answer, estimate, picture), output)
+        write(answer_json(answer, estimate, snapshot), output)
 
 
 def _say(lines: Iterable[str]) -> None:
@@ -101,13 +101,13 @@ def _tell(
     output: Output,
     error: DeniedError,
 ) -> None:
-    """Say what somebody may know who may not read the whole cluster."""
+    """Print the status, for a user that may not read the whole cluster."""
     view = ask(kubeconfig, context, lambda transport: find(transport, namespace, name))
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
-    answer = told(view)
+    answer = summary(view)
     if output is not Output.TABLE:
         write({**answer, "restricted": str(error)}, output)
         return
-    _say(told_lines(answer))
+    _say(summary_lines(answer))
     typer.echo(f"This is only what its status says. {visible(error)}", err=True)

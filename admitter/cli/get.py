@@ -82,19 +82,19 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     """
     allowance = allowed(estimate_for)
     known = facts(look(state, kubeconfig, context, config))
-    picture = Snapshot(known)
+    snapshot = Snapshot(known)
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
-    found = list(rows(picture, where))
+    found = list(rows(snapshot, where))
     if output is GetOutput.TABLE:
-        console().print(_table(found, picture.now))
+        console().print(_table(found, snapshot.now))
         return
     waiting = [row.workload for row in found if row.position is not None]
     starts = Estimator(known, Snapshot(known), playing=until(allowance.begin())).of(waiting)
     if output is GetOutput.WIDE:
-        console().print(_table(found, picture.now, {uid: short(each) for uid, each in starts.items()}))
+        console().print(_table(found, snapshot.now, {uid: short(each) for uid, each in starts.items()}))
         return
     answers = [
-        row_json(row) | {"start": estimate_json(starts[uid], picture.now) if uid in starts else None}
+        row_json(row) | {"start": estimate_json(starts[uid], snapshot.now) if uid in starts else None}
         for row in found
         for uid in [row.workload.uid]
     ]

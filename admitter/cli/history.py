@@ -34,14 +34,14 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     kubeconfig: Kubeconfig = None,
     context: Context = None,
 ) -> None:
-    """Tell what became of Workloads: admitted, in whose place, evicted for whom and by which rule, finished.
+    """Say what happened to Workloads: admissions, evictions with preemptor and rule, ends.
 
-    From events, which the API server keeps for an hour as a rule, and from what the conditions of Workloads
-    still say. A journal (admitter run --journal) keeps all decisions. Needs no more than to list both.
+    From events, which the API server usually keeps for an hour, and from the conditions of Workloads. A
+    journal (admitter run --journal) keeps all decisions. Needs only the right to list both.
 
     Examples:
     - `admitter history train-7 -n team-a`
-    - `admitter history -A --reason Preempted`: who was evicted for whom, in all namespaces
+    - `admitter history -A --reason Preempted`: all preemptions, with the preemptors
     """
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, None)
     found = asyncio.run(_read(kubeconfig, context, where, name))

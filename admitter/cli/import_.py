@@ -45,7 +45,8 @@ class Report(StrEnum):
 
 def import_(  # noqa: PLR0913  # each is an option of the command
     system: Annotated[
-        SystemName, typer.Argument(help=f"Whose manifests: {', '.join(SystemName)}.", metavar="SYSTEM")
+        SystemName,
+        typer.Argument(help=f"The system of the manifests: {', '.join(SystemName)}.", metavar="SYSTEM"),
     ],
     paths: Annotated[
         list[str] | None,

@@ -36,11 +36,11 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     context: Context = None,
     config: ConfigFile = None,
 ) -> None:
-    """Say what is probably not meant in queues, Cohorts, flavors and quota.
+    """Find probable mistakes in queues, Cohorts, flavors and quota.
 
     Of files, or of a cluster with --live: quota above what nodes have, flavors without nodes or queues,
-    queues that nobody can use, cycles, lending that can't be borrowed or taken back, a min that is read as a
-    cap. docs/lint.md says of each rule why it matters.
+    queues that no namespace can use, cycles, lending that can't be borrowed or reclaimed, a min that is read
+    as a cap. docs/lint.md says of each rule why it matters.
 
     Exits with 1 if there is anything as bad as --fail-on says.
 
@@ -68,12 +68,12 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
 def _of_files(paths: list[str], settings: Settings) -> list[Finding]:
     """Findings of manifests, those included that can't be read as what they are."""
     timeline = read(paths)
-    picture = Snapshot(Facts(timeline.start, settings))
-    simulator = Simulator(timeline, picture)
+    snapshot = Snapshot(Facts(timeline.start, settings))
+    simulator = Simulator(timeline, snapshot)
     for _ in simulator.run(until=timeline.start):
         pass
     unusable = [Finding("InvalidSpec", Severity.ERROR, e.object, e.message) for e in simulator.errors]
-    return unusable + lint(picture)
+    return unusable + lint(snapshot)
 
 
 def _print(findings: list[Finding]) -> None:

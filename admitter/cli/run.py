@@ -82,7 +82,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
         str,
         typer.Option(
             help="Where to answer /healthz, /readyz and /metrics. At any address but one of this machine "
-            "alone, metrics are for those whose token may get /metrics.",
+            "alone, /metrics needs a token that may get it.",
             metavar="ADDRESS:PORT",
         ),
     ] = "127.0.0.1:8080",
@@ -177,13 +177,13 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
 
 
 async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transport) -> None:
-    """Control, and answer probes and whoever may read metrics, until a signal comes.
+    """Control, and answer probes and requests for metrics, until a signal comes.
 
     Args:
         replica: the controller.
         metrics: what it counts.
         bind: where to answer.
-        asking: asks the API server who reads the metrics; where only this machine can, nobody is asked about.
+        asking: asks the API server whether a token may read metrics; not used where only this machine can.
     """
     stop, pulse = _stop_by_signal(), Pulse(metrics.lagged)
     running: list[asyncio.Task[None]] = []
@@ -196,8 +196,8 @@ async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transpor
     if not is_local(address):
         probes = replace(probes, refusal=Readers(Access(asking, time.monotonic)).refusal)
     health = await serve(address, port, probes)
-    told = "{}:{}".format(*health.addresses[0][:2])
-    log.info("starting", version=__version__, api_server=asking.host, probes=told)
+    probes_at = "{}:{}".format(*health.addresses[0][:2])
+    log.info("starting", version=__version__, api_server=asking.host, probes=probes_at)
     running.append(asyncio.create_task(pulse.run(), name="pulse"))
     running.append(asyncio.create_task(replica.run(stop), name="controller"))
     try:

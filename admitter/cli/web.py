@@ -43,9 +43,9 @@ def web_command(
 ) -> None:
     """Serve a page with the quota tree, queues and their waiting order, and why each Workload waits.
 
-    Read-only. Whoever looks at it logs in with a token of the cluster, and sees what the API server lets him
-    list. It is a process beside the controller, with rights of its own: looking never slows decisions. Put it
-    behind TLS if it is not on your own machine: docs/web.md.
+    Read-only. Users log in with a token of the cluster, and see what the API server lets them list. It is a
+    process beside the controller, with rights of its own, and never slows decisions. Put it behind TLS if it
+    is not on your own machine: docs/web.md.
 
     Examples:
     - `admitter web`

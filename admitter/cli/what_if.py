@@ -66,12 +66,12 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     context: Context = None,
     config: ConfigFile = None,
 ) -> None:
-    """Say what a change would do: who is admitted, evicted, waits longer or shorter, and which quota is over.
+    """Say what a change would do: admissions, evictions, later or earlier starts, and quota that is over.
 
     Reads manifests of queues, Cohorts, flavors, elastic quotas, nodes, namespaces or further Jobs, and plays
     them on the cluster as it is, or on a snapshot of it, with the code that decides in the cluster. Nothing
-    is written. Starts are estimated by the runtimes that are known, for as long as --estimate-for allows:
-    those that come later than there is time for are left out, and that is said.
+    is written. Starts are estimated from known runtimes, for as long as --estimate-for allows. Later ones are
+    left out, and the answer says so.
 
     Exits with 3 if something of --fail-on would happen.
 

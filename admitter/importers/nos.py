@@ -1,4 +1,4 @@
-"""From nos: elastic quotas, and pods of its scheduler (000)."""
+"""From nos: elastic quotas, and pods of its scheduler (docs/design/import.md)."""
 
 from collections.abc import Sequence
 from typing import Final

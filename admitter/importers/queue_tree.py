@@ -1,4 +1,4 @@
-"""A tree of queues whose quota knows no flavors, as Cohorts and ClusterQueues of one flavor: any node."""
+"""A tree of queues without flavors, as Cohorts and ClusterQueues of one flavor: any node."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""From scheduler-plugins: elastic quotas of capacity scheduling, and pods of its scheduler (001)."""
+"""From scheduler-plugins: elastic quotas, and pods of its scheduler (docs/design/import.md)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -215,7 +215,7 @@ class ManifestSource:
         return [place for place in places if self.mapping(place)]
 
     def find(self, path: str, outcome: Fidelity, words: str) -> None:
-        """Account for a field, and all below it. Of what is refused as a whole only refusals are told."""
+        """Account for a field, and all below it. Of a wholly refused object only refusals are reported."""
         self._taken.add(_parts(path))
         if outcome is Fidelity.REFUSED:
             self.into.find(self.title, path, outcome, words)

@@ -1,4 +1,4 @@
-"""How memory is allotted to a view that is left open for days and makes pictures in threads."""
+"""Memory of a view that stays open for days and makes snapshots in threads."""
 
 from contextlib import suppress
 from ctypes import CDLL
@@ -9,11 +9,11 @@ _M_ARENA_MAX: Final = -8
 
 
 def one_heap() -> None:
-    """Let all threads of this process share one heap; to be called before there are any.
+    """Make all threads of this process share one heap. Call it before the first thread starts.
 
-    Pictures are made in whichever thread of a pool is idle. glibc gives each a heap of its own, whose free
-    pieces no other thread can use: so the process grows until each of them has made its largest picture.
-    Threads of Python take turns, and gain nothing from heaps of their own. Does nothing where the C library
+    Any idle thread of a pool may make a snapshot. glibc gives each thread a heap of its own, and no other
+    thread can use the free memory in it: the process grows until every thread has made its largest snapshot.
+    Python threads take turns, and gain nothing from heaps of their own. Does nothing if the C library
     has no such setting.
     """
     with suppress(AttributeError, OSError):

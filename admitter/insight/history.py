@@ -1,7 +1,7 @@
-"""What became of Workloads, and why: from the events that the controller wrote, and what statuses still say.
+"""What happened to Workloads, and why: from the controller's events and from the statuses.
 
-The API server keeps events for an hour, as a rule, and takes few of them while it is busy. A Workload's
-conditions stay, but each tells only of its last change.
+The API server usually keeps events for an hour, and accepts few of them while it is busy. A Workload's
+conditions stay, but each reports only its last change.
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from admitter.insight.pages import listed
 from admitter.insight.snapshot_file import readable
 from admitter.names import API_VERSION, CONTROLLER_NAME
 
-_TOLD: Final = (
+_REPORTED: Final = (
     ("Finished", "True", ""),
     ("Evicted", "True", ""),
     ("EvictionPending", "True", "EvictionPending"),
     ("Admitted", "True", ""),
     ("QuotaReserved", "False", ""),
 )
-"""Conditions that tell of something, their status then, and the word for it if it is not their reason."""
+"""Conditions to report, the status that reports something, and the word for it if not the reason."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -58,8 +58,8 @@ async def read(transport: Transport, namespace: str | None, name: str | None) ->
     found = {entry for event in events for entry in _of_event(event, names)}
     known = {(each.namespace, each.name, each.what, each.why) for each in found}
     for view in views:
-        told = _of_status(view)
-        found |= {each for each in told if (each.namespace, each.name, each.what, each.why) not in known}
+        reported = _of_status(view)
+        found |= {each for each in reported if (each.namespace, each.name, each.what, each.why) not in known}
     wanted = {name} | {job for (_, workload), job in names.items() if workload == name}
     return sorted(each for each in found if name is None or each.name in wanted)
 
@@ -76,9 +76,9 @@ def _of_event(event: Json, names: dict[tuple[str, str], str]) -> Iterator[Histor
 
 
 def _of_status(view: WorkloadView) -> Iterator[HistoryEntry]:
-    """What conditions say: one that follows from another, with the same words, says nothing more."""
+    """What the conditions report; a second condition with the same message adds nothing."""
     said = set()
-    for kind, status, word in _TOLD:
+    for kind, status, word in _REPORTED:
         found = view.condition(kind)
         words = found.get("message", "")
         if found.get("status") == status and words not in said:

@@ -1,4 +1,4 @@
-"""What is probably not meant in a configuration: each rule looks at one thing; docs/lint.md says why."""
+"""Probable mistakes in a configuration. Each rule checks one thing; docs/lint.md says why."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -23,10 +23,10 @@ KINDS: Final = frozenset(
         *("elasticquotas", "compositeelasticquotas", "namespaces", "nodes"),
     }
 )
-"""What the rules look at, by the plurals of the kinds: however many Jobs there are, none is read."""
+"""Plurals of the kinds that the rules check. No rule reads a Job."""
 
 _WORKS: Final = frozenset({ActiveReason.EXCEEDS_PARENT, ActiveReason.NAMESPACE_NOT_FOUND})
-"""What is wrong with objects that work all the same."""
+"""Reasons of defects with which an object still works."""
 
 
 class Severity(StrEnum):
@@ -35,20 +35,20 @@ class Severity(StrEnum):
     ERROR = "error"
     """It does not work."""
     WARNING = "warning"
-    """It works, and hardly as it is meant."""
+    """It works, but probably not as intended."""
     NOTE = "note"
-    """It works; who reads it may take it for something else."""
+    """It works; a reader may misunderstand it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is probably not meant.
+    """A probable mistake.
 
     Attributes:
-        rule: its name, also that of its paragraph.
+        rule: its name, and that of its paragraph in docs/lint.md.
         severity: how bad it is.
         object: kind and name.
-        message: what is the matter, in a sentence.
+        message: the mistake, in a sentence.
     """
 
     rule: str
@@ -61,13 +61,13 @@ Rule = Callable[["LintedConfiguration"], Iterator[Finding]]
 
 
 class LintedConfiguration:
-    """What rules look at: definitions, and the engine that they are in force in."""
+    """What the rules check: definitions, and the engine that applies them."""
 
-    def __init__(self, picture: Snapshot) -> None:
-        self.world = picture.world
-        self.catalog = picture.catalog
-        self.tree = picture.engine.tree
-        self.book = picture.engine.ledger.real
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.world = snapshot.world
+        self.catalog = snapshot.catalog
+        self.tree = snapshot.engine.tree
+        self.book = snapshot.engine.ledger.real
         self.flavors: dict[str, Flavor] = {
             view.name: flavor
             for view in self.world.flavors
@@ -94,16 +94,16 @@ class LintedConfiguration:
         return sorted(counting - {queue.name})
 
 
-def lint(picture: Snapshot) -> list[Finding]:
+def lint(snapshot: Snapshot) -> list[Finding]:
     """All findings, the worst first, then by object."""
-    configuration = LintedConfiguration(picture)
+    configuration = LintedConfiguration(snapshot)
     found = [finding for rule in RULES for finding in rule(configuration)]
     order = list(Severity)
     return sorted(found, key=lambda each: (order.index(each.severity), each.object, each.rule, each.message))
 
 
 def invalid_object(given: LintedConfiguration) -> Iterator[Finding]:
-    """Something does not work, or not as it says: what its condition Active would say."""
+    """An object that does not work, or not as declared: what its condition Active would say."""
     for title, problem in _problems(given):
         if problem is not None:
             severity = Severity.WARNING if problem[0] in _WORKS else Severity.ERROR
@@ -111,7 +111,7 @@ def invalid_object(given: LintedConfiguration) -> Iterator[Finding]:
 
 
 def _problems(given: LintedConfiguration) -> Iterator[tuple[str, Defect | None]]:
-    """Kind and name of what can be wrong, and what is."""
+    """Kind and name of every checked object, and its defect."""
     world, catalog = given.world, given.catalog
     for view in world.flavors:
         yield f"ResourceFlavor {view.name}", catalog.flavor_problem(view.name)
@@ -144,7 +144,7 @@ def leads_nowhere(given: LintedConfiguration) -> Iterator[Finding]:
 
 
 def _selects(given: LintedConfiguration, cluster_queue: str, namespace: str) -> bool:
-    """Whether a ClusterQueue selects a namespace; of one that files leave out only the name is known."""
+    """Whether a ClusterQueue selects a namespace; of one that the files leave out only the name is known."""
     if given.world.namespaces.get(("", namespace)) is not None:
         return given.catalog.selects(cluster_queue, given.world.labels_of(namespace))
     asked, labels = given.catalog.queue(cluster_queue).namespaces, {NAME_LABEL: namespace}
@@ -156,14 +156,14 @@ def nobody_may_use(given: LintedConfiguration) -> Iterator[Finding]:
     for view, _ in given.queues():
         title = f"ClusterQueue {view.name}"
         if given.catalog.queue(view.name).namespaces is None:
-            words = "has no namespaceSelector, so nobody may use it; {} selects everybody"
+            words = "has no namespaceSelector, so no namespace may use it; {} selects all namespaces"
             yield Finding("NobodyMayUse", Severity.WARNING, title, words)
         elif not given.local_queues(view.name):
             yield Finding("NobodyMayUse", Severity.WARNING, title, "no LocalQueue leads to it")
 
 
 def more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
-    """The `min` of all queues and Cohorts together are more than the nodes of the flavor have."""
+    """The `min` of all queues and Cohorts exceed what the nodes of the flavor offer."""
     minimums: Counter[FlavorResource] = Counter()
     for queue in given.tree.queues.values():
         minimums.update({key: quota.minimum for key, quota in _own(queue) if not queue.pool})
@@ -175,14 +175,14 @@ def more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
         has = there.get((flavor, resource), 0)
         if flavor in with_nodes and amount > has:
             words = (
-                f"the min of {resource} in it come to {to_quantity(resource, amount)}, "
-                f"but its nodes have {to_quantity(resource, has)}"
+                f"quota totals {to_quantity(resource, amount)} {resource}; "
+                f"its nodes offer {to_quantity(resource, has)}"
             )
             yield Finding("MoreThanNodes", Severity.WARNING, f"ResourceFlavor {flavor}", words)
 
 
 def _own(queue: Queue) -> Iterator[tuple[FlavorResource, Quota]]:
-    """What a queue is given, in order; what only a limit says that there is promises nothing."""
+    """The quotas of a queue, in order; one that only repeats a limit promises nothing."""
     for (flavor, resource), quota in sorted(queue.quotas.items()):
         limit = queue.limits.get(resource)
         if limit is None or quota != Quota(limit, limit, 0):
@@ -190,14 +190,14 @@ def _own(queue: Queue) -> Iterator[tuple[FlavorResource, Quota]]:
 
 
 def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
-    """The `min` of all elastic quotas together are more than the nodes have that any of them may use."""
+    """The `min` of all elastic quotas exceed what the nodes offer that they may use."""
     quotas = [queue for queue in given.tree.queues.values() if queue.pool]
     minimums: Counter[str] = Counter()
     for queue in quotas:
         minimums.update({resource: quota.minimum for (_, resource), quota in queue.quotas.items()})
     used = {flavor for queue in quotas for group in queue.groups for flavor in group.flavors}
     known = {ANY_NODE: given.catalog.elastic.any_node, **given.flavors}
-    # Who tolerates a taint by himself may run there, whatever the flavor says.
+    # Pods with a toleration of their own may run on a tainted node, whatever the flavor says.
     nodes = [replace(node, taints=()) for node in _nodes(given)]
     has: Counter[str] = Counter()
     for (_, resource), amount in totals(
@@ -207,14 +207,14 @@ def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     for resource, amount in sorted(minimums.items()) if nodes else ():
         if amount > has[resource]:
             words = (
-                f"the min of {resource} of all elastic quotas come to {to_quantity(resource, amount)}, "
-                f"but their nodes have {to_quantity(resource, has[resource])}"
+                f"elastic quotas total {to_quantity(resource, amount)} {resource}; "
+                f"their nodes offer {to_quantity(resource, has[resource])}"
             )
             yield Finding("MoreThanNodes", Severity.WARNING, f"Cohort {ELASTIC_QUOTA_QUEUE}", words)
 
 
 def _nodes(given: LintedConfiguration) -> list[NodeCapacity]:
-    """All nodes that are known."""
+    """All known nodes."""
     return [view.node for view in given.world.nodes]
 
 
@@ -229,9 +229,9 @@ def no_nodes(given: LintedConfiguration) -> Iterator[Finding]:
 
 
 def closed_nodes(given: LintedConfiguration) -> Iterator[Finding]:
-    """No node of a flavor takes who is admitted to it: each is cordoned, not ready, or repels him.
+    """No node of a flavor accepts the pods admitted to it: each is cordoned, not ready, or tainted.
 
-    Other flavors of the same node may be his too, such as one for its CPUs beside one for its GPUs.
+    Pods may hold other flavors of the same node too, such as one for its CPUs beside one for its GPUs.
     """
     nodes = _nodes(given)
     flavors = given.flavors.values()
@@ -242,7 +242,7 @@ def closed_nodes(given: LintedConfiguration) -> Iterator[Finding]:
         ):
             unusable = sum(not node.schedulable for node in own)
             words = (
-                f"none of its nodes takes who is admitted to it: {unusable} cordoned or not ready, "
+                f"none of its nodes accepts the pods admitted to it: {unusable} cordoned or not ready, "
                 f"{len(own) - unusable} with taints that no flavor of theirs names or tolerates"
             )
             yield Finding("ClosedNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
@@ -260,38 +260,41 @@ def unused_flavor(given: LintedConfiguration) -> Iterator[Finding]:
 
 
 def same_nodes(given: LintedConfiguration) -> Iterator[Finding]:
-    """Two flavors stand for the same nodes: quota of one is used on the nodes of the other."""
+    """Two flavors describe the same nodes: quota of one is used on the nodes of the other."""
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for name, flavor in sorted(given.flavors.items()):
         if name != ANY_NODE:
             alike[flavor.labels, flavor.taints].append(name)
     for first, *others in alike.values():
         for name in others:
-            words = f"has the labels and taints of {first}: both stand for the same nodes, each with a quota"
+            words = f"has the labels and taints of {first}: both describe the same nodes, each with a quota"
             yield Finding("SameNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
 
 
 def weight_of_zero(given: LintedConfiguration) -> Iterator[Finding]:
-    """A weight of zero where what is borrowed is shared by weight."""
+    """A weight of zero where weights divide borrowed quota."""
     for _, queue in given.queues():
         if not queue.weight and given.tree.fair(given.tree.root(queue.name)):
-            words = "fairSharing.weight is 0: it borrows only what nobody else wants, and gives it back first"
+            words = (
+                "fairSharing.weight is 0: it borrows only what no other queue wants, and gives it back first"
+            )
             yield Finding("WeightOfZero", Severity.NOTE, f"ClusterQueue {queue.name}", words)
 
 
 def useless_lending(given: LintedConfiguration) -> Iterator[Finding]:
-    """A `lendingLimit` where nobody can borrow."""
+    """A `lendingLimit` where no other queue can borrow."""
     for _, queue in given.queues():
         for key, quota in _own(queue):
             if quota.lending_limit is not None and not given.relatives(queue, key):
                 words = (
-                    f"lendingLimit of {key[1]} in {key[0]} means nothing: nobody else in its cohort counts it"
+                    f"lendingLimit of {key[1]} in {key[0]} has no effect: no other queue in its cohort "
+                    "counts it"
                 )
                 yield Finding("UselessLending", Severity.WARNING, f"ClusterQueue {queue.name}", words)
 
 
 def lends_for_good(given: LintedConfiguration) -> Iterator[Finding]:
-    """A queue lends, and may not take back."""
+    """A queue lends, and may not reclaim."""
     for _, queue in given.queues():
         if queue.preemption.reclaim is not Reclaim.NEVER or queue.pool:
             continue
@@ -320,7 +323,7 @@ def min_is_no_cap(given: LintedConfiguration) -> Iterator[Finding]:
 
 
 def nothing_to_give(given: LintedConfiguration) -> Iterator[Finding]:
-    """A queue that can never admit anything: it has nothing, and can borrow nothing."""
+    """A queue that can never admit anything: no quota of its own, and none to borrow."""
     for _, queue in given.queues():
         keys = queue.keys()
         if keys and not any(given.book.cell(queue.name, key).potential_available() > 0 for key in keys):

@@ -1,4 +1,4 @@
-"""A cluster as it is now, followed by watches: pictures of it cost the API server nothing more."""
+"""A cluster as it is now, followed by watches: snapshots of it cost the API server no further calls."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -16,26 +16,26 @@ from admitter.convert.settings import Settings
 from admitter.policy.snapshot import Facts, Snapshot, plural_of
 
 REST: Final = 4.0
-"""So many times as long as a picture took is the pause after it: most of the time is left for other work."""
+"""The pause after a snapshot, in multiples of the time it took: most of the time is left for other work."""
 LEAST_PAUSE_SECONDS: Final = 1.0
 QUIET_SECONDS: Final = 15.0
-"""After so long a picture is made though only the time has changed: who was admitted lately depends on it."""
+"""After so long a snapshot is made without a change: recent admissions depend on the time."""
 
 
 class Mirror:
-    """Follows all kinds that decisions depend on, and makes pictures.
+    """Follows all kinds that decisions depend on, and makes snapshots.
 
     Attributes:
-        revision: grows whenever anything has changed.
+        revision: grows with every change.
     """
 
     def __init__(
         self, transport: Transport, settings: Settings, random: Random, now: Callable[[], float]
     ) -> None:
-        """Prepare; nothing is read yet.
+        """Nothing is read yet.
 
         Args:
-            transport: where to read, as somebody who may list and watch all of it.
+            transport: the API server, as a user that may list and watch all of it.
             settings: of the controller.
             random: spreads the ends of watches over time.
             now: tells the time, in seconds since the epoch.
@@ -55,7 +55,7 @@ class Mirror:
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
-        """Follow until the end of the block, which begins when everything has been read."""
+        """Follow until the end of the block, which begins once everything has been read."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run(), name=f"informer {each.path}") for each in self._informers]
             for informer in self._informers:
@@ -66,7 +66,7 @@ class Mirror:
 
     @property
     def failure(self) -> tuple[str, ClusterError] | None:
-        """The first collection that is not followed now, and why; None: all are, as far as is known."""
+        """The first collection that is not followed now, and why; None: no failure is known."""
         failed = ((each.path, each.failure) for each in self._informers)
         return next(((path, error) for path, error in failed if error is not None), None)
 
@@ -75,8 +75,8 @@ class Mirror:
         views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
         return Facts(self._now(), self._settings, views)
 
-    async def pictures(self) -> AsyncIterator[tuple[Facts, Snapshot]]:
-        """One now, then one whenever something has changed, but not more than the machine can take."""
+    async def snapshots(self) -> AsyncIterator[tuple[Facts, Snapshot]]:
+        """A snapshot now, then one after changes, with pauses that leave time for other work."""
         loop = asyncio.get_running_loop()
         while True:
             self._changed.clear()

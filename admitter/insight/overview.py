@@ -1,4 +1,4 @@
-"""The quota tree with what is in use of it: what `admitter top` and the web page show."""
+"""The quota tree and its use: what `admitter top` and the web page show."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,8 +24,9 @@ class OverviewUse:
         used: by the place and all below it.
         minimum: of its own, and of all below it.
         maximum: the most that may be in use; None: no such limit.
-        borrowed: how much of what is used is others'.
-        lent: how much of its own others use; where several lend, in proportion to what each leaves unused.
+        borrowed: the part of its use that is other queues' quota.
+        lent: the part of its own quota that others use; of several lenders in proportion to what each leaves
+            unused.
     """
 
     flavor: str
@@ -43,13 +44,13 @@ class OverviewLine:
 
     Attributes:
         node: `queue` or `cohort`, and its name in the engine.
-        title: what it is called.
-        depth: how many are above it.
-        parent: the one above it.
+        title: its name for people.
+        depth: the number of Cohorts above it.
+        parent: the Cohort above it.
         uses: by flavor and resource.
-        waiting: how many wait in it, those that may not compete included; of a Cohort, below it.
-        admitted: how many hold its quota.
-        recent: how many of them have been admitted in the last minute.
+        waiting: how many workloads wait in it, those that may not compete included; of a Cohort, below it.
+        admitted: how many workloads hold its quota.
+        recent: how many of these were admitted in the last minute.
         problem: why it does not work; empty if it does.
     """
 
@@ -69,51 +70,53 @@ class _Market:
     """One resource in one flavor between the places of one Cohort.
 
     Attributes:
-        unused: how much they have to lend and do not use, and the Cohort itself.
-        inside: how much of that is borrowed.
+        unused: what they and the Cohort itself could lend and do not use.
+        inside: the part of it that is borrowed.
     """
 
     unused: int
     inside: int
 
     def lent_by(self, cell: Cell) -> int:
-        """How much of its own the others use of one of them."""
+        """How much of one place's own quota the others use."""
         unused = max(0, cell.lent - cell.taken)
         return min(unused, self.inside * unused // self.unused) if self.unused else 0
 
 
-def overview(picture: Snapshot) -> list[OverviewLine]:
-    """All of the tree, each place before those below it, by name."""
-    tree = picture.engine.tree
+def overview(snapshot: Snapshot) -> list[OverviewLine]:
+    """All places of the tree by name, each before those below it."""
+    tree = snapshot.engine.tree
     parents = tree.parents()
     children: defaultdict[Node | None, list[Node]] = defaultdict(list)
     for node in sorted(parents):
         children[parents.get(node)].append(node)
-    counts, minimums = _counts(picture, parents), _minimums(picture, parents)
+    counts, minimums = _counts(snapshot, parents), _minimums(snapshot, parents)
     markets = {
-        parent: _markets(picture, parent, below) for parent, below in children.items() if parent is not None
+        parent: _markets(snapshot, parent, below) for parent, below in children.items() if parent is not None
     }
     found: list[OverviewLine] = []
     left = [(node, 0) for node in reversed(children[None])]
     while left:
         node, depth = left.pop()
         parent = parents.get(node)
-        uses = tuple(_uses(picture, node, markets[parent] if parent is not None else {}, minimums))
-        found.append(_line(picture, node, depth, uses, counts))
+        uses = tuple(_uses(snapshot, node, markets[parent] if parent is not None else {}, minimums))
+        found.append(_line(snapshot, node, depth, uses, counts))
         left += [(child, depth + 1) for child in reversed(children[node])]
     return found
 
 
 def _line(
-    picture: Snapshot,
+    snapshot: Snapshot,
     node: Node,
     depth: int,
     uses: tuple[OverviewUse, ...],
     counts: Mapping[str, Counter[Node]],
 ) -> OverviewLine:
     kind, name = node
-    parent = picture.engine.tree.parents().get(node)
-    problem = picture.catalog.queue(name).problem if kind == "queue" and _is_declared(picture, name) else None
+    parent = snapshot.engine.tree.parents().get(node)
+    problem = (
+        snapshot.catalog.queue(name).problem if kind == "queue" and _is_declared(snapshot, name) else None
+    )
     return OverviewLine(
         node,
         node_title(*node),
@@ -127,16 +130,18 @@ def _line(
     )
 
 
-def _is_declared(picture: Snapshot, name: str) -> bool:
+def _is_declared(snapshot: Snapshot, name: str) -> bool:
     """Whether a queue of the engine is a ClusterQueue; others are made of elastic quotas."""
-    return picture.world.cluster_queues.get(("", name)) is not None
+    return snapshot.world.cluster_queues.get(("", name)) is not None
 
 
-def _minimums(picture: Snapshot, parents: Mapping[Node, Node | None]) -> Counter[tuple[Node, FlavorResource]]:
-    """What each place has of its own, with all below it."""
+def _minimums(
+    snapshot: Snapshot, parents: Mapping[Node, Node | None]
+) -> Counter[tuple[Node, FlavorResource]]:
+    """The own quota of each place and all below it."""
     found: Counter[tuple[Node, FlavorResource]] = Counter()
     for node in parents:
-        for key, quota in picture.engine.tree.quotas(node).items():
+        for key, quota in snapshot.engine.tree.quotas(node).items():
             place: Node | None = node
             while place is not None:
                 found[place, key] += quota.minimum
@@ -145,12 +150,12 @@ def _minimums(picture: Snapshot, parents: Mapping[Node, Node | None]) -> Counter
 
 
 def _uses(
-    picture: Snapshot,
+    snapshot: Snapshot,
     node: Node,
     markets: Mapping[FlavorResource, _Market],
     minimums: Counter[tuple[Node, FlavorResource]],
 ) -> Iterator[OverviewUse]:
-    book, tree = picture.engine.ledger.real, picture.engine.tree
+    book, tree = snapshot.engine.ledger.real, snapshot.engine.tree
     for key, cell in sorted(book.cells(node).items()):
         quota = tree.quotas(node).get(key)
         if quota is None and not cell.total and not cell.subtree_quota:
@@ -161,9 +166,9 @@ def _uses(
         )
 
 
-def _markets(picture: Snapshot, parent: Node, below: Iterable[Node]) -> dict[FlavorResource, _Market]:
+def _markets(snapshot: Snapshot, parent: Node, below: Iterable[Node]) -> dict[FlavorResource, _Market]:
     """What is lent and borrowed below a Cohort, by flavor and resource."""
-    book = picture.engine.ledger.real
+    book = snapshot.engine.ledger.real
     unused: Counter[FlavorResource] = Counter()
     borrowed: Counter[FlavorResource] = Counter()
     for node in below:
@@ -178,17 +183,17 @@ def _markets(picture: Snapshot, parent: Node, below: Iterable[Node]) -> dict[Fla
     return found
 
 
-def _counts(picture: Snapshot, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:
-    """Who waits and who is admitted, at each place and all above it."""
+def _counts(snapshot: Snapshot, parents: Mapping[Node, Node | None]) -> dict[str, Counter[Node]]:
+    """How many workloads wait and are admitted, at each place and all above it."""
     found: dict[str, Counter[Node]] = {"waiting": Counter(), "admitted": Counter(), "recent": Counter()}
-    for view in picture.world.workloads:
+    for view in snapshot.world.workloads:
         if view.finished:
             continue
         if view.admission is None:
-            found["waiting"]["queue", picture.queue_of(view) or ""] += 1
+            found["waiting"]["queue", snapshot.queue_of(view) or ""] += 1
         else:
             found["admitted"]["queue", view.admission.queue] += 1
-            found["recent"]["queue", view.admission.queue] += picture.now - view.since < RECENT_SECONDS
+            found["recent"]["queue", view.admission.queue] += snapshot.now - view.since < RECENT_SECONDS
     for counts in found.values():
         for node, count in list(counts.items()):
             above = parents.get(node)

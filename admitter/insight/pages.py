@@ -1,4 +1,4 @@
-"""What is read of the API server for an answer, object by object; what a refusal means."""
+"""Reads collections of the API server, object by object, and explains its refusals."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ async def listed(
 
 
 def spelled(path: str, error: ClusterError) -> str:
-    """Why a collection can't be followed, and what to do about it.
+    """Why a collection can't be read, and what to do about it.
 
     Args:
         path: of the collection.
@@ -37,5 +37,5 @@ def spelled(path: str, error: ClusterError) -> str:
     if isinstance(error, NotFoundError):
         return f"There is no {path} in this cluster: is Admitter installed? admitter install does it."
     if isinstance(error, ApiError) and error.status in {401, 403}:
-        return f"Rights are missing: {error}. Who may not read the cluster can be given a snapshot (--state)."
+        return f"Rights are missing: {error}. Without them a snapshot will do (--state)."
     return f"The API server says of {path}: {error}"

@@ -15,7 +15,7 @@ from admitter.quantities.amounts import to_quantity
 Json = dict[str, Any]
 
 
-def answer_json(answer: Answer, estimate: Estimate | None, picture: Snapshot) -> Json:
+def answer_json(answer: Answer, estimate: Estimate | None, snapshot: Snapshot) -> Json:
     """All that is known of one Job or Workload."""
     workload, explanation = answer.workload, answer.explanation
     waits = workload is not None and workload.admission is None and not workload.finished
@@ -27,14 +27,14 @@ def answer_json(answer: Answer, estimate: Estimate | None, picture: Snapshot) ->
         "queue": queue_title(answer.queue) if answer.queue is not None else None,
         "position": answer.position,
         "reason": answer.waiting.reason if answer.waiting is not None else None,
-        "message": sentence(answer, picture) if waits else None,
+        "message": sentence(answer, snapshot) if waits else None,
         "never": is_hopeless(explanation.refusal) if explanation is not None else False,
         "flavors": _flavors(answer),
         "ahead": [_other(other) for other in answer.ahead],
-        "wouldLetIn": [_other(other) for other in answer.enders] if answer.sought else None,
+        "wouldLetIn": [_other(other) for other in answer.blocking] if answer.sought else None,
         "hints": list(answer.hints),
         "ends": _time(answer.ends),
-        "start": estimate_json(estimate, picture.now) if estimate is not None else None,
+        "start": estimate_json(estimate, snapshot.now) if estimate is not None else None,
     }
 
 
@@ -92,7 +92,7 @@ def _other(other: Other) -> Json:
         "priority": other.priority,
         "ends": _time(other.ends),
         "unproven": other.unproven,
-        "notEvicted": other.spared or None,
+        "notEvicted": other.not_evicted or None,
     }
 
 

@@ -1,7 +1,7 @@
 """The cluster at one moment, as a file: what decisions depend on, and nothing else.
 
 Of a pod template only what pods request and which nodes they accept is kept: no image, command, environment,
-volume or Secret's name. Snapshots can be sent to somebody else, and tried out without a cluster.
+volume or Secret's name. Snapshots can be passed on, and tried out without a cluster.
 """
 
 import logging
@@ -30,17 +30,17 @@ log = logging.getLogger(__name__)
 
 KIND: Final = "Snapshot"
 LONGEST_LINE: Final = 500
-"""Characters of what is said of an object that can't be read."""
+"""Characters of a message about an object that can't be read."""
 _METADATA: Final = (
     *("namespace", "name", "uid", "resourceVersion", "generation"),
     *("creationTimestamp", "deletionTimestamp", "labels"),
 )
 _PREFIXES: Final = (f"{GROUP}/", "yunikorn.apache.org/", "kueue.x-k8s.io/")
-"""Whose annotations, and labels of Jobs and pods, are read."""
+"""Prefixes of the annotations that are read, and of the labels of Jobs and pods."""
 _OWNED: Final = frozenset({"jobs", "pods", "workloads"})
-"""What users name and label as they like."""
+"""Kinds with labels that users choose freely."""
 _ENDS: Final = ("activeDeadlineSeconds",)
-"""What bounds the runtime of a Job's pods."""
+"""Fields that bound the runtime of a Job's pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SnapshotFile:
     Attributes:
         taken: when, in seconds since the epoch.
         settings: of the controller.
-        objects: by the plural of their kind, reduced to what is read.
+        objects: by the plural of their kind, reduced to the fields that are read.
     """
 
     taken: float
@@ -59,7 +59,7 @@ class SnapshotFile:
 
 
 def reduced(plural: str, raw: Json) -> Json:
-    """An object without what no decision reads."""
+    """An object without the fields that no decision reads."""
     made: Json = {"metadata": _metadata(raw["metadata"], all_labels=plural not in _OWNED)}
     made |= _BODIES.get(plural, _body)(raw)
     return made
@@ -172,7 +172,7 @@ def load(path: Path) -> SnapshotFile:
 
 
 def facts(snapshot: SnapshotFile) -> Facts:
-    """A snapshot, parsed; what can't be read is left out and named in a line, but for the quota it holds."""
+    """The facts of a snapshot. An unreadable object is logged and left out, except for the quota it holds."""
     views = {}
     for source in World().sources:
         plural = plural_of(source.path)
@@ -182,7 +182,7 @@ def facts(snapshot: SnapshotFile) -> Facts:
 
 
 def _readable(source: Source[V], raw: Json, plural: str) -> V | None:
-    """The view of an object; None if it can't be read: answers about all others are as good without it."""
+    """The view of an object; None if it can't be read: answers about other objects do not need it."""
     try:
         return source.read(raw)
     except UnreadableError as error:
@@ -191,14 +191,14 @@ def _readable(source: Source[V], raw: Json, plural: str) -> V | None:
 
 
 def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
-    """The views of objects of a kind; what can't be read is named in a line."""
+    """The views of objects of a kind; an unreadable object is logged and left out."""
     source = World().source_of(plural)
     views = (_readable(source, raw, plural) for raw in raws)
     return (view for view in views if view is not None)
 
 
 def say_left_out(plural: str, raw: Json, error: str) -> None:
-    """Say in a line that an object is left out: not on standard output, where an answer may follow."""
+    """Log that an object is left out: not on standard output, where an answer may follow."""
     metadata = raw.get("metadata")
     place = [metadata.get(field) for field in ("namespace", "name")] if isinstance(metadata, dict) else []
     name = "/".join(str(each) for each in (plural, *place) if each)

@@ -29,11 +29,11 @@ async def take(
         transport: where it is.
         settings: of its controller.
         now: tells the time, in seconds since the epoch.
-        kinds: the plurals of those that are read; of others there is nothing. None: all.
+        kinds: plurals of the kinds to read; None: all. Of other kinds the snapshot has no objects.
 
     Raises:
         DeniedError: its user may not read a kind.
-        ClusterError: the API server does not answer, or there is none such.
+        ClusterError: the API server does not answer, or does not know a kind.
     """
     sources = World().sources
     taken = now()
@@ -45,7 +45,7 @@ async def take(
 
 
 async def _listed(transport: Transport, source: Source[Any]) -> list[Json]:
-    """What of a collection can be written down, reduced to what decisions depend on."""
+    """The readable objects of a collection, reduced to what decisions depend on."""
     query = {"labelSelector": source.selector} if source.selector else {}
     plural, found = plural_of(source.path), []
     try:

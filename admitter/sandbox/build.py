@@ -57,7 +57,7 @@ class Builder:
     """Builds programs into a folder that holds whole ones only.
 
     Args:
-        folder: where the programs go; shared by all who build the same versions.
+        folder: where the programs go; shared by all sandboxes with the same versions.
         find_go: gives the `go` command; asked only if there is something to build.
         console: shows progress; lines that replace each other on a terminal, plain ones elsewhere.
         module: the Go module that requires the programs' packages.

@@ -14,15 +14,15 @@ Json = dict[str, Any]
 
 
 class SimulatedGenerator:
-    """Says what has to be made and deleted, from a world in which that is done at once."""
+    """Says which objects to create and delete; the simulation does so at once."""
 
     def __init__(self, world: World) -> None:
-        """Prepare; what is wrong in the world already is not said."""
+        """Defects that the world has already are not reported."""
         self._world = world
         self._defects = self._wrong()
 
     def due(self) -> Iterator[tuple[Json, bool]]:
-        """Manifests to apply, and whether their objects go."""
+        """Manifests to apply, each with whether its object is deleted."""
         for _, made in self._plans():
             for wanted in made.put:
                 yield wanted.manifest(), False
@@ -33,7 +33,7 @@ class SimulatedGenerator:
                 )
 
     def defects(self) -> Iterator[Invalid]:
-        """Namespaces whose annotations can't be followed; what was said of one already is not repeated."""
+        """New defects of the annotations of namespaces."""
         before, self._defects = self._defects, self._wrong()
         for namespace, defect in self._defects.items():
             if before.get(namespace) != defect:

@@ -1,4 +1,4 @@
-"""What became of each queue in the course of a simulation."""
+"""Use of each queue over the time of a simulation."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -25,23 +25,23 @@ class UseOverTime:
 
 @dataclass(slots=True)
 class WaitingOverTime:
-    """How many workloads wait in one queue, and since when it is so many."""
+    """How many workloads wait in one queue, and the time of each change."""
 
     times: list[float] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 
 
 class History:
-    """Takes note of what has changed, whenever it is told to look."""
+    """Records changes at each call of `look`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.courses: defaultdict[tuple[str, str], UseOverTime] = defaultdict(UseOverTime)
+        self.use: defaultdict[tuple[str, str], UseOverTime] = defaultdict(UseOverTime)
         self.waiting: defaultdict[str, WaitingOverTime] = defaultdict(WaitingOverTime)
         self.end = 0.0
 
     def look(self, now: float) -> None:
-        """Take note of this moment, in seconds since the epoch."""
+        """Record this moment, in seconds since the epoch."""
         self.end = now
         for name, queue in self._engine.tree.queues.items():
             used = self._engine.ledger.used(name)
@@ -51,7 +51,7 @@ class History:
                 quotas = [queue.quotas[key] for key in keys if key in queue.quotas]
                 limits = [quota.maximum for quota in quotas if quota.maximum is not None]
                 self._note(
-                    self.courses[name, resource],
+                    self.use[name, resource],
                     now,
                     sum(used.get(key, 0) for key in keys),
                     sum(quota.minimum for quota in quotas),
@@ -64,17 +64,17 @@ class History:
                 waiting.counts.append(count)
 
     @staticmethod
-    def _note(course: UseOverTime, now: float, used: int, minimum: int, maximum: int | None) -> None:
-        if course.times and (course.used[-1], course.minimum[-1], course.maximum[-1]) == (
+    def _note(use: UseOverTime, now: float, used: int, minimum: int, maximum: int | None) -> None:
+        if use.times and (use.used[-1], use.minimum[-1], use.maximum[-1]) == (
             used,
             minimum,
             maximum,
         ):
             return
-        course.times.append(now)
-        course.used.append(used)
-        course.minimum.append(minimum)
-        course.maximum.append(maximum)
+        use.times.append(now)
+        use.used.append(used)
+        use.minimum.append(minimum)
+        use.maximum.append(maximum)
 
 
 def shortest_unit(highest: int, resource: str) -> tuple[int, str]:

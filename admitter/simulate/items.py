@@ -1,4 +1,4 @@
-"""What a simulation keeps of each workload, and what it tells."""
+"""What a simulation keeps of each workload, and its events."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class Event(NamedTuple):
         key: namespace and name of the Workload.
         queue: the ClusterQueue.
         reason: one word.
-        preemptor: namespace and name of the Workload it was preempted for.
+        preemptor: namespace and name of the preemptor.
     """
 
     time: float
@@ -36,11 +36,11 @@ class Item:
 
     Attributes:
         view: the Workload, as the controllers see it.
-        job: the Job it was made for; None for a Workload of its own.
-        runtime: for how long it runs once it is admitted, in seconds; None: for ever.
+        job: its Job; None for a Workload without one.
+        runtime: from its admission, in seconds; None: for ever.
         state: `Pending`, `Admitted`, `Preempted` or `Finished`.
         admission: what it holds, or held last.
-        starts: how often it was admitted, so that the end of an earlier start is told from the last's.
+        starts: how often it was admitted, to ignore the end of an earlier start.
         order: its last admission's place among all admissions.
         waiting: why it waits.
         queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
@@ -71,7 +71,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class PendingEviction:
-    """Somebody has been told that he will be evicted: when, in which of his starts, and for whom."""
+    """The victim of a pending eviction goes then, if it is still in that start, for that preemptor."""
 
     until: float
     start: int
@@ -79,7 +79,7 @@ class PendingEviction:
 
 
 class End(NamedTuple):
-    """When one of a workload's starts comes to its end."""
+    """The end of one of a workload's starts."""
 
     time: float
     uid: str

@@ -25,7 +25,7 @@ READ: Final = {
     ("batch/v1", "Job"),
     *((API_VERSION, kind) for kind in OWN),
 }
-"""Kinds that mean something here; others are passed over."""
+"""Kinds that matter here; others are ignored."""
 
 NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job"} | {
     kind.__name__ for kind in KINDS if kind.namespaced
@@ -43,7 +43,7 @@ class Invalid:
 
 @dataclass(order=True, frozen=True, slots=True)
 class Change:
-    """An object that comes, or changes, or goes.
+    """An object that comes, changes or goes.
 
     Attributes:
         time: when, in seconds since the epoch.
@@ -94,7 +94,7 @@ def read(paths: Iterable[str]) -> Timeline:
 
 
 def _problem(manifest: object) -> str | None:
-    """Why an object can't be used; empty if it means nothing here, None if it is good."""
+    """Why an object can't be used; empty if it does not matter here, None if it is valid."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
     version, kind = manifest.get("apiVersion"), manifest["kind"]

@@ -78,7 +78,7 @@ class Objects:
         base = "/".join((kind, metadata.get("namespace", ""), metadata["name"]))
         number = self._numbers.setdefault(base, self._serial)
         known = self._there(kind, (metadata.get("namespace", ""), metadata["name"]))
-        made = f"{number:08}/{base}#{self._lives[base]}"  # of one age, what was written first goes first
+        made = f"{number:08}/{base}#{self._lives[base]}"  # equal ages: written first, served first
         uid = self._uids.get(base) or (known.uid if known is not None else made)
         self._uids[base] = "" if gone else uid
         self._lives[base] += gone
@@ -90,7 +90,7 @@ class Objects:
         return {**metadata, **completed}
 
     def namespace(self, name: str, now: float) -> None:
-        """A namespace that is used exists."""
+        """Make a namespace exist that is used."""
         if self._world.namespaces.get(("", name)) is None:
             labels = {NAME_LABEL: name}
             metadata = {

@@ -19,21 +19,21 @@ ENDED: Final = "no PlacementPolicy selects its namespace any more"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The queue of a Job, and manifests of what has to be made for it."""
+    """The queue of a Job, and manifests of the objects to create for it."""
 
     queue: str
     manifests: tuple[Json, ...] = ()
 
 
 class Placing:
-    """Finds queues; it makes none itself."""
+    """Finds queues; it creates none itself."""
 
     def __init__(self, world: World, catalog: Catalog) -> None:
         self._world = world
         self._catalog = catalog
 
     def find(self, job: JobView, *, new: bool, waits: bool) -> Found | Waiting | None:
-        """The queue of a Job that names none, or why it waits for one; None: it is nobody's business.
+        """The queue of a Job that names none, or why it waits for one; None: no rule applies to it.
 
         Args:
             job: the Job.
@@ -63,7 +63,7 @@ class Placing:
 
 
 def since_now(before: ObjectView, spec: Json, now: str) -> Json:
-    """The status of a PlacementPolicy that is written again: since when its spec is what it is."""
+    """The status of a PlacementPolicy that is written again: since when it has its spec."""
     if before.spec == spec:
         return before.status
     active = {"type": ConditionType.ACTIVE, "observedGeneration": before.generation}

@@ -39,14 +39,14 @@ def draw(history: History, path: Path) -> None:
         raise PlotError("there is nothing to draw: no ClusterQueue has a quota")
     figure = Drawing(figsize=(10, PANEL_INCHES * len(panels) + 1.2), layout="constrained")
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    start = min(course.times[0] for course in history.courses.values())
+    start = min(each.times[0] for each in history.use.values())
     for axis, (queue, resource) in zip(axes, panels, strict=True):
-        _quota(axis, history.courses[queue, resource], resource, start, history.end)
+        _quota(axis, history.use[queue, resource], resource, start, history.end)
         _waiting(axis.twinx(), history.waiting[queue], start, history.end)
         axis.set_title(queue, loc="left", fontsize=9)
     unit, name = _time_unit(history.end - start)
     axes[-1].xaxis.set_major_formatter(lambda value, _: f"{value / unit:g}")
-    left_out = len(history.courses) - len(panels)
+    left_out = len(history.use) - len(panels)
     note = f"; {left_out} more queues and resources are not drawn" if left_out else ""
     axes[-1].set_xlabel(f"{name} since the start{note}")
     figure.legend(*_legend(figure), loc="outside upper right", ncols=4, frameon=False, fontsize=8)
@@ -59,29 +59,27 @@ def draw(history: History, path: Path) -> None:
 
 
 def _panels(history: History) -> list[tuple[str, str]]:
-    """Queues and resources, by name; of too many those that were used most."""
-    by_use = sorted(history.courses, key=lambda key: (-max(history.courses[key].used), key))
+    """Queues and resources, by name; of too many those with the most use."""
+    by_use = sorted(history.use, key=lambda key: (-max(history.use[key].used), key))
     return sorted(by_use[:MOST_PANELS])
 
 
-def _quota(axis: "Axes", course: UseOverTime, resource: str, start: float, end: float) -> None:
+def _quota(axis: "Axes", use: UseOverTime, resource: str, start: float, end: float) -> None:
     """Use of a resource as an area, its min and max as lines."""
-    limits = [limit for limit in course.maximum if limit is not None]
-    divisor, label = shortest_unit(max([*course.used, *course.minimum, *limits]), resource)
-    times = [*(time - start for time in course.times), end - start]
+    limits = [limit for limit in use.maximum if limit is not None]
+    divisor, label = shortest_unit(max([*use.used, *use.minimum, *limits]), resource)
+    times = [*(time - start for time in use.times), end - start]
 
     def scaled(values: Sequence[int | None]) -> list[float]:
         return [nan if value is None else value / divisor for value in (*values, values[-1])]
 
-    used = scaled(course.used)
+    used = scaled(use.used)
     axis.fill_between(times, used, step="post", color=USED, alpha=0.35, linewidth=0, label="used")
     axis.step(times, used, where="post", color=USED, linewidth=1)
-    axis.step(
-        times, scaled(course.minimum), where="post", color=OWN, linewidth=1, linestyle="--", label="min"
-    )
+    axis.step(times, scaled(use.minimum), where="post", color=OWN, linewidth=1, linestyle="--", label="min")
     if limits:
         axis.step(
-            times, scaled(course.maximum), where="post", color=LIMIT, linewidth=1, linestyle=":", label="max"
+            times, scaled(use.maximum), where="post", color=LIMIT, linewidth=1, linestyle=":", label="max"
         )
     axis.set_ylim(bottom=0)
     axis.margins(x=0)

@@ -1,4 +1,4 @@
-"""What a simulation came to, as JSON and as tables."""
+"""The result of a simulation, as JSON and as tables."""
 
 from collections import Counter
 from typing import Any
@@ -64,7 +64,7 @@ def endless_message(simulator: Simulator) -> str:
 
 
 def _endless_json(simulator: Simulator) -> Json | None:
-    """Evictions that go round."""
+    """The preemption loop."""
     endless = simulator.endless
     if endless is None:
         return None
@@ -76,7 +76,7 @@ def _endless_json(simulator: Simulator) -> Json | None:
 
 
 def _shown(simulator: Simulator) -> set[str]:
-    """The queues that there are, and those that are gone and in which something is still held."""
+    """All queues, and the deleted ones with quota still in use."""
     held = {item.admission.queue for item in simulator.items.values() if item.admission is not None}
     return simulator.queue_names() | {name for name in held if simulator.engine.ledger.used(name)}
 
@@ -86,7 +86,7 @@ def _ordered(simulator: Simulator) -> list[Item]:
 
 
 def _over_quota(simulator: Simulator) -> set[str]:
-    """The UIDs of those who have a pod that is over an elastic quota."""
+    """The UIDs of workloads with a pod over an elastic quota."""
     capacity = simulator.engine.capacity
     return {holder for name in simulator.elastic_queue_names() for holder in capacity.real(name).holders()}
 
@@ -125,7 +125,7 @@ def _positions(simulator: Simulator) -> dict[str, int]:
 
 
 def _borrowing(simulator: Simulator) -> set[str]:
-    """The UIDs of those who run on borrowed quota: by order of admission, what is beyond the queue's own."""
+    """The UIDs of workloads on borrowed quota: those above the queue's own quota, in order of admission."""
     book = simulator.engine.ledger.real
     running = [item for item in simulator.items.values() if item.state == "Admitted"]
     used: Counter[tuple[str, FlavorResource]] = Counter()

@@ -1,8 +1,8 @@
-"""Notices evictions that go round: with such, a simulation would never come to its end.
+"""Finds preemption loops: with one, a simulation would never end.
 
-What is decided follows from what each workload holds, what waits and what is promised. If all of that comes
-back, with nothing from outside in between (no arrival, end or change), it comes back for ever. What only the
-clock decides is part of it, as time that is left: a grace period, a runtime, a minimum runtime.
+Decisions follow from what each workload holds, the waiting workloads and the pending reservations. If such a
+state comes back without an arrival, end or change in between, it comes back for ever. Times that are left are
+part of the state: of a grace period, a runtime, a minimum runtime.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -14,22 +14,22 @@ from admitter.engine.tree_cycle import PlannedEviction
 from admitter.simulate.items import Item, Key, PendingEviction
 
 FEW: Final = 8
-"""So many rounds of evictions are nothing unusual: before that, states are not compared."""
+"""Rounds of evictions before states are compared: so many are usual."""
 
 MANY: Final = 1000
-"""After so many decisions, and ten for each workload, the end is not waited for."""
+"""The simulation stops after so many decisions, and ten more for each workload."""
 
 LAST: Final = 20
-"""How many of the last evictions are named at most if no state came back."""
+"""The most evictions that are named if no state came back: the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """Evictions that go on and on.
+    """Evictions without end.
 
     Attributes:
-        time: when that was noticed, in seconds since the epoch.
-        repeated: whether all is as it was before them; else there were only too many of them.
+        time: when they were found, in seconds since the epoch.
+        repeated: whether the state came back; else there were only too many evictions.
         evictions: the victim and its preemptor, in order, each pair once.
     """
 
@@ -39,15 +39,15 @@ class Endless:
 
 
 class Rounds:
-    """Follows what is decided while nothing comes from outside."""
+    """Follows decisions while nothing comes from outside."""
 
     def __init__(self, engine: Engine, items: Mapping[str, Item], age: Callable[[Item], float]) -> None:
-        """Prepare.
+        """No decision yet.
 
         Args:
-            engine: what decides.
+            engine: decides.
             items: all workloads, by UID.
-            age: what the place of one in its queue counts from, in seconds since the epoch.
+            age: the time that decides a place in a queue, in seconds since the epoch.
         """
         self._engine = engine
         self._items = items
@@ -55,7 +55,7 @@ class Rounds:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Something has come from outside: what follows may be new."""
+        """Forget all states: something has come from outside."""
         self._decisions = self._rounds = self._compared = 0
         self._every = 1
         self._evicting = False
@@ -71,16 +71,16 @@ class Rounds:
                 self._evictions.append((victim.view.key, preemptor.view.key))
                 self._evicting = True
 
-    def look(self, now: float, told: Mapping[str, PendingEviction], *, to_come: bool) -> Endless | None:
-        """Whether evictions go round, once all victims are gone that have no time left.
+    def look(self, now: float, pending: Mapping[str, PendingEviction], *, to_come: bool) -> Endless | None:
+        """Whether there is a preemption loop, once all victims are gone that have no time left.
 
-        One earlier state is kept, and a newer one in its place after 1, 2, 4 and so on rounds: of any length
-        of the way round one is found in this way.
+        One earlier state is kept, and replaced by a newer one after 1, 2, 4 and so on rounds: this finds
+        loops of any length.
 
         Args:
             now: the time, in seconds since the epoch.
-            told: victims that go later, by UID.
-            to_come: whether there are changes to come, which end what goes round if it takes time.
+            pending: evictions, by UID of the victim.
+            to_come: whether changes follow, which end a loop that takes time.
         """
         if self._decisions > MANY + 10 * len(self._items):
             return self._endless(now, repeated=False)
@@ -90,7 +90,7 @@ class Rounds:
         self._rounds += 1
         if self._rounds < FEW:
             return None
-        state = self._state(now, told)
+        state = self._state(now, pending)
         if self._before is not None and self._before[1] == state and (not to_come or self._before[0] == now):
             return self._endless(now, repeated=True)
         self._compared += 1
@@ -103,8 +103,8 @@ class Rounds:
         evictions = self._evictions if repeated else self._evictions[-LAST:]
         return Endless(now, repeated, tuple(dict.fromkeys(evictions)))
 
-    def _state(self, now: float, told: Mapping[str, PendingEviction]) -> Hashable:
-        """All that decisions follow from, but for definitions, which only change from outside."""
+    def _state(self, now: float, pending: Mapping[str, PendingEviction]) -> Hashable:
+        """All that decisions depend on, except definitions, which only change from outside."""
         tree, ledger = self._engine.tree, self._engine.ledger
         items = sorted((uid, item) for uid, item in self._items.items() if item.state != "Finished")
         ages = {age: place for place, age in enumerate(sorted({self._age(item) for _, item in items}))}
@@ -114,12 +114,14 @@ class Rounds:
         backed_off = self._engine.returned.lasting.items()
         state: list[Hashable] = [(pair, each.until - now) for pair, each in sorted(backed_off)]
         for uid, item in items:
-            held, hold = reserved.get(uid), ledger.pending_reservations.get(uid)
+            held, promised = reserved.get(uid), ledger.pending_reservations.get(uid)
             if held is None:
-                state.append((uid, ages[self._age(item)], hold.admission if hold is not None else None))
+                state.append(
+                    (uid, ages[self._age(item)], promised.admission if promised is not None else None)
+                )
                 continue
-            ran, patience = now - held.since, tree.victim_terms(held.queue).runtime
-            left = ran if item.runtime is not None else min(ran, patience)
-            going = (told[uid].until - now, ledger.preemptor(uid)) if uid in told else None
+            ran, min_runtime = now - held.since, tree.victim_terms(held.queue).runtime
+            left = ran if item.runtime is not None else min(ran, min_runtime)
+            going = (pending[uid].until - now, ledger.preemptor(uid)) if uid in pending else None
             state.append((uid, ages[self._age(item)], held.admission, places[held.since], left, going))
         return tuple(state)

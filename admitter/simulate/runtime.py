@@ -1,4 +1,4 @@
-"""For how long a workload of a simulation runs once it is admitted."""
+"""The runtime of a workload in a simulation."""
 
 import math
 from typing import Any
@@ -10,9 +10,9 @@ from admitter.quantities.durations import InvalidDurationError, parse_duration
 def runtime(manifest: dict[str, Any]) -> float | None:
     """Seconds that a Job or Workload runs; None: for ever.
 
-    An annotation on the object itself is the time of all of it. One on a Job's pod template, which is
-    what simulated nodes go by, is the time of a pod: with more completions than parallelism the Job
-    takes several times that. Without both, what its user expects counts.
+    The annotation of the object itself is the runtime of the whole object. That of a Job's pod template,
+    which simulated nodes use, is the runtime of a pod: with more completions than parallelism the Job takes
+    several times as long. Without both, the stated runtime counts.
 
     Raises:
         InvalidDurationError: names the annotation.

@@ -1,7 +1,7 @@
 """Runs a timeline: the controllers' catalog and gate and the engine, with a clock that jumps.
 
-A step is: take in what changes now, run one cycle of the engine, let its plan come true at once.
-Evicted workloads end at once and wait again; what was admitted ends after its runtime.
+A step is: apply the changes of this moment, run one cycle of the engine, carry out its plan at once.
+Evicted workloads end at once and wait again; admitted workloads end after their runtime.
 """
 
 import heapq
@@ -47,37 +47,37 @@ class Simulator:
     """One simulation.
 
     Attributes:
-        endless: evictions that go round, because of which it has stopped; None if there are none.
+        endless: the preemption loop that has stopped it; None if there is none.
     """
 
     def __init__(
-        self, timeline: Timeline, picture: Snapshot, lasts: Lasts = lambda _view, _ran: None
+        self, timeline: Timeline, snapshot: Snapshot, lasts: Lasts = lambda _view, _ran: None
     ) -> None:
-        """Prepare.
+        """Start from a snapshot.
 
         Args:
             timeline: what comes, changes and goes.
-            picture: what there is before that; it is used up.
-            lasts: for how long that runs.
+            snapshot: of what there is before; it is used up.
+            lasts: the runtimes of the workloads in it.
         """
-        self._picture = picture
-        self._requeue_by = picture.settings.requeue_by
+        self._snapshot = snapshot
+        self._requeue_by = snapshot.settings.requeue_by
         self.now = timeline.start
-        self.engine = picture.engine
-        self.world = picture.world
-        there = beginning(picture, lasts)
+        self.engine = snapshot.engine
+        self.world = snapshot.world
+        there = beginning(snapshot, lasts)
         self.items = there.items
         self.errors: list[Invalid] = list(timeline.errors)
         self.cycles = 0
-        self._catalog = picture.catalog
-        self._gate = picture.gate
+        self._catalog = snapshot.catalog
+        self._gate = snapshot.gate
         self._generator = SimulatedGenerator(self.world)
         self._placing = Placing(self.world, self._catalog)
         self._shortages = Shortages(self.engine, self._catalog)
         self._changes = list(reversed(timeline.changes))
         self._ends = there.ends
         self._leaving = there.leaving
-        self._told = there.told
+        self._pending_evictions = there.pending_evictions
         self._unqueued: dict[Key, Json] = {}
         self._arriving: set[Key] = set()
         self._objects = Objects(self.world)
@@ -92,12 +92,12 @@ class Simulator:
         until: float | None = None,
         watch: Callable[[float], None] = lambda _: None,
     ) -> Iterator[Event]:
-        """Go on until nothing changes any more, or evictions go round.
+        """Go on until nothing changes any more, or there is a preemption loop.
 
         Args:
-            cycles: stop after so many in which anybody waited.
+            cycles: stop after so many with waiting workloads.
             until: stop at this time, in seconds since the epoch.
-            watch: is told the time whenever all has happened that happens then.
+            watch: called with the time whenever all of that moment has happened.
         """
         while True:
             if self._changes and self._changes[-1].time <= self.now:
@@ -107,7 +107,7 @@ class Simulator:
                 yield event
             yield from self._end_grace()
             self._let_go()
-            self.endless = self._rounds.look(self.now, self._told, to_come=bool(self._changes))
+            self.endless = self._rounds.look(self.now, self._pending_evictions, to_come=bool(self._changes))
             if self.endless is not None:
                 watch(self.now)
                 return
@@ -121,7 +121,7 @@ class Simulator:
                     watch(self.now)
                     return
                 continue
-            yield from self._spare()
+            yield from self._cancel_evictions()
             shrunk = self._shrink()
             if shrunk:
                 self._rounds.begin_anew()
@@ -143,17 +143,17 @@ class Simulator:
         return {view.name for view in self.world.cluster_queues} | self.elastic_queue_names()
 
     def elastic_queue_names(self) -> set[str]:
-        """The queues of elastic quotas, those included whose quota is gone and in which something runs on."""
+        """The queues of elastic quotas, and those of deleted quotas in which workloads still run."""
         return {name for name, queue in self.engine.tree.queues.items() if queue.pool}
 
     def age(self, item: Item) -> float:
-        """What a workload's place counts from, in seconds since the epoch."""
+        """The time that decides a workload's place, in seconds since the epoch."""
         return self._requeue_by.age(item.created, item.preempted)
 
     def _next_time(self) -> float | None:
         times = [self._changes[-1].time] if self._changes else []
         times += [self._ends[0].time] if self._ends else []
-        times += [told.until for told in self._told.values()]
+        times += [each.until for each in self._pending_evictions.values()]
         times += [self._shortages.due] if self._shortages.due is not None else []
         times += [self.engine.due] if self.engine.due is not None else []
         return min(times, default=None)
@@ -181,7 +181,7 @@ class Simulator:
             yield from self._define()
 
     def _apply(self, change: Change) -> bool:
-        """Take in one object; True if it may concern workloads other than itself."""
+        """Apply one change; True if it may affect workloads other than itself."""
         manifest, metadata = change.object, change.object["metadata"]
         kind, key = manifest["kind"], (metadata.get("namespace", ""), metadata["name"])
         completed = self._objects.completed(metadata, kind, change.time, gone=change.gone)
@@ -221,7 +221,7 @@ class Simulator:
                 self._catalog.elastic.refresh()
 
     def _generate(self) -> None:
-        """Give namespaces the queues that they ask for, once all is known that changes at this moment."""
+        """Create the queues that namespaces ask for, once all changes of this moment are applied."""
         for manifest, gone in self._generator.due():
             self._apply(Change(self.now, 0, manifest, gone))
         self.errors += self._generator.defects()
@@ -234,7 +234,7 @@ class Simulator:
         self._catalog.nodes_changed()
 
     def _managing(self, kind: str, before: ObjectView, spec: Json) -> Json:
-        """The status of a quota that is changed: it tells since when all Jobs of a namespace are its own."""
+        """The status of a changed quota: since when it manages all Jobs of a namespace."""
         if not spec.get("manageAllJobs"):
             return {"conditions": [{}]}
         known = self._catalog.elastic.managed_by(kind, before) if before.spec.get("manageAllJobs") else {}
@@ -257,7 +257,7 @@ class Simulator:
             self._enter(raw, key, job)
 
     def _find_queues(self) -> bool:
-        """Find queues for Jobs that name none; True if any was made: then there may be one for others too."""
+        """Find queues for Jobs that name none; True if one was created: other workloads may use it too."""
         made = again = False
         for key, raw in list(self._unqueued.items()):
             job = self.world.jobs.get(key)
@@ -280,7 +280,7 @@ class Simulator:
         return made
 
     def _enter(self, raw: Json, key: Key, job: JobView, unplaced: Waiting | None = None) -> None:
-        """Let a Job wait, or wait as what it is now; one that names no queue only if it is to have one."""
+        """Make a new or changed Job wait; one without a queue only if a rule places it."""
         if job.queue is None and unplaced is None:
             self._forget(job.uid)
             return
@@ -331,7 +331,7 @@ class Simulator:
             self.engine.release(uid)
 
     def _define(self) -> Iterator[Event]:
-        """Definitions changed: whoever waits is looked at again, and drained queues are emptied."""
+        """Definitions have changed: check all waiting workloads again, and empty drained queues."""
         for item in self.items.values():
             if item.state == "Admitted":
                 assert item.admission is not None
@@ -352,7 +352,7 @@ class Simulator:
         try:
             spec = workload_spec(item.job, self.world)
         except InvalidQuantityError:
-            return  # told when the Job came
+            return  # reported when the Job came
         if spec != item.view.spec:
             metadata = {"namespace": item.view.namespace, "name": item.view.name, "uid": item.view.uid}
             version = {
@@ -365,7 +365,7 @@ class Simulator:
         """Let a workload compete, or say why it may not."""
         if item.state in {"Admitted", "Finished"} or item.unplaced:
             return
-        item.queue = self._picture.queue_of(item.view)
+        item.queue = self._snapshot.queue_of(item.view)
         outcome = self._gate.check(item.view, item.job)
         if isinstance(outcome, Waiting):
             item.waiting = outcome
@@ -410,24 +410,30 @@ class Simulator:
             self._begin(item, admission, self.now)
             yield self._event("Admitted", item, "Admitted")
         for each in plan.reassigned:
-            told = self._told.get(each.victim)
-            if told is not None:  # no more time is granted
-                self._told[each.victim] = PendingEviction(told.until, told.start, each.preemptor)
+            pending = self._pending_evictions.get(each.victim)
+            if pending is not None:  # no more time is granted
+                self._pending_evictions[each.victim] = PendingEviction(
+                    pending.until, pending.start, each.preemptor
+                )
         for eviction in plan.evictions:
             item = self.items[eviction.victim.holder]
-            before = self._told.get(item.view.uid)
-            if before is not None and eviction.grace:  # for another one than before; no more time is granted
-                self._told[item.view.uid] = PendingEviction(before.until, before.start, eviction.preemptor)
+            before = self._pending_evictions.get(item.view.uid)
+            if before is not None and eviction.grace:  # another preemptor; no more time is granted
+                self._pending_evictions[item.view.uid] = PendingEviction(
+                    before.until, before.start, eviction.preemptor
+                )
             elif eviction.grace:
                 until = self.now + eviction.grace
-                self._told[item.view.uid] = PendingEviction(until, item.starts, eviction.preemptor)
+                self._pending_evictions[item.view.uid] = PendingEviction(
+                    until, item.starts, eviction.preemptor
+                )
                 yield self._event("EvictionPending", item, "Preempted", self._key(eviction.preemptor))
             else:
-                self._told.pop(item.view.uid, None)
+                self._pending_evictions.pop(item.view.uid, None)
                 yield self._preempt(item, eviction.preemptor)
 
     def _shrink(self) -> list[Event]:
-        """Those who have to go because there has been less than they use for too long."""
+        """Evict workloads that have used more than the capacity for too long."""
         victims = [self.items[uid] for uid in self._shortages.look(self.now, frozenset)]
         self._leaving += [item.view.uid for item in victims]
         return [self._event("Evicted", item, EvictedReason.CAPACITY_SHRUNK) for item in victims]
@@ -442,20 +448,20 @@ class Simulator:
         return item.view.key if item is not None else None
 
     def _end_grace(self) -> Iterator[Event]:
-        """Those who have been told go when their time is up."""
-        for uid, told in list(self._told.items()):
+        """Start pending evictions when their time is up."""
+        for uid, pending in list(self._pending_evictions.items()):
             item = self.items.get(uid)
-            if item is None or item.state != "Admitted" or item.starts != told.start:
-                del self._told[uid]
-            elif told.until <= self.now and self.engine.ledger.evicting(uid):
-                del self._told[uid]
+            if item is None or item.state != "Admitted" or item.starts != pending.start:
+                del self._pending_evictions[uid]
+            elif pending.until <= self.now and self.engine.ledger.evicting(uid):
+                del self._pending_evictions[uid]
                 self.engine.start_eviction(uid)
-                yield self._preempt(item, told.preemptor)
+                yield self._preempt(item, pending.preemptor)
 
-    def _spare(self) -> Iterator[Event]:
-        """Those who have been told stay if nobody is promised their place any more."""
-        for uid in [uid for uid in self._told if not self.engine.ledger.evicting(uid)]:
-            del self._told[uid]
+    def _cancel_evictions(self) -> Iterator[Event]:
+        """Cancel pending evictions that no preemptor needs any more."""
+        for uid in [uid for uid in self._pending_evictions if not self.engine.ledger.evicting(uid)]:
+            del self._pending_evictions[uid]
             yield self._event("Spared", self.items[uid], "NotNeeded")
 
     def _begin(self, item: Item, admission: Admission, now: float) -> None:

@@ -21,7 +21,7 @@ from admitter.top.view import ListView, TopView
 from admitter.top.workloads import WorkloadsView
 
 LOOK_SECONDS: Final = 1.0
-"""How often it is looked whether the API server is still there."""
+"""How often the connection to the API server is checked, in seconds."""
 
 
 class Top(App[None]):
@@ -81,7 +81,7 @@ class Top(App[None]):
             self.screen.scene_changed()
 
     def look(self) -> None:
-        """Say what is wrong, as soon as it is, and no longer than it is."""
+        """Show a problem as long as it lasts."""
         trouble = self.feed.trouble()
         if trouble != self.trouble:
             self.trouble = trouble

@@ -1,4 +1,4 @@
-"""Long work beside the screen, which is abandoned once it is not wanted any more."""
+"""Slow work beside the screen, abandoned once its result is not needed any more."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class AbandonedError(Exception):
-    """The result is not wanted any more."""
+    """The result is not needed any more."""
 
 
 async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
@@ -34,7 +34,7 @@ async def in_background(work: Callable[[Callable[[], None]], T]) -> T:
         with suppress(InvalidStateError):  # it was cancelled
             try:
                 result = work(proceed)
-            except Exception as error:  # noqa: BLE001  # told to the waiting task
+            except Exception as error:  # noqa: BLE001  # reported to the waiting task
                 future.set_exception(error)
             else:
                 future.set_result(result)

@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from admitter.insight.explain.explainer import Answer, Explainer, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_enders
-from admitter.insight.explain.status_summary import told, told_lines
+from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.status_summary import summary, summary_lines
 from admitter.insight.explain.text import has_start, opening, start, start_line, would_let_in
 from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row
@@ -26,7 +26,7 @@ class _Asked:
 
     answer: Answer
     explainer: Explainer
-    picture: Snapshot
+    snapshot: Snapshot
 
 
 class ExplanationView(TopView):
@@ -82,14 +82,14 @@ class ExplanationView(TopView):
         getattr(self._scroll, method)(animate=False)
 
     async def _explain(self, known: Facts) -> None:
-        """Say first what takes a moment; then when it starts, which may be dear to find."""
+        """Show the quick part first; then the start, which may take long to estimate."""
         view, allowance = self._row.workload, self.top.allowance
-        self.text.say("\n".join([*told_lines(told(view)), "Asking …"]))
+        self.text.say("\n".join([*summary_lines(summary(view)), "Asking …"]))
 
         def ask(_: Callable[[], None]) -> _Asked:
-            picture = Snapshot(known)
-            explainer = Explainer(picture)
-            return _Asked(first(explainer, view.namespace, view.name), explainer, picture)
+            snapshot = Snapshot(known)
+            explainer = Explainer(snapshot)
+            return _Asked(first(explainer, view.namespace, view.name), explainer, snapshot)
 
         def look_ahead(proceed: Callable[[], None]) -> list[str]:
             deadline = allowance.begin()
@@ -98,8 +98,8 @@ class ExplanationView(TopView):
                 proceed()
                 deadline.proceed()
 
-            answer = with_enders(asked.explainer, asked.answer, deadline)
-            estimate = start_of(known, asked.picture, answer, Playing(proceed=go_on))
+            answer = with_blocking(asked.explainer, asked.answer, deadline)
+            estimate = start_of(known, asked.snapshot, answer, Playing(proceed=go_on))
             starts = [start_line(start(estimate))] if estimate is not None else []
             return [*would_let_in(answer, known.taken), *starts]
 
@@ -108,7 +108,7 @@ class ExplanationView(TopView):
         except UnknownError:
             self.text.say("It is gone: there is no such Job and no such Workload any more.")
             return
-        begun = list(opening(asked.answer, asked.picture))
-        waits = [start_line("trying the future …")] if has_start(asked.answer) else []
+        begun = list(opening(asked.answer, asked.snapshot))
+        waits = [start_line("running playouts …")] if has_start(asked.answer) else []
         self.text.say("\n".join([*begun, *waits]))
         self.text.say("\n".join([*begun, *await in_background(look_ahead)]))

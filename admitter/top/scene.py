@@ -1,4 +1,4 @@
-"""What there is to show at one moment, and where it comes from: a cluster that is followed, or a snapshot.
+"""What the views show at one moment, and where it comes from: a cluster that is followed, or a snapshot.
 
 Next step: the views (`admitter.top.app`), which choose, order and draw.
 """
@@ -19,7 +19,7 @@ from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.policy.snapshot import Facts, Snapshot
 
 ASTRAY: Final[Node] = ("queue", "")
-"""The place of Workloads whose queue does not exist."""
+"""The place of Workloads without an existing queue."""
 _ASTRAY_PROBLEM: Final = "their LocalQueue, or the ClusterQueue that it names, does not exist"
 
 
@@ -28,12 +28,12 @@ class TopScene:
     """All that the views show of one moment.
 
     Attributes:
-        known: what it was made of; explanations are, too.
+        known: the facts that it and explanations are made of.
         lines: the tree, each place before those below it.
-        rows: Workloads by the name of their queue, as they are to go; those that have none, or one that does
-            not exist, under an empty name.
+        rows: Workloads by the name of their queue, in the order of their turn; those without an existing
+            queue under an empty name.
         resources: all flavors and resources of the tree, by resource.
-        fullest: the one of them of which the largest part is in use; None: there are none.
+        fullest: the one with the largest part in use; None: there are none.
     """
 
     known: Facts
@@ -51,12 +51,12 @@ class TopScene:
         return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
 
 
-def scene(known: Facts, picture: Snapshot) -> TopScene:
-    """Sum a picture up; it takes as long as a second, so it belongs into a thread."""
-    lines = overview(picture)
+def scene(known: Facts, snapshot: Snapshot) -> TopScene:
+    """Summarize a snapshot; this may take a second, so it belongs in a thread."""
+    lines = overview(snapshot)
     names = {line.node[1] for line in lines if line.node[0] == "queue"}
     by_queue: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows(picture, None):
+    for row in rows(snapshot, None):
         by_queue[row.queue if row.queue in names else ""].append(row)
     if by_queue[""]:
         waiting = sum(row.workload.admission is None for row in by_queue[""])
@@ -84,7 +84,7 @@ def _parts(lines: Iterable[OverviewLine]) -> dict[FlavorResource, float]:
 
 
 def part(use: OverviewUse | None) -> float:
-    """Which part of what a place has of its own, or may have, is in use; 1 is all of it."""
+    """The part in use of what a place has of its own, or may have; 1 is all of it."""
     if use is None:
         return 0.0
     own = use.minimum or use.maximum or use.used
@@ -137,8 +137,8 @@ class Live:
     async def follow(self, show: Callable[[TopScene], None]) -> None:
         """Show the cluster as it is, whenever it has changed, until cancelled."""
         async with self._mirror.following():
-            async for known, picture in self._mirror.pictures():
-                show(await asyncio.to_thread(scene, known, picture))
+            async for known, snapshot in self._mirror.snapshots():
+                show(await asyncio.to_thread(scene, known, snapshot))
 
     def trouble(self) -> str:
         """What the API server, or the way to it, said last."""

@@ -53,13 +53,13 @@ def arranged(
     folded: Collection[Node],
     words: str,
 ) -> list[TreePosition]:
-    """The places to be shown, each one above those below it.
+    """The places to show, each above those below it.
 
     Args:
         lines: of the overview, by name.
         key: the flavor and the resource to be shown.
         order: of those that have the same parent; equals stay by name.
-        folded: whose places below are hidden, unless something is searched.
+        folded: places with hidden places below, unless the user searches.
         words: what is searched, in capitals or not: places that have it in their name or problem are shown
             with all above and below them; empty: all.
     """

@@ -1,4 +1,4 @@
-"""The Workloads of a queue, or of all queues below a Cohort, as they are to go."""
+"""The Workloads of a queue, or of all queues below a Cohort, in the order of their turn."""
 
 from collections.abc import Iterator
 

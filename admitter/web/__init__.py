@@ -1,1 +1,1 @@
-"""The page that shows queues and Workloads: read-only, and to each only what the API server lets him list."""
+"""The page that shows queues and Workloads: read-only, and to each user only what they may list."""

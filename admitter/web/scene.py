@@ -1,4 +1,4 @@
-"""What the page shows, at one moment: made once for all who look at it."""
+"""What the page shows at one moment: made once for all users."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -6,8 +6,8 @@ from functools import cached_property, partial
 from typing import Any, Final
 
 from admitter.insight.explain.explainer import Answer, Explainer, Other, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_enders
-from admitter.insight.explain.status_summary import told_lines, told_of
+from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.status_summary import summary_lines, summary_of
 from admitter.insight.explain.text import has_start, opening, short, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.forecast.estimates import NOT_IN_TIME, Estimate, Estimator
@@ -22,28 +22,28 @@ from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS, Limits
 Json = dict[str, Any]
 
 HIDDEN: Final = ("another namespace", "hidden")
-"""What stands for a Workload that somebody may not see."""
+"""Shown in place of a Workload that the user may not see."""
 MOST_ROWS: Final = 200
 MOST_ESTIMATES: Final = 50
-"""So many at the head of a line get an estimate: further back it would be worth little."""
+"""Workloads at the head of a line that get an estimate: further back it would be worth little."""
 BY_ITSELF: Final = 0.9
-"""The part of its time after which an estimate ends by itself, so that what it has found is told in time."""
+"""The part of its time after which an estimate ends by itself, so that its result comes in time."""
 
 
 class WebScene:
-    """A moment of the cluster. Its properties may take long, and belong in a thread."""
+    """One moment of the cluster. Its properties may take long, and belong in a thread."""
 
-    def __init__(self, known: Facts, picture: Snapshot, revision: int, limits: Limits) -> None:
-        """Prepare.
+    def __init__(self, known: Facts, snapshot: Snapshot, revision: int, limits: Limits) -> None:
+        """Nothing is computed yet.
 
         Args:
-            known: what there is.
-            picture: of the same.
-            revision: of what was followed, so that the next one is told from it.
-            limits: of what takes long, in all scenes together.
+            known: the facts.
+            snapshot: of these facts.
+            revision: of the mirror, to tell the next scene from this one.
+            limits: of slow work, in all scenes together.
         """
         self.known = known
-        self.picture = picture
+        self.snapshot = snapshot
         self.revision = revision
         self._limits = limits
         self._starts: dict[str, dict[str, Json]] = {}
@@ -51,33 +51,33 @@ class WebScene:
     @cached_property
     def lines(self) -> list[OverviewLine]:
         """The tree."""
-        return overview(self.picture)
+        return overview(self.snapshot)
 
     @cached_property
     def rows(self) -> list[Row]:
-        """All Workloads that have not finished, as they are to go."""
-        return list(rows(self.picture, None))
+        """All unfinished Workloads, in the order of their turn."""
+        return list(rows(self.snapshot, None))
 
     def work_out(self) -> None:
-        """What nearly everybody looks at, before anybody does."""
+        """Compute what nearly all users look at, before the first one does."""
         _ = self.lines, self.rows
 
     @cached_property
     def _explainer(self) -> tuple[Explainer, Snapshot]:
-        """A cycle is run for it, in a picture of its own."""
-        picture = Snapshot(self.known)
-        return Explainer(picture), picture
+        """It runs a cycle, in a snapshot of its own."""
+        snapshot = Snapshot(self.known)
+        return Explainer(snapshot), snapshot
 
     def tree(self) -> Json:
         """The tree as JSON."""
         return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
 
     def queue(self, name: str, may_see: Callable[[str], bool]) -> Json | None:
-        """One queue: its use, who holds quota and who waits; None if there is no such queue.
+        """One queue: its use, the workloads that hold quota or wait; None if there is no such queue.
 
         Args:
             name: the engine's name of it.
-            may_see: whether Workloads of a namespace are shown; of others only that they are there.
+            may_see: whether Workloads of a namespace are shown with their names.
         """
         line = next((each for each in self.lines if each.node == ("queue", name)), None)
         if line is None:
@@ -95,7 +95,7 @@ class WebScene:
         }
 
     def namespace(self, name: str) -> Json:
-        """The Workloads of one namespace, and the queues that they are in."""
+        """The Workloads of one namespace."""
         found = [row for row in self.rows if row.workload.namespace == name]
         return {
             "taken": self.known.taken,
@@ -105,16 +105,16 @@ class WebScene:
 
     def queues_of(self, namespace: str) -> set[str]:
         """The engine's names of the queues of a namespace: of its LocalQueues, and of its elastic quota."""
-        world, elastic = self.picture.world, self.picture.catalog.elastic.governing(namespace)
+        world, elastic = self.snapshot.world, self.snapshot.catalog.elastic.governing(namespace)
         found = {str(q.spec.get("clusterQueue")) for q in world.local_queues if q.namespace == namespace}
         return found | ({elastic.queue} if elastic is not None else set())
 
     def namespaces_in(self, queue: str) -> set[str]:
-        """The namespaces whose Workloads are in a queue."""
+        """The namespaces with Workloads in a queue."""
         return {row.workload.namespace for row in self.rows if row.queue == queue}
 
     async def starts(self, queue: str) -> dict[str, Json]:
-        """When the first in a line start, by namespace and name; worked out once."""
+        """When the first in a line start, by namespace and name; computed once."""
         if queue not in self._starts:
             work, limits = partial(self._estimate, queue), self._limits
             found = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS)
@@ -123,10 +123,10 @@ class WebScene:
         return self._starts[queue]
 
     def _estimate(self, queue: str, deadline: Deadline) -> bool:
-        """Work starts out, unless that was done while others had their turn; True: they are there."""
+        """Compute the starts, unless another request has done so meanwhile; always True."""
         if queue not in self._starts:
             playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
-            estimator = Estimator(self.known, self.picture, playing=playing)
+            estimator = Estimator(self.known, self.snapshot, playing=playing)
             found = estimator.of([row.workload for row in self._first_in(queue)])
             self._starts[queue] = self._spelled(queue, found)
         return True
@@ -136,18 +136,18 @@ class WebScene:
         return waiting[:MOST_ESTIMATES]
 
     def _spelled(self, queue: str, found: Mapping[str, Estimate]) -> dict[str, Json]:
-        """Estimates as they are shown; where there is none it is said that there is none in time."""
-        told = {
+        """Estimates as they are shown; a missing one says that there is none in time."""
+        estimates = {
             f"{row.workload.namespace}/{row.job}": found.get(row.workload.uid, NOT_IN_TIME)
             for row in self._first_in(queue)
         }
         now = self.known.taken
-        return {name: {**estimate_json(each, now), "words": short(each)} for name, each in told.items()}
+        return {name: {**estimate_json(each, now), "words": short(each)} for name, each in estimates.items()}
 
     async def explanation(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """Why one waits, as `admitter explain` says it first; those of hidden namespaces have no names there.
+        """Why a workload waits: the first part of `admitter explain`, without names of hidden namespaces.
 
-        If that takes long it is what its status says, and the answer is not complete.
+        If that takes long, the answer has only its status, and is not complete.
 
         Raises:
             UnknownError: there is no such Job or Workload.
@@ -157,7 +157,7 @@ class WebScene:
         )
         if found is None:
             return self._stated(namespace, name)
-        answer, picture = found
+        answer, snapshot = found
         workload = answer.workload
         conditions = workload.status.get("conditions") or [] if workload is not None else []
         return {
@@ -165,18 +165,18 @@ class WebScene:
             "namespace": answer.key[0],
             "name": answer.key[1],
             "queue": answer.queue,
-            "lines": list(opening(_masked(answer, may_see), picture)),
+            "lines": list(opening(_masked(answer, may_see), snapshot)),
             "timeline": list(_timeline(conditions)),
             "complete": True,
             "waits": answer.explanation is not None,
         }
 
     def _first(self, namespace: str, name: str) -> tuple[Answer, Snapshot]:
-        explainer, picture = self._explainer
-        return first(explainer, namespace, name), picture
+        explainer, snapshot = self._explainer
+        return first(explainer, namespace, name), snapshot
 
     def _stated(self, namespace: str, name: str) -> Json:
-        found = told_of(self.known, namespace, name)
+        found = summary_of(self.known, namespace, name)
         if found is None:
             raise UnknownError(f"there is no Job and no Workload {name} in namespace {namespace}")
         return {
@@ -184,21 +184,21 @@ class WebScene:
             "namespace": namespace,
             "name": found["name"],
             "queue": None,
-            "lines": [*told_lines(found), "So says its status; more is being worked out."],
+            "lines": [*summary_lines(found), "So says its status; more is being worked out."],
             "timeline": [],
             "complete": False,
             "waits": False,
         }
 
     async def outlook(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """Whose end would let one in that waits, and when it starts: lines that follow its explanation.
+        """The blocking workloads and the start of a waiting workload: lines that follow its explanation.
 
         Raises:
             UnknownError: there is no such Job or Workload.
         """
         limits = self._limits
         answer = await limits.explaining.result(
-            partial(self._enders, namespace, name), limits.allowance, QUEUEING_SECONDS
+            partial(self._blocking, namespace, name), limits.allowance, QUEUEING_SECONDS
         )
         if answer is None:
             return self._ahead([], NOT_IN_TIME)
@@ -209,21 +209,21 @@ class WebScene:
             estimate = found or NOT_IN_TIME
         return self._ahead(would_let_in(_masked(answer, may_see), self.known.taken), estimate)
 
-    def _ahead(self, enders: Iterable[str], estimate: Estimate | None) -> Json:
-        told = [start_line(start(estimate))] if estimate is not None else []
+    def _ahead(self, blocking: Iterable[str], estimate: Estimate | None) -> Json:
+        starts = [start_line(start(estimate))] if estimate is not None else []
         return {
             "taken": self.known.taken,
-            "lines": [*enders, *told],
+            "lines": [*blocking, *starts],
             "start": estimate_json(estimate, self.known.taken) if estimate is not None else None,
         }
 
-    def _enders(self, namespace: str, name: str, deadline: Deadline) -> Answer:
+    def _blocking(self, namespace: str, name: str, deadline: Deadline) -> Answer:
         answer, _ = self._first(namespace, name)
-        return with_enders(self._explainer[0], answer, deadline)
+        return with_blocking(self._explainer[0], answer, deadline)
 
     def _start(self, answer: Answer, deadline: Deadline) -> Estimate | None:
         playing = Playing(proceed=deadline.sooner(BY_ITSELF).proceed)
-        return start_of(self.known, self.picture, answer, playing)
+        return start_of(self.known, self.snapshot, answer, playing)
 
 
 def _masked(answer: Answer, may_see: Callable[[str], bool]) -> Answer:
@@ -232,11 +232,11 @@ def _masked(answer: Answer, may_see: Callable[[str], bool]) -> Answer:
     def shown(other: Other) -> Other:
         return other if may_see(other.key[0]) else replace(other, key=HIDDEN)
 
-    return replace(answer, ahead=tuple(map(shown, answer.ahead)), enders=tuple(map(shown, answer.enders)))
+    return replace(answer, ahead=tuple(map(shown, answer.ahead)), blocking=tuple(map(shown, answer.blocking)))
 
 
 def _timeline(conditions: list[Json]) -> Iterator[Json]:
-    """What conditions tell of, in the order of time; several may tell of one moment."""
+    """Conditions in order of time; several may have the same time."""
     for each in sorted(conditions, key=lambda each: str(each.get("lastTransitionTime", ""))):
         names = ("type", "status", "reason", "message", "lastTransitionTime")
         yield {name: each.get(name, "") for name in names}
@@ -265,7 +265,7 @@ def line_json(line: OverviewLine) -> Json:
 
 
 def use_json(use: OverviewUse) -> Json:
-    """One resource in one flavor: numbers in cores, bytes or devices, and the same as people write it."""
+    """One resource in one flavor: numbers in cores, bytes or devices, and the same as users write it."""
     unit = 1000 if use.resource == CPU else 1
     amounts = {
         "used": use.used,

@@ -1,4 +1,4 @@
-"""The page's server: who may see what, and JSON of it. It writes nothing and decides nothing.
+"""The page's server: checks what a user may see, and answers with JSON. It writes and decides nothing.
 
 Previous step: `admitter.web.stage` has a scene. Next step: the browser (`static/app.js`) draws it.
 """
@@ -40,11 +40,11 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Question = Callable[[WebScene, str, str, Callable[[str], bool]], Awaitable[dict[str, Any]]]
-"""What is asked of a scene about a namespace and a name in it, by a user who may see some namespaces."""
+"""A question to a scene about a namespace and a name in it, from a user that may see some namespaces."""
 
 
 class HttpRefusal(web.HTTPException):
-    """An answer that says in a sentence why there is no other one."""
+    """An answer that says in a sentence why the request is refused."""
 
     def __init__(self, status: int, words: str) -> None:
         self.status_code = status
@@ -55,13 +55,13 @@ class Page:
     """Answers requests."""
 
     def __init__(self, stage: Stage, access: Access, sessions: Sessions, hosts: Collection[str] = ()) -> None:
-        """Prepare.
+        """Serve a stage.
 
         Args:
-            stage: what is shown.
-            access: who may see what.
-            sessions: who is logged in.
-            hosts: names by which it is reached, beside those of the own machine; none: any.
+            stage: has the scene that is shown.
+            access: says what a user may see.
+            sessions: of logged-in users.
+            hosts: names by which the page is reached, beside those of this machine; none: any.
         """
         self._stage = stage
         self._access = access
@@ -72,7 +72,7 @@ class Page:
 
     @property
     def streams(self) -> int:
-        """How many are told of changes now."""
+        """The number of clients that follow changes now."""
         return len(self._streams)
 
     def app(self) -> web.Application:
@@ -102,7 +102,7 @@ class Page:
 
     @web.middleware
     async def _addressed(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what was sent to another name, such as one that another site lets lead here."""
+        """Refuse requests to other names, such as a name of another site that resolves to this machine."""
         if self._hosts and request.path != "/healthz" and _host(request) not in self._hosts | LOOPBACK:
             raise HttpRefusal(
                 421, f"this page is not {request.host}: --allow-host says by which names it is reached"
@@ -134,7 +134,7 @@ class Page:
         return answer
 
     async def _user(self, request: web.Request) -> User:
-        """Who asks: by a session, or by a token in the header, as proxies that log people in send it."""
+        """The user: by a session, or by a token in the header, as proxies with their own login send it."""
         header = request.headers.get("Authorization", "")
         scheme = header.partition(" ")[0].lower()
         token = (
@@ -190,11 +190,11 @@ class Page:
         return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
 
     async def _workload(self, request: web.Request) -> web.Response:
-        """What is known at once of why one waits."""
+        """Why a workload waits, as far as it is known at once."""
         return await self._about_one(request, WebScene.explanation)
 
     async def _outlook(self, request: web.Request) -> web.Response:
-        """What may take a while to find: whose end would let it in, and when it starts."""
+        """The slow part of an explanation: the blocking workloads, and the start."""
         return await self._about_one(request, WebScene.outlook)
 
     async def _about_one(self, request: web.Request, question: Question) -> web.Response:
@@ -209,7 +209,7 @@ class Page:
             raise HttpRefusal(404, str(error)) from error
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: a line whenever there is something new; what it is is asked for then."""
+        """Server-sent events: a line for each new scene; the client then requests what it shows."""
         user = await self._user(request)
         kind = {"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         answer = web.StreamResponse(headers={**HEADERS, **kind})
@@ -225,13 +225,13 @@ class Page:
                 except TimeoutError:
                     await answer.write(b": still here\n\n")
         except ConnectionResetError:
-            pass  # nobody looks any more
+            pass  # the client is gone
         finally:
             self._streams.leave(name)
         return answer
 
     async def _still(self, request: web.Request, user: User) -> bool:
-        """Whether who looks is still who he was: tokens expire, and sessions end."""
+        """Whether the request still has the same user: tokens expire, and sessions end."""
         try:
             return await self._user(request) == user
         except HttpRefusal:
@@ -246,7 +246,7 @@ class Page:
         return everywhere or await self._access.may_list(user, "workloads", namespace)
 
     async def _may_see_queue(self, user: User, scene: WebScene, name: str, request: web.Request) -> None:
-        """Who may list ClusterQueues sees each; others those that a namespace of theirs uses."""
+        """A user that may list ClusterQueues sees all; others see those that a namespace of theirs uses."""
         if await self._access.may_list(user, "clusterqueues"):
             return
         namespace = request.query.get("namespace", "")
@@ -255,7 +255,7 @@ class Page:
             raise HttpRefusal(403, f"{user.name} may not see queue {name}")
 
     async def _visible(self, user: User, namespaces: Iterable[str]) -> Callable[[str], bool]:
-        """Of which of some namespaces somebody may see the Workloads."""
+        """Whether the user may see the Workloads of a namespace, for some namespaces."""
         if await self._access.may_list(user, "workloads"):
             return lambda _: True
         seen = {name for name in namespaces if await self._access.may_list(user, "workloads", name)}
@@ -279,7 +279,7 @@ def _static(name: str, kind: str) -> Handler:
 
 
 def _host(request: web.Request) -> str:
-    """The name by which the page was reached, without the port; empty if it is none."""
+    """The name by which the page was reached, without the port; empty if it is invalid."""
     try:
         return (URL(f"//{request.host}").host or "").lower()
     except ValueError:
@@ -287,14 +287,14 @@ def _host(request: web.Request) -> str:
 
 
 def _same_origin(request: web.Request) -> None:
-    """Refuse what another site's page makes a browser send; programs send no such header."""
+    """Refuse requests that another site's page makes a browser send; programs send no such header."""
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
         raise HttpRefusal(403, "another site's page may not do this")
 
 
 @web.middleware
 async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Headers on every answer, and the API server's errors as such."""
+    """Headers on every answer; errors of the API server become answers."""
     try:
         answer = await handler(request)
     except HttpRefusal as refusal:

@@ -1,4 +1,4 @@
-"""Who is logged in: a cookie says nothing but which session, and the token stays here."""
+"""Sessions of logged-in users: a cookie names only the session, and the token stays here."""
 
 import secrets
 from collections import OrderedDict
@@ -18,11 +18,11 @@ class Sessions:
     """Tokens by session."""
 
     def __init__(self, now: Callable[[], float], name: Callable[[], str] = secrets.token_urlsafe) -> None:
-        """Prepare.
+        """No session yet.
 
         Args:
             now: tells the time, in seconds that only grow.
-            name: makes names that nobody guesses.
+            name: makes names that can't be guessed.
         """
         self._now = now
         self._name = name
@@ -33,7 +33,7 @@ class Sessions:
         return len(self._known)
 
     def begin(self, token: str, user: str) -> str:
-        """A new session of a user; those idle for too long end, and another one if there are too many."""
+        """A new session of a user; those idle for too long end, and one more if there are too many."""
         made = self._name()
         self._known[made] = (self._now(), token)
         while self._idle(next(iter(self._known))):
@@ -60,6 +60,6 @@ class Sessions:
         return token
 
     def end(self, session: str) -> None:
-        """End a session; one that there is not is no error."""
+        """End a session; an unknown one is no error."""
         self._known.pop(session, None)
         self._shares.leave(session)

@@ -1,4 +1,4 @@
-"""Room that all who look at the page share: one who takes much of it takes none from the others."""
+"""Limited places that all users of the page share: a user with many takes none from the others."""
 
 from collections import OrderedDict
 from typing import Final
@@ -7,21 +7,21 @@ _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
 def party(user: str) -> str:
-    """With whom a user shares room: a service account with all of its namespace, which are easily made."""
+    """The party of a user: all service accounts of a namespace are one, since they are easily made."""
     if user.startswith(_SERVICE_ACCOUNT):
         return "system:serviceaccounts:" + user.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
     return user
 
 
 class PartyShares:
-    """Places by party, each in the order of its last use; the party that has most gives first."""
+    """Places by party, in the order of their last use; the party with most places gives up one first."""
 
     def __init__(self, most: int, most_of_one: int) -> None:
-        """Prepare.
+        """All places are free.
 
         Args:
-            most: so many places there are.
-            most_of_one: so many one party may have.
+            most: the number of places.
+            most_of_one: the most that one party may have.
         """
         self._most = most
         self._most_of_one = most_of_one
@@ -38,8 +38,8 @@ class PartyShares:
         """Take a place under a new name.
 
         Returns:
-            The name that has lost its place for that: the one of its party that was used last longest ago, or
-            of the party that has most, the idlest of these; None: there was room.
+            The name that loses its place: the idlest of its party, or of the party with most places; None:
+            there was room.
         """
         owner = party(user)
         self._of.setdefault(owner, OrderedDict())
@@ -63,7 +63,7 @@ class PartyShares:
         self._of[owner].move_to_end(name)
 
     def leave(self, name: str) -> None:
-        """Give a place up; one that there is not is no error."""
+        """Give a place up; an unknown name is no error."""
         owner = self._party.pop(name, None)
         if owner is not None:
             del self._of[owner][name]

@@ -1,4 +1,4 @@
-"""The newest scene, who waits for a newer one, and use of quota over time."""
+"""The newest scene, the requests that wait for a newer one, and use of quota over time."""
 
 import asyncio
 from collections import deque
@@ -16,12 +16,12 @@ Json = dict[str, Any]
 
 SAMPLE_SECONDS: Final = 15.0
 SAMPLES: Final = 240
-"""An hour of samples a queue, as long as this process runs: what is longer ago is for Prometheus."""
+"""Samples of one hour for each queue, while this process runs: longer history is for Prometheus."""
 
 log = structlog.get_logger(__name__)
 
 _Sample = tuple[float, tuple[str, ...], tuple[int, ...]]
-"""A moment, resources in flavors, and how much of each is in use. What is only borrowed may be missing."""
+"""A moment, resources in flavors, and the use of each. Resources that are only borrowed may be missing."""
 
 
 class Stage:
@@ -29,11 +29,11 @@ class Stage:
 
     Attributes:
         scene: the newest; None before everything has been read.
-        limits: of what takes long, in all scenes together.
+        limits: of slow work, in all scenes together.
     """
 
     def __init__(self, mirror: Mirror, allowance: Allowance) -> None:
-        """Prepare.
+        """There is no scene yet.
 
         Args:
             mirror: follows the cluster.
@@ -43,15 +43,15 @@ class Stage:
         self._mirror = mirror
         self.scene: WebScene | None = None
         self._next = asyncio.Event()
-        self._courses: dict[str, deque[_Sample]] = {}
+        self._samples: dict[str, deque[_Sample]] = {}
         self._sampled = float("-inf")
 
     async def run(self) -> None:
         """Follow until cancelled."""
         async with self._mirror.following():
             log.info("everything has been read")
-            async for known, picture in self._mirror.pictures():
-                scene = WebScene(known, picture, self._mirror.revision, self.limits)
+            async for known, snapshot in self._mirror.snapshots():
+                scene = WebScene(known, snapshot, self._mirror.revision, self.limits)
                 await asyncio.to_thread(scene.work_out)
                 self.put(scene)
 
@@ -63,7 +63,7 @@ class Stage:
         self._next = asyncio.Event()
 
     async def newer(self, than: WebScene | None) -> WebScene:
-        """A scene that is not a known one, as soon as there is one."""
+        """A newer scene than a known one, once there is one."""
         while self.scene is None or self.scene is than:
             await self._next.wait()
         return self.scene
@@ -75,18 +75,18 @@ class Stage:
         there = {}
         for line in scene.lines:
             if line.node[0] == "queue":
-                samples = self._courses.get(line.node[1]) or deque(maxlen=SAMPLES)
+                samples = self._samples.get(line.node[1]) or deque(maxlen=SAMPLES)
                 keys = tuple(f"{use.resource} in {use.flavor}" for use in line.uses)
                 if samples and samples[-1][1] == keys:
-                    keys = samples[-1][1]  # one of them for all samples
+                    keys = samples[-1][1]  # all samples share one tuple
                 amounts = tuple(_amount(use.used, use.resource) for use in line.uses)
                 samples.append((scene.known.taken, keys, amounts))
                 there[line.node[1]] = samples
-        self._courses = there
+        self._samples = there
 
     def course(self, queue: str) -> Json:
-        """Use of a queue over time: moments, in seconds since the epoch, and what was in use then."""
-        samples = self._courses.get(queue, ())
+        """Use of a queue over time: moments, in seconds since the epoch, and the use then."""
+        samples = self._samples.get(queue, ())
         used = [dict(zip(keys, amounts, strict=True)) for _, keys, amounts in samples]
         found = dict.fromkeys(key for each in used for key in each)
         return {

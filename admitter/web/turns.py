@@ -1,4 +1,4 @@
-"""Long work for the page: one at a time, and an answer in time whether it is done or not."""
+"""Slow work for the page: one task at a time, and an answer in time even if it is not done."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,25 +10,25 @@ from admitter.insight.forecast.deadline import Allowance, Deadline
 T = TypeVar("T")
 
 AT_ONCE: Final = Allowance(0.25)
-"""So long it may take to say more of a Workload than its status does."""
+"""How long the first answer about a Workload may take; after that, its status is shown."""
 QUEUEING_SECONDS: Final = 10.0
-"""So long an estimate waits for others: the page shows all else meanwhile."""
+"""How long an estimate waits for its turn: the page shows all else meanwhile."""
 
 
 class Turns:
-    """Threads share one processor: what is begun beside other work only makes both later."""
+    """Threads share one processor: work beside other work only delays both."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._going: set[asyncio.Task[object]] = set()
 
     async def result(self, work: Callable[[Deadline], T], allowance: Allowance, queueing: float) -> T | None:
-        """What work in a thread comes to; None if that takes too long, or other work before it does.
+        """The result of work in a thread; None if it takes too long, or other work before it does.
 
         Args:
-            work: is given the moment by which it is wanted, and has to end by itself: nothing else ends it.
-            allowance: how long it is waited for.
-            queueing: how long its turn is waited for before that, in seconds.
+            work: gets its deadline, and has to end by itself: nothing else ends it.
+            allowance: how long to wait for it.
+            queueing: how long to wait for its turn before that, in seconds.
         """
         try:
             async with asyncio.timeout(queueing):
@@ -49,7 +49,7 @@ class Turns:
             self._lock.release()
 
     def _over(self, task: asyncio.Task[object]) -> None:
-        """It may have ended when nothing waited for it any more, which is no error."""
+        """The work may have failed after its caller stopped waiting, which is no error."""
         self._going.discard(task)
         if not task.cancelled():
             task.exception()
@@ -60,9 +60,9 @@ class Limits:
     """What all scenes of a page share: the turns, and how long an estimate may take.
 
     Attributes:
-        allowance: so long.
-        explaining: whose turn it is to explain.
-        estimating: whose turn it is to look ahead.
+        allowance: for an estimate.
+        explaining: turns of explanations.
+        estimating: turns of estimates.
     """
 
     allowance: Allowance

@@ -1,4 +1,4 @@
-"""A cluster that is followed: pictures of it are as it is, and what stands in the way is known."""
+"""A cluster that is followed: snapshots of it are as it is, and what stands in the way is known."""
 
 import asyncio
 import json
@@ -32,15 +32,15 @@ async def test_a_queue_that_is_made_is_in_one_of_the_next_pictures(
     ):
         mirror = Mirror(transport, DEFAULTS, Random(1), time.time)
         async with mirror.following():
-            pictures = mirror.pictures()
-            _, picture = await anext(pictures)
-            before, revision = {line.node for line in overview(picture)}, mirror.revision
+            snapshots = mirror.snapshots()
+            _, snapshot = await anext(snapshots)
+            before, revision = {line.node for line in overview(snapshot)}, mirror.revision
             await asyncio.to_thread(installed.run_kubectl, "apply", "-f", "-", content=manifest)
             try:
                 found = before
                 while ("queue", name) not in found:
-                    _, picture = await anext(pictures)
-                    found = {line.node for line in overview(picture)}
+                    _, snapshot = await anext(snapshots)
+                    found = {line.node for line in overview(snapshot)}
             finally:
                 await asyncio.to_thread(installed.run_kubectl, "delete", "clusterqueue", name)
             assert ("queue", name) not in before

@@ -75,9 +75,9 @@ def test_where_futures_are_dear_there_are_fewer_and_that_is_said(state: State) -
     found = estimated(state, "second", Playing(proceed=Deadline(each * 3.5, Steps()).proceed))
     assert 2 <= found.told <= 4, "they take about as long as each other"
     assert found.median is not None
-    assert f", from {found.told} of 20 futures, by finished Jobs" in start(found)
+    assert f", from {found.told} of 20 playouts, by finished Jobs" in start(found)
     assert "confidence" not in start(found)
-    assert f"from {found.told} of 20 futures)" in short(found)
+    assert f"from {found.told} of 20 playouts)" in short(found)
     answer = estimate_json(found, NOW)
     assert (answer["futures"], answer["inTime"]) == ({"told": found.told, "of": 20}, True)
     assert answer["confidence"] is None
@@ -147,7 +147,7 @@ def test_one_that_never_ends_takes_no_other_along_where_they_are_played_apart(
     clock = Steps()
     found = estimated(state, "second", Playing(apart, Deadline(1000.0, clock).proceed))
     assert (found.told, found.late, found.reached) == (19, False, None)
-    assert ", from 19 of 20 futures" in start(found)
+    assert ", from 19 of 20 playouts" in start(found)
 
 
 def test_a_player_may_lose_futures(state: State) -> None:
@@ -190,16 +190,16 @@ def test_newcomers_for_whom_there_was_no_time_are_not_left_out_in_silence() -> N
     only_alone = Estimate(60.0, 60.0, None, (), 0, coming=True, told=1)
     assert start(only_alone) == (
         "not before in 1 min, probably in 1 min if no more Jobs come, "
-        "or later if they keep coming as they did, from 1 of 20 futures"
+        "or later if they keep coming as they did, from 1 of 20 playouts"
     )
 
 
 def test_words_of_a_range_that_few_futures_give() -> None:
     few = partial(replace, Estimate(600.0, 1200.0, 1800.0, (), 0))
-    assert start(few(told=3)) == "in 20 min; between in 10 min and in 30 min, from 3 of 20 futures"
-    assert start(few(told=1)) == "in 20 min, from 1 of 20 futures"
-    assert short(few(told=3)) == "in 20 min (10 min to 30 min, from 3 of 20 futures)"
-    assert short(few(told=3, latest=None)) == "in 20 min or later (from 3 of 20 futures)"
+    assert start(few(told=3)) == "in 20 min; between in 10 min and in 30 min, from 3 of 20 playouts"
+    assert start(few(told=1)) == "in 20 min, from 1 of 20 playouts"
+    assert short(few(told=3)) == "in 20 min (10 min to 30 min, from 3 of 20 playouts)"
+    assert short(few(told=3, latest=None)) == "in 20 min or later (from 3 of 20 playouts)"
     assert start(few(told=2, median=None, late=True, reached=300.0)) == (
         "no estimate in time; probably not within 5 min"
     )

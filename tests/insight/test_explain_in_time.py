@@ -12,7 +12,7 @@ import pytest
 
 from admitter.cli import estimating, explain
 from admitter.insight.explain.explainer import Answer, Explainer
-from admitter.insight.explain.outlook import first, with_enders
+from admitter.insight.explain.outlook import first, with_blocking
 from admitter.insight.forecast.deadline import Deadline
 from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Facts, Snapshot
@@ -65,14 +65,14 @@ def test_the_reason_is_printed_before_anything_dear_begins(
 
         monkeypatch.setattr(explain, name, watching)
 
-    watched("with_enders")
+    watched("with_blocking")
     watched("start_of")
     whole = desk.run("explain", "train", "-n", "a", *AT_LEISURE)
-    assert seen["with_enders"].startswith(
+    assert seen["with_blocking"].startswith(
         "a/train: Pending in ClusterQueue total, number 1 in line\n  waits for"
     )
-    assert "Flavors:" in seen["with_enders"]
-    assert "It could start if these ended:" not in seen["with_enders"]
+    assert "Flavors:" in seen["with_blocking"]
+    assert "It could start if these ended:" not in seen["with_blocking"]
     assert "It could start if these ended:\n  a/one" in seen["start_of"]
     assert "Start:" not in seen["start_of"]
     assert whole.startswith(seen["start_of"])
@@ -133,7 +133,7 @@ class _Timer:
 def test_without_time_all_that_is_dear_is_said_to_be_missing(desk: Desk) -> None:
     lines = desk.run("explain", "train", "-n", "a", *NO_TIME).splitlines()
     assert lines[1].startswith("  waits for 2 × cpu")
-    assert lines[-2:] == ["Whose end would let it in: not found in time", "Start: no estimate in time"]
+    assert lines[-2:] == ["Blocking workloads: not found in time", "Start: no estimate in time"]
 
 
 def test_programs_get_one_document_that_says_what_is_missing(desk: Desk) -> None:
@@ -164,22 +164,22 @@ def asked(state: State, name: str) -> tuple[Explainer, Answer]:
     return explainer, first(explainer, "a", name)
 
 
-def test_the_search_for_enders_has_a_part_of_the_time(state: State) -> None:
+def test_the_search_for_blocking_workloads_has_a_part_of_the_time(state: State) -> None:
     explainer, answer = asked(state, "train")
-    assert (answer.sought, answer.enders) == (False, ())
+    assert (answer.sought, answer.blocking) == (False, ())
     times = iter([0.0, 4.9, 4.9, 5.0])
-    late = with_enders(explainer, answer, Deadline(10.0, lambda: next(times)))
-    assert (late.sought, late.enders) == (False, ())
+    late = with_blocking(explainer, answer, Deadline(10.0, lambda: next(times)))
+    assert (late.sought, late.blocking) == (False, ())
     assert list(times) == [], "it ended when half of the time had passed"
-    in_time = with_enders(explainer, answer, Deadline(10.0, lambda: 0.0))
-    assert [other.key for other in in_time.enders] == [("a", "one")]
+    in_time = with_blocking(explainer, answer, Deadline(10.0, lambda: 0.0))
+    assert [other.key for other in in_time.blocking] == [("a", "one")]
 
 
 def test_for_what_can_never_run_nothing_is_searched(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     state.waits("a", "huge", {"cpu": "100"})
     explainer, answer = asked(state, "huge")
     monkeypatch.delattr(Explainer, "explain")
-    assert with_enders(explainer, answer, Deadline(0.0, lambda: 1.0)).sought
+    assert with_blocking(explainer, answer, Deadline(0.0, lambda: 1.0)).sought
 
 
 def test_of_one_that_is_on_its_way_in_it_is_known_at_once_whose_end_it_waits_for(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_quota_of_what_nodes_do_not_have(state: State) -> None:
     state.queue("odd", {"example.com/fpga": {"default": {"min": "1"}}})
     state.namespace("b", "odd")
     (finding,) = lint(Snapshot(facts(state.snapshot())))
-    assert finding.message == "the min of example.com/fpga in it come to 1, but its nodes have 0"
+    assert finding.message == "quota totals 1 example.com/fpga; its nodes offer 0"
 
 
 def test_elastic_quotas_above_what_their_nodes_have(state: State) -> None:
@@ -121,10 +121,10 @@ def test_elastic_quotas_above_what_their_nodes_have(state: State) -> None:
     state.objects["elasticquotas"][0]["spec"]["min"]["cpu"] = "4"
     (finding,) = lint(Snapshot(facts(state.snapshot())))
     assert (finding.rule, finding.object) == ("MoreThanNodes", "Cohort elastic-quota")
-    assert finding.message == "the min of cpu of all elastic quotas come to 7, but their nodes have 6"
+    assert finding.message == "elastic quotas total 7 cpu; their nodes offer 6"
     state.objects["elasticquotas"][0]["spec"]["flavors"] = ["default"]
     (finding,) = lint(Snapshot(facts(state.snapshot())))
-    assert finding.message.endswith("come to 7, but their nodes have 4")
+    assert finding.message.endswith("total 7 cpu; their nodes offer 4")
 
 
 def test_elastic_quotas_that_do_not_work(state: State) -> None:

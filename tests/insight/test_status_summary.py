@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from admitter.client.transport import Transport
-from admitter.insight.explain.status_summary import find, told
+from admitter.insight.explain.status_summary import find, summary
 
 Json = dict[str, Any]
 
@@ -34,7 +34,7 @@ class Server:
 
 async def said(name: str, *workloads: Json) -> Json | None:
     view = await find(cast("Transport", Server(*workloads)), "n", name)
-    return told(view) if view is not None else None
+    return summary(view) if view is not None else None
 
 
 @pytest.mark.parametrize("name", ["job-a-1", "a"])

@@ -58,8 +58,8 @@ def test_what_is_noted_is_what_has_changed() -> None:
     made.submit(workload("w", pods(cpu="9")))
     made.release("x")
     history.look(3)
-    course, waiting = history.courses["q", "cpu"], history.waiting["q"]
-    assert (course.times, course.used) == ([0, 1, 3], [0, 1000, 0])
-    assert (course.minimum[0], course.maximum[0]) == (2000, 4000)
+    series, waiting = history.use["q", "cpu"], history.waiting["q"]
+    assert (series.times, series.used) == ([0, 1, 3], [0, 1000, 0])
+    assert (series.minimum[0], series.maximum[0]) == (2000, 4000)
     assert (waiting.times, waiting.counts) == ([0, 3], [0, 1])
     assert history.end == 3

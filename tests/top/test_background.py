@@ -51,7 +51,7 @@ async def test_an_estimate_that_is_not_there_in_time_is_said_to_be_missing() -> 
         await glass.press("down", "enter", "slash", *"train-7", "enter", "enter")
         text = "\n".join(await glass.explained())
         assert "waits for" in text
-        assert "Whose end would let it in: not found in time" in text
+        assert "Blocking workloads: not found in time" in text
         assert "Start: no estimate in time" in text
 
 
@@ -86,7 +86,7 @@ async def test_who_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.M
     monkeypatch.setattr(Estimator, "of", endless)
     async with watching(company()) as glass:
         await glass.press("down", "enter", "slash", *"train-7", "enter", "enter")
-        while "Start: trying the future …" not in "\n".join(await glass.lines()):
+        while "Start: running playouts …" not in "\n".join(await glass.lines()):
             assert not ended.is_set()
         await glass.press("escape")
         assert await asyncio.to_thread(ended.wait, 30)

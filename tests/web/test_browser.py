@@ -102,7 +102,7 @@ async def test_a_filter_and_orders() -> None:
         await tab.get_by_label("Filter").fill("nothing like it")
         await expect(tab.get_by_text("No queue's name has that in it.")).to_be_visible()
         await tab.get_by_label("Filter").fill("")
-        await tab.get_by_label("Order").select_option("by who waits")
+        await tab.get_by_label("Order").select_option("by waiting workloads")
         # Forty in thirty queues: the first ten have one more.
         await expect(tab.locator("tbody tr").first).to_contain_text("queue-0000")
         await expect(tab.locator("tbody tr").nth(10)).to_contain_text("queue-0010")
@@ -227,7 +227,7 @@ async def test_the_reason_is_there_while_the_rest_is_worked_out(monkeypatch: pyt
             monkeypatch.setattr(scene, "AT_ONCE", Allowance(30.0))
             may_explain.set()
             await expect(why).to_contain_text("waits for 7 × cpu in flavor default: 0 free in ClusterQueue a")
-            await expect(why).to_contain_text("Start: trying the future …")
+            await expect(why).to_contain_text("Start: running playouts …")
             await expect(why).not_to_contain_text("So says its status")
             may_estimate.set()
             await expect(why).to_contain_text("Start: in ")

@@ -97,7 +97,7 @@ async def test_an_estimate_that_does_not_come_is_said_to_be_missing_and_holds_no
     monkeypatch.setattr(scene, "start_of", lambda *_: go_on.wait())
     monkeypatch.setattr(scene, "QUEUEING_SECONDS", 0.05)
     async with served(department(), SHORT) as page:
-        monkeypatch.setattr(WebScene, "_enders", lambda self, *names: self._first(*names[:2])[0])
+        monkeypatch.setattr(WebScene, "_blocking", lambda self, *names: self._first(*names[:2])[0])
         outlook = await about(page, "/api/outlook")
         assert outlook["lines"][-1] == "Start: no estimate in time"
         assert (outlook["start"]["inTime"], outlook["start"]["median"]) == (False, None)
@@ -111,7 +111,7 @@ async def test_an_estimate_that_does_not_come_is_said_to_be_missing_and_holds_no
 async def test_a_search_that_does_not_come_to_its_end_is_said_to_be_missing(
     go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(WebScene, "_enders", lambda *_: go_on.wait())
+    monkeypatch.setattr(WebScene, "_blocking", lambda *_: go_on.wait())
     async with served(department(), SHORT) as page:
         assert (await about(page, "/api/outlook"))["lines"] == ["Start: no estimate in time"]
         go_on.set()

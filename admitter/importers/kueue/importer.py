@@ -1,4 +1,4 @@
-"""From Kueue: queues, flavors, cohorts, and the Jobs that wait in them (003)."""
+"""From Kueue: queues, flavors, cohorts, and the Jobs that wait in them (docs/design/import.md)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,6 +1,6 @@
-"""Volcano: its queues, weights of namespaces, scheduler configuration, and Jobs (004).
+"""Volcano: its queues, weights of namespaces, scheduler configuration, and Jobs (docs/design/import.md).
 
-Rules: 004, *Function Specification*; for the fields the API `scheduling.volcano.sh/v1beta1`.
+Fields: the API `scheduling.volcano.sh/v1beta1`.
 """
 
 from collections.abc import Mapping, Sequence

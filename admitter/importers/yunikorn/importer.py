@@ -1,4 +1,4 @@
-"""YuniKorn: its queue configuration, namespaces with quota, and the pods that it would schedule (002)."""
+"""YuniKorn: queue configuration, namespaces with quota, pods of its scheduler (docs/design/import.md)."""
 
 import re
 from collections.abc import Mapping, Sequence

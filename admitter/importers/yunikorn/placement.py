@@ -1,7 +1,7 @@
 """YuniKorn's placement rules, as a PlacementPolicy.
 
-Rules: 002, *Namespace to queue mapping* and *Parent queue mapping for namespaces*; for the fields YuniKorn's
-user guide, *App Placement Rules*.
+Rules: docs/design/import.md and docs/design/namespaces.md; fields: YuniKorn's user guide, *App Placement
+Rules*.
 """
 
 from typing import Final
@@ -200,7 +200,7 @@ def policy(rules: list[Json], selector: Json) -> Json:
 
     Args:
         rules: in their order.
-        selector: of the namespaces whose Jobs are placed.
+        selector: of the namespaces in which Jobs are placed.
     """
     spec = {"namespaceSelector": selector, "rules": rules}
     return {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": {"name": POLICY}, "spec": spec}

@@ -1,7 +1,6 @@
 """YuniKorn's hierarchy of queues, as Cohorts and ClusterQueues.
 
-Rules: 002, *Quota configuration and rules* and *Static queue definition*; for the fields YuniKorn's user
-guide, *Partition and Queue Configuration*.
+Rules: docs/design/import.md; fields: YuniKorn's user guide, *Partition and Queue Configuration*.
 """
 
 from collections.abc import Iterator
@@ -63,20 +62,20 @@ class YuniKornTree:
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What a queue has from those above it.
+    """What a queue inherits from the queues above it.
 
     Attributes:
         path: the path of the queue above, without `root.`.
-        preempts: whether it may take back what it is guaranteed.
-        spared: whether no other queue may take anything from it.
-        guaranteed: whether anything above it is guaranteed something.
-        delay: how long it waits before it takes back; None if nothing says so.
+        preempts: whether it may reclaim its guaranteed quota.
+        protected: whether no other queue may take quota from it.
+        guaranteed: whether a queue above it has guaranteed quota.
+        delay: how long it waits before it reclaims; None: not set.
         access: the users that may submit.
     """
 
     path: str = ""
     preempts: bool = True
-    spared: bool = False
+    protected: bool = False
     guaranteed: bool = False
     delay: str | None = None
     access: YuniKornAccess = field(default_factory=YuniKornAccess)
@@ -204,7 +203,7 @@ class QueueReader:
             self._source.approximated(
                 path,
                 "min, and reclaimWithinCohort: Any: taken back at once, whatever the borrower's priority; "
-                "YuniKorn waits for preemption.delay and spares higher priority",
+                "YuniKorn waits for preemption.delay and does not preempt higher priority",
             )
         else:
             self._source.translated(path, "min")
@@ -216,14 +215,14 @@ class QueueReader:
             What the queues below have from it.
         """
         source, path = self._source, f"{place}.properties"
-        spared, fenced, delay = inherited.spared, False, inherited.delay
+        protected, fenced, delay = inherited.protected, False, inherited.delay
         for key in source.mapping(path):
             where = below(path, key)
             value = str(source.value(where)).strip().lower()
             if key == "application.sort.policy":
                 self._sorting(where, value)
             elif key == "preemption.policy":
-                spared |= value == "disabled"
+                protected |= value == "disabled"
                 fenced = value == "fence" and not top
                 self._preemption_policy(where, value, top=top)
             elif key == "preemption.delay":
@@ -235,7 +234,7 @@ class QueueReader:
                 else:
                     source.refused(where, why)
         preempts = inherited.preempts and not fenced
-        below_it = replace(inherited, spared=spared, preempts=preempts, delay=delay)
+        below_it = replace(inherited, protected=protected, preempts=preempts, delay=delay)
         if not node.inner:
             self._preemption(node, below_it)
         return below_it
@@ -245,7 +244,7 @@ class QueueReader:
         preemption: dict[str, object] = {}
         if inherited.preempts and inherited.guaranteed:
             preemption["reclaimWithinCohort"] = "Any"
-        if inherited.spared:
+        if inherited.protected:
             preemption["minRuntime"] = FOR_EVER
         if preemption:
             node.spec["preemption"] = preemption

@@ -1,6 +1,6 @@
-"""Why a Job waits, what would let it in, and what runs: all that `admitter explain` says, as data.
+"""Why a Job waits, and what would admit it: all that `admitter explain` says, as data.
 
-The engine explains (`engine.explain.explanation`), in the state that the controller has; here it gets names.
+The engine explains (`engine.explain.explanation`) in the state of the controller; this module adds the names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from admitter.cache.views import JobView, WorkloadView
 from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.model import Workload
 from admitter.engine.refusal import Reason, Refusal
-from admitter.insight.explain.not_evicted import spared_by
+from admitter.insight.explain.not_evicted import reason_not_evicted
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
 from admitter.insight.listing import lines
@@ -26,7 +26,7 @@ HOPELESS: Final = (
     *(Reason.NEVER_FITS, Reason.NO_MATCHING_FLAVOR),
     *(Reason.RESOURCE_NOT_COVERED, Reason.NOTHING_REQUESTED),
 )
-"""Reasons that no end of anything takes away."""
+"""Reasons that stay, whatever ends."""
 
 
 class UnknownError(Exception):
@@ -35,26 +35,26 @@ class UnknownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """Another Workload that plays a part.
+    """Another Workload that the answer names.
 
     Attributes:
         key: namespace, and name of its Job or its own.
         priority: its own.
-        ends: when it is expected to end, in seconds since the epoch; None: nobody knows.
-        spared: why it is not evicted for this one; empty if it could be.
-        unproven: whether nothing but its own word tells when it ends.
+        ends: when it is expected to end, in seconds since the epoch; None: unknown.
+        not_evicted: why it is not evicted for this one; empty if it could be.
+        unproven: whether its end is known from its unproven stated runtime only.
     """
 
     key: Key
     priority: int
     ends: float | None = None
-    spared: str = ""
+    not_evicted: str = ""
     unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that there is to say of one Job or Workload.
+    """All that is known of one Job or Workload.
 
     Attributes:
         key: namespace, and name of its Job or its own.
@@ -63,12 +63,12 @@ class Answer:
         waiting: why it waits, in one word and a sentence; None if it does not.
         explanation: what the engine says of it; None if it does not compete.
         position: its place in line, from 1, as lists show it; None if it does not wait in a queue.
-        ahead: who waits before it, as they are to go.
-        enders: a minimal set of those whose end would let it in.
-        sought: whether those were looked for to the end; if not, there are none here.
-        hints: what may be a mistake, and what to do about it.
+        ahead: the workloads before it in line, in order.
+        blocking: the blocking workloads.
+        sought: whether the search for them ended; if not, `blocking` is empty.
+        hints: possible mistakes, and what to do about them.
         ends: when it is expected to end, if it runs; in seconds since the epoch.
-        owners: of those that wait for what they own, and for which that is kept, by UID: how users know them.
+        owners: namespace and name of each workload with a claim on quota that this one needs, by UID.
     """
 
     key: Key
@@ -78,7 +78,7 @@ class Answer:
     explanation: Explanation | None = None
     position: int | None = None
     ahead: tuple[Other, ...] = ()
-    enders: tuple[Other, ...] = ()
+    blocking: tuple[Other, ...] = ()
     sought: bool = True
     hints: tuple[str, ...] = ()
     ends: float | None = None
@@ -86,19 +86,16 @@ class Answer:
 
 
 class Explainer:
-    """Explains in one picture."""
+    """Explains the workloads of one snapshot."""
 
-    def __init__(self, picture: Snapshot) -> None:
-        """Prepare; what can be decided in the picture is decided, as the controller is about to.
-
-        Positions are those from before, as in lists.
-        """
-        self._lines = lines(picture)
-        plan = picture.engine.cycle(picture.now)
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Run one cycle, as the controller is about to. Positions are those before it, as in lists."""
+        self._lines = lines(snapshot)
+        plan = snapshot.engine.cycle(snapshot.now)
         self._admitted = {workload.uid for workload, _ in plan.admissions}
-        self._picture = picture
-        self._world = picture.world
-        self._durations = Durations(picture)
+        self._snapshot = snapshot
+        self._world = snapshot.world
+        self._durations = Durations(snapshot)
         self._by_uid = {workload.uid: workload for workload in self._world.workloads}
 
     def explain(self, namespace: str, name: str, enough: Callable[[], bool] = lambda: False) -> Answer:
@@ -107,13 +104,13 @@ class Explainer:
         Args:
             namespace: its own.
             name: its own.
-            enough: asked between attempts whether the search for those whose end would let it in is to end:
-                it may be dear, and all else is known without it.
+            enough: asked between attempts whether to end the search for blocking workloads: it may take
+                long, and all else is known without it.
 
         Raises:
             UnknownError: there is none; with the nearest names.
         """
-        workload = self._picture.find(namespace, name)
+        workload = self._snapshot.find(namespace, name)
         job = self._world.jobs.get((namespace, name))
         if workload is None and job is None:
             raise UnknownError(self._unknown(namespace, name))
@@ -121,7 +118,7 @@ class Explainer:
             return Answer((namespace, name), None, hints=tuple(self._unmanaged(job)))
         key = self._shown(workload)
         if workload.finished:
-            return Answer(key, workload, self._picture.queue_of(workload))
+            return Answer(key, workload, self._snapshot.queue_of(workload))
         if workload.admission is not None:
             ends = self._end(workload, self._durations.of(workload))
             found = Answer(key, workload, workload.admission.queue, ends=ends)
@@ -131,14 +128,14 @@ class Explainer:
         return replace(found, hints=(*found.hints, words)) if words else found
 
     def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
-        queue, held_back = self._picture.queue_of(workload), self._picture.waiting.get(workload.uid)
+        queue, held_back = self._snapshot.queue_of(workload), self._snapshot.waiting.get(workload.uid)
         if held_back is not None:
             return Answer(key, workload, queue, held_back, hints=tuple(self._mistakes(workload)))
         line = self._lines.get(queue or "", [])
         position = line.index(workload.uid) + 1 if workload.uid in line else None
         if workload.uid in self._admitted:
             return Answer(key, workload, queue, position=position)
-        explained = self._picture.engine.explain(workload.uid, enough)
+        explained = self._snapshot.engine.explain(workload.uid, enough)
         if explained is None:
             words = "its queue admits nothing now"
             return Answer(key, workload, queue, Waiting("ClusterQueueInactive", words), position=position)
@@ -147,7 +144,7 @@ class Explainer:
             key,
             workload,
             competing.queue,
-            self._picture.gate.waits(explained.refusal) if explained.refusal is not None else None,
+            self._snapshot.gate.waits(explained.refusal) if explained.refusal is not None else None,
             explained,
             position,
             tuple(self._other(uid) for uid in line[: (position or 1) - 1]),
@@ -157,7 +154,7 @@ class Explainer:
         )
 
     def _owners(self, explained: Explanation) -> dict[str, Key]:
-        """What quota is kept for that it can't have, as users know it."""
+        """The workloads with claims on quota that it needs, as users know them."""
         claims = (
             claim for amounts in explained.amounts.values() for each in amounts for claim in each.claims
         )
@@ -185,7 +182,7 @@ class Explainer:
             yield "its requests can't be counted: its events say why"
 
     def _mistakes(self, workload: WorkloadView) -> Iterator[str]:
-        """What somebody has probably mistyped."""
+        """Names that are probably mistyped."""
         namespace, name = workload.namespace, workload.queue
         local = self._world.local_queues.get((namespace, name))
         if local is None:
@@ -199,14 +196,18 @@ class Explainer:
             yield from filter(None, [_nearest(target, known).removeprefix("; ")])
 
     def _others(self, explained: Explanation, competing: Workload) -> Iterator[Other]:
-        """Those whose end would let it in, those first that are expected to end first."""
+        """The blocking workloads, by expected end."""
         found = []
         for uid in explained.enders:
-            spared = "" if uid in explained.evictable else spared_by(uid, competing, self._picture.engine)
-            found.append(self._other(uid, spared))
+            not_evicted = (
+                ""
+                if uid in explained.evictable
+                else reason_not_evicted(uid, competing, self._snapshot.engine)
+            )
+            found.append(self._other(uid, not_evicted))
         yield from sorted(found, key=lambda each: (each.ends is None, each.ends or 0.0, each.key))
 
-    def _other(self, uid: str, spared: str = "") -> Other:
+    def _other(self, uid: str, not_evicted: str = "") -> Other:
         view = self._by_uid.get(uid)
         if view is None:  # a pod that outlived its Workload
             pod = next((pod for pod in self._world.pods if pod.uid == uid), None)
@@ -214,16 +215,16 @@ class Explainer:
             return Other(key, 0, None, "it is what is left of a deleted Workload")
         runtimes = self._durations.of(view)
         ends, unproven = self._end(view, runtimes), runtimes is not None and runtimes.unproven
-        return Other(self._shown(view), int(view.spec.get("priority", 0)), ends, spared, unproven)
+        return Other(self._shown(view), int(view.spec.get("priority", 0)), ends, not_evicted, unproven)
 
     def _end(self, workload: WorkloadView, runtimes: Runtimes | None) -> float | None:
-        """When a Workload that runs is expected to end, by what is known of its runtime."""
+        """When a running Workload is expected to end, by what is known of its runtime."""
         if workload.admission is None or runtimes is None:
             return None
-        return workload.since + runtimes.middle(max(0.0, self._picture.now - workload.since))
+        return workload.since + runtimes.middle(max(0.0, self._snapshot.now - workload.since))
 
     def _shown(self, workload: WorkloadView) -> Key:
-        """As its user knows it: by its Job's name."""
+        """The name that its user knows: that of its Job."""
         return workload.namespace, (workload.job[0] if workload.job is not None else "") or workload.name
 
 
@@ -241,8 +242,8 @@ def _listed(names: Iterable[str], most: int = 5) -> str:
 def binding(explanation: Explanation) -> tuple[str, Amounts] | None:
     """The pod set, flavor and resource that stand in the way.
 
-    Of each pod set's flavors the one that is nearest to enough counts, and in it the resource of which most
-    is missing; of several pod sets the one that misses most.
+    Of each pod set the flavor counts that lacks least, and in it the resource that lacks most; of several
+    pod sets the one that lacks most.
     """
     worst: list[tuple[float, str, Amounts]] = []
     for pod_set, amounts in explanation.amounts.items():
@@ -261,10 +262,10 @@ def binding(explanation: Explanation) -> tuple[str, Amounts] | None:
 
 
 def _missing(amounts: Amounts) -> float:
-    """Which part of what is asked for is missing."""
+    """The missing part of the request."""
     return amounts.lacking / amounts.asked if amounts.asked else 0.0
 
 
 def is_hopeless(refusal: Refusal | None) -> bool:
-    """Whether nothing that ends would let it in: the limits or the hardware must change."""
+    """Whether no end of a workload would admit it: the limits or the hardware must change."""
     return refusal is not None and refusal.reason in HOPELESS

@@ -1,6 +1,7 @@
 """Which rule keeps a running Workload from being evicted for one that waits, in words.
 
-The engine has found that it may not be evicted; here it is only said why (design §3, *Preemption*).
+The engine has decided that it may not be evicted; this module only says why
+(docs/design/engine.md, *Preemption*).
 """
 
 from admitter.engine.cycle import Engine
@@ -12,13 +13,13 @@ from admitter.policy.messages import queue_title
 NOT_ENOUGH = "its eviction would not be enough"
 
 
-def spared_by(uid: str, waiting: Workload, engine: Engine) -> str:
-    """Why somebody who holds quota stays.
+def reason_not_evicted(uid: str, waiting: Workload, engine: Engine) -> str:
+    """Why a workload that holds quota is not evicted.
 
     Args:
-        uid: of whom.
-        waiting: who would need its quota.
-        engine: that found that it is not evicted.
+        uid: of the workload that holds quota.
+        waiting: the workload that needs its quota.
+        engine: decided against the eviction.
     """
     if engine.ledger.evicting(uid):
         return "it is being evicted already"

@@ -1,6 +1,6 @@
-"""What follows an explanation, and may be dear: whose end would let a Workload in, and when it starts.
+"""The slow part of an explanation: the blocking workloads, and the start.
 
-Both end by a deadline. What is known without them is told first (`admitter.insight.explain.text.opening`).
+Both end by a deadline. All else is printed first (`admitter.insight.explain.text.opening`).
 """
 
 from dataclasses import replace
@@ -13,8 +13,8 @@ from admitter.insight.forecast.estimates import Estimate, Estimator
 from admitter.insight.forecast.playing import Playing
 from admitter.policy.snapshot import Facts, Snapshot
 
-FOR_ENDERS: Final = 0.5
-"""The part of the time that goes at most to the search for those whose end would let it in."""
+FOR_BLOCKING: Final = 0.5
+"""The largest part of the time for the search for blocking workloads."""
 
 
 def first(explainer: Explainer, namespace: str, name: str) -> Answer:
@@ -26,31 +26,31 @@ def first(explainer: Explainer, namespace: str, name: str) -> Answer:
     return explainer.explain(namespace, name, enough=lambda: True)
 
 
-def with_enders(explainer: Explainer, answer: Answer, deadline: Deadline) -> Answer:
-    """The same with those whose end would let it in, if they are found in a part of the time.
+def with_blocking(explainer: Explainer, answer: Answer, deadline: Deadline) -> Answer:
+    """The same answer with the blocking workloads, if the search ends in its part of the time.
 
     Args:
-        explainer: whose first answer it is.
+        explainer: gave the answer.
         answer: the first one.
-        deadline: of all that is dear.
+        deadline: of the search and the estimate together.
     """
     workload = answer.workload
     if workload is None or not has_start(answer):  # no end of anything would
         return replace(answer, sought=True)
     if answer.sought:
         return answer
-    return explainer.explain(workload.namespace, workload.name, deadline.sooner(FOR_ENDERS).is_over)
+    return explainer.explain(workload.namespace, workload.name, deadline.sooner(FOR_BLOCKING).is_over)
 
 
-def start_of(known: Facts, picture: Snapshot, answer: Answer, playing: Playing) -> Estimate | None:
+def start_of(known: Facts, snapshot: Snapshot, answer: Answer, playing: Playing) -> Estimate | None:
     """When it starts; None if it does not wait for anything that ends.
 
     Args:
-        known: what there is.
-        picture: of the same.
-        answer: of it.
-        playing: how futures are played, and for how long.
+        known: the facts.
+        snapshot: of these facts.
+        answer: about the Workload.
+        playing: how playouts run, and for how long.
     """
     if answer.workload is None or not has_start(answer):
         return None
-    return Estimator(known, picture, playing=playing).of([answer.workload]).get(answer.workload.uid)
+    return Estimator(known, snapshot, playing=playing).of([answer.workload]).get(answer.workload.uid)

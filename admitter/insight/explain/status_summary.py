@@ -1,4 +1,4 @@
-"""What a Workload's own status says: for those who may read no more, and until more is worked out."""
+"""What a Workload's own status says: all that some users may read, and the first answer for the others."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _CONDITIONS: Final = {"Finished": "Finished", "Evicted": "Evicted", "Admitted": "QuotaReserved"}
-"""By state, the condition whose message says more."""
+"""By state, the condition with the message to show."""
 
 
 async def find(transport: "Transport", namespace: str, name: str) -> WorkloadView | None:
@@ -36,8 +36,8 @@ async def find(transport: "Transport", namespace: str, name: str) -> WorkloadVie
     return found
 
 
-def told(view: WorkloadView) -> Json:
-    """What its status says, under the names that a whole answer has."""
+def summary(view: WorkloadView) -> Json:
+    """What its status says, with the field names of a whole answer."""
     state = str(view.status.get("state") or "Pending")
     waits = view.admission is None and not view.finished
     condition = view.condition(_CONDITIONS.get(state, ""))
@@ -51,16 +51,16 @@ def told(view: WorkloadView) -> Json:
     }
 
 
-def told_lines(answer: Json) -> Iterator[str]:
+def summary_lines(answer: Json) -> Iterator[str]:
     """The same for people, a line at a time."""
     yield f"{answer['namespace']}/{answer['name']}: {answer['state']}"
     yield f"  {answer['message'] or 'nothing is known yet: no controller has looked at it'}"
 
 
-def told_of(known: Facts, namespace: str, name: str) -> Json | None:
+def summary_of(known: Facts, namespace: str, name: str) -> Json | None:
     """What the status says of a Workload, by its own name or that of its Job; None if there is neither."""
     workloads, job = known.views.get("workloads", {}), known.views.get("jobs", {}).get((namespace, name))
     view = workloads.get((namespace, name)) or (workloads.get((namespace, job.workload)) if job else None)
     if view is not None:
-        return told(view)
+        return summary(view)
     return {"namespace": namespace, "name": name, "state": "Pending", "message": None} if job else None

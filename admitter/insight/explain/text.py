@@ -15,16 +15,16 @@ from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import to_quantity
 
 SHOWN: Final = 5
-"""So many of a list are named; of the others how many there are."""
+"""Items of a list that are shown; the others are counted."""
 _STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def opening(answer: Answer, picture: Snapshot) -> Iterator[str]:
-    """What is known at once, a line at a time: why it waits, what was tried, and what is ahead of it."""
+def opening(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
+    """What is known at once, a line at a time: why it waits, the flavors tried, the workloads ahead of it."""
     title = "/".join(answer.key)
     state = _state(answer)
     yield f"{title}: {state}" if state else title
-    yield from _headline(answer, picture)
+    yield from _headline(answer, snapshot)
     yield from (f"  hint: {hint}" for hint in answer.hints)
     if answer.explanation is not None:
         yield ""
@@ -33,7 +33,7 @@ def opening(answer: Answer, picture: Snapshot) -> Iterator[str]:
 
 
 def has_start(answer: Answer) -> bool:
-    """Whether there is a start to be estimated."""
+    """Whether its start can be estimated."""
     return answer.explanation is not None and not is_hopeless(answer.explanation.refusal)
 
 
@@ -47,7 +47,7 @@ def _state(answer: Answer) -> str:
     return f"{state}{place}"
 
 
-def _headline(answer: Answer, picture: Snapshot) -> Iterator[str]:
+def _headline(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
     workload = answer.workload
     if workload is None:
         return
@@ -56,18 +56,18 @@ def _headline(answer: Answer, picture: Snapshot) -> Iterator[str]:
     elif workload.admission is not None:
         for pod_set in workload.admission.pod_sets:
             used = _joined(f"{to_quantity(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
-            since = spell(picture.now - workload.since)
+            since = spell(snapshot.now - workload.since)
             yield f"  holds {used or 'nothing that is limited'} for {pod_set.count} pods, since {since}"
         if workload.evicting:
             yield f"  {workload.condition('Evicted').get('message', '')}"
         elif answer.ends is not None:
-            yield f"  expected to end {within(answer.ends - picture.now)}"
+            yield f"  expected to end {within(answer.ends - snapshot.now)}"
     else:
-        yield f"  {sentence(answer, picture)}"
+        yield f"  {sentence(answer, snapshot)}"
 
 
-def sentence(answer: Answer, picture: Snapshot) -> str:
-    """Why it waits, in one sentence: the one rule that is in the way."""
+def sentence(answer: Answer, snapshot: Snapshot) -> str:
+    """Why it waits, in one sentence: the rule that refuses it."""
     explanation, waiting = answer.explanation, answer.waiting
     if waiting is None:
         return "nothing stands in its way: it is admitted at once"
@@ -79,13 +79,13 @@ def sentence(answer: Answer, picture: Snapshot) -> str:
     if found is None or explanation.refusal.reason is not Reason.INSUFFICIENT_QUOTA:
         return waiting.message
     pod_set, amounts = found
-    queue = picture.engine.tree.queues[explanation.workload.queue]
+    queue = snapshot.engine.tree.queues[explanation.workload.queue]
     several = len(explanation.amounts) > 1
     return (f"pod set {pod_set} " if several else "") + _shortage(amounts, queue, answer)
 
 
 def _shortage(amounts: Amounts, queue: Queue, answer: Answer) -> str:
-    """What is missing of one resource in one flavor, and where it is."""
+    """What is missing of one resource in one flavor, and which queue has it."""
     resource = amounts.resource
     place = "" if amounts.flavor == ANY_NODE else f" in flavor {amounts.flavor}"
     words = [f"{_amount(resource, amounts.free)} free in {queue_title(queue.name)}"]
@@ -136,34 +136,34 @@ def _ahead(answer: Answer) -> Iterator[str]:
 
 
 def would_let_in(answer: Answer, now: float) -> Iterator[str]:
-    """Whose end would let it in, a line at a time.
+    """The blocking workloads, a line at a time.
 
     Args:
-        answer: with those, if there was time to look for them.
-        now: when it is, in seconds since the epoch.
+        answer: with them, if there was time for the search.
+        now: in seconds since the epoch.
     """
     explanation = answer.explanation
     if explanation is None:
         return
     if not answer.sought:
-        yield "Whose end would let it in: not found in time"
+        yield "Blocking workloads: not found in time"
         return
-    if not answer.enders:
+    if not answer.blocking:
         if is_hopeless(explanation.refusal):
             yield "Nothing that ends would let it in: what it asks, the quota or the flavors must change."
         return
     preempting = explanation.refusal is not None and explanation.refusal.reason is Reason.PREEMPTING
     yield "It starts when these have ended:" if preempting else "It could start if these ended:"
-    yield from (f"  {_other(other, now, preempting=preempting)}" for other in answer.enders[:SHOWN])
-    if len(answer.enders) > SHOWN:
-        yield f"  and {len(answer.enders) - SHOWN} more"
+    yield from (f"  {_other(other, now, preempting=preempting)}" for other in answer.blocking[:SHOWN])
+    if len(answer.blocking) > SHOWN:
+        yield f"  and {len(answer.blocking) - SHOWN} more"
 
 
 def _other(other: Other, now: float, *, preempting: bool) -> str:
     ends = f", expected to end {within(other.ends - now)}" if other.ends is not None else ""
-    spared = f"; not evicted: {other.spared}" if other.spared and not preempting else ""
+    not_evicted = f"; not evicted: {other.not_evicted}" if other.not_evicted and not preempting else ""
     word = " by its own word" if ends and other.unproven else ""
-    return f"{'/'.join(other.key)}, priority {other.priority}{ends}{word}{spared}"
+    return f"{'/'.join(other.key)}, priority {other.priority}{ends}{word}{not_evicted}"
 
 
 def start_line(words: str) -> str:
@@ -176,40 +176,40 @@ def start(estimate: Estimate) -> str:
     if estimate.late:
         return "no estimate in time" + _at_least(estimate)
     if estimate.median is None or estimate.earliest is None:
-        who = f"{estimate.unknown} Workloads" if estimate.unknown > 1 else "a Workload"
-        return f"can't be told: nothing is known of the runtime of {who} in its cohort"
+        unknown = f"{estimate.unknown} Workloads" if estimate.unknown > 1 else "a Workload"
+        return f"can't be told: nothing is known of the runtime of {unknown} in its cohort"
     alone, crowded = ("", "")
     if estimate.coming:
         alone, crowded = (" if no more Jobs come", " if they keep coming as they did")
     median = f"{within(estimate.median)}{alone}"
-    fewer = f", from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    fewer = f", from {_playouts(estimate)}" if estimate.told < estimate.runs else ""
     words = f"; {resting_on(estimate.unproven, ' of other namespaces')}" if estimate.unproven else ""
     if estimate.latest is None:
         return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}{words}"
     sure = "" if fewer else f" with {CONFIDENCE:.0%} confidence"
     bounds = f"; between {within(estimate.earliest)} and {within(estimate.latest)}{sure}{crowded}"
     if estimate.told == 1 < estimate.runs and not estimate.coming:
-        bounds = ""  # one future has no range
+        bounds = ""  # one playout has no range
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
     return f"{median}{bounds}{fewer}{by}{words}"
 
 
-def resting_on(words: int, whose: str = "") -> str:
-    """That an answer is no better than so many Workloads' own words of their runtimes."""
+def resting_on(words: int, of: str = "") -> str:
+    """That an answer depends on the unproven stated runtimes of so many Workloads."""
     if words == 1:
-        return f"rests on what 1 Workload{whose} says of itself"
-    return f"rests on what {words} Workloads{whose} say of themselves"
+        return f"rests on what 1 Workload{of} says of itself"
+    return f"rests on what {words} Workloads{of} say of themselves"
 
 
 def _at_least(estimate: Estimate) -> str:
-    """What futures that were not played to its start tell of it all the same."""
+    """What playouts say that ended before its start."""
     known = [each for each in (estimate.earliest, estimate.reached) if each is not None]
     return f"; probably not within {spell(min(known))}" if known and min(known) >= 1 else ""
 
 
-def _futures(estimate: Estimate) -> str:
-    """So many of the futures an estimate is made of."""
-    return f"{estimate.told} of {estimate.runs} futures"
+def _playouts(estimate: Estimate) -> str:
+    """The number of playouts that an estimate is made of."""
+    return f"{estimate.told} of {estimate.runs} playouts"
 
 
 def short(estimate: Estimate) -> str:
@@ -218,7 +218,7 @@ def short(estimate: Estimate) -> str:
         return "no estimate in time"
     if estimate.median is None:
         return "unknown"
-    fewer = f"from {_futures(estimate)}" if estimate.told < estimate.runs else ""
+    fewer = f"from {_playouts(estimate)}" if estimate.told < estimate.runs else ""
     if estimate.earliest is None or estimate.latest is None:
         return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
     bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"

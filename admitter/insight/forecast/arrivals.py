@@ -1,13 +1,12 @@
-"""Who may still come to a tree: more of the kinds that have kept coming, for nobody knows how long.
+"""Workloads that may still come to a tree: more of the kinds that keep coming, for an unknown time.
 
-A kind is what asks for the same with the same priority, whoever submits it. It keeps coming as long as it has
-not been silent for much longer than it ever was before. How long people go on is not known: that they go on
-for as long again as they have is taken to be as likely as that they stop before that, on any scale; the share
-of futures in which they go on for more than x times as long is 1 / (1 + x). So the ends of these futures are
-far apart: good for the bounds of what may happen, not for its middle.
+A kind has equal requests and equal priority, from any user. It keeps coming until it has been silent for much
+longer than ever before. How long users go on is unknown. On any scale, going on for as long again as so far
+counts as likely as stopping earlier: the share of playouts in which they go on for more than x times as long
+is 1 / (1 + x). So the ends differ widely between playouts: this suits the bounds of a range, not its median.
 
-Until then what came comes again, at the same distances: large Jobs that come together leave no gaps for small
-ones, and as many that come one by one do.
+Until then all of a kind come again, at the same distances: large Jobs that come together leave no gaps for
+small ones; as many that come one by one do.
 """
 
 from collections import defaultdict
@@ -26,21 +25,21 @@ from admitter.names import API_VERSION, SIMULATED_RUNTIME_ANNOTATION
 from admitter.simulate.manifests import Change
 
 PAUSES: Final = 2
-"""A kind has stopped that has been silent for more than so many times its longest pause."""
+"""A kind has stopped if it has been silent for more than so many times its longest pause."""
 MOST: Final = 1_000
-"""So many come in a future at most, of each kind an equal part: after that it does not come any more."""
+"""The most that come in one playout, shared equally by the kinds."""
 
 Coming = tuple[float, WorkloadView, Runtimes]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Workloads that ask for the same with the same priority, and keep coming.
+    """Workloads of equal requests and priority that keep coming.
 
     Attributes:
         members: those that have come, with their runtimes.
         since: when the first came, in seconds since the epoch.
-        so_far: how long it has come, in seconds.
+        so_far: how long the kind has come, in seconds.
     """
 
     members: tuple[tuple[WorkloadView, Runtimes], ...]
@@ -48,12 +47,12 @@ class Kind:
     so_far: float
 
     def again(self, begins: float, times: float, most: int) -> Iterator[Coming]:
-        """Who comes again, as pairs of seconds from now and a member.
+        """The members that come again, each with the seconds from now.
 
         Args:
-            begins: at which part of the time so far it begins.
-            times: for how many times as long as so far it goes on.
-            most: no more than so many.
+            begins: the part of the time so far at which they begin.
+            times: how long they go on, in multiples of the time so far.
+            most: the most members.
         """
         skipped = begins * self.so_far
         lap = sorted(
@@ -75,11 +74,11 @@ class Arrivals:
     """What may come to one tree, as seen at one moment."""
 
     def __init__(self, workloads: Iterable[WorkloadView], durations: Durations, now: float) -> None:
-        """Prepare.
+        """Find the kinds that keep coming.
 
         Args:
-            workloads: all of the tree, those that have finished included.
-            durations: what is known of runtimes; of whose nothing is known is left out.
+            workloads: all of the tree, finished ones included.
+            durations: of workloads; those without a known runtime are left out.
             now: that moment, in seconds since the epoch.
         """
         self._now = now
@@ -96,13 +95,13 @@ class Arrivals:
         return bool(self._kinds)
 
     def draw(self, random: Random, believed: bool = True) -> list[Change]:
-        """One future, in the order of time: what came comes again, from some moment of the past on.
+        """The arrivals of one playout, in order of time: the past again, from some moment on.
 
         Args:
-            random: draws it.
-            believed: whether unproven words are.
+            random: draws them.
+            believed: whether unproven stated runtimes are believed.
         """
-        # The same for all kinds: those that came in step go on in step, and people stop together.
+        # The same for all kinds: kinds that came in step go on in step, and users stop together.
         begins, times = random.random(), 1 / (1 - random.random()) - 1
         most = MOST // max(1, len(self._kinds))
         each_kind = (kind.again(begins, times, most) for kind in self._kinds)
@@ -114,7 +113,7 @@ class Arrivals:
         return changes
 
     def _keeps_coming(self, members: list[tuple[WorkloadView, Runtimes]]) -> Kind | None:
-        """The kind of these, if they keep coming; those of one second are a batch, as stamps tell no more."""
+        """The kind of these, if they keep coming; one second makes a batch: timestamps are no finer."""
         moments = sorted({member.created for member, _ in members})
         pauses = [later - earlier for earlier, later in pairwise(moments)]
         if not pauses or self._now - moments[-1] > PAUSES * max(pauses):
@@ -123,12 +122,12 @@ class Arrivals:
 
 
 def arrival(like: WorkloadView, name: str, runs: float) -> dict[str, Any]:
-    """The manifest of one that comes.
+    """The manifest of an arriving Workload.
 
     Args:
-        like: what it is like.
-        name: of its own.
-        runs: for how many seconds.
+        like: the Workload that it resembles.
+        name: its own.
+        runs: its runtime, in seconds.
     """
     annotations = {SIMULATED_RUNTIME_ANNOTATION: f"{runs:.3f}s"}
     metadata = {"name": name, "namespace": like.namespace, "annotations": annotations}

@@ -1,4 +1,4 @@
-"""How long an answer may take. The clock is handed in: what is played never reads one itself."""
+"""How long an answer may take. The clock is a parameter: a playout never reads one itself."""
 
 import time
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from math import inf
 from typing import Final, Self
 
 Clock = Callable[[], float]
-"""Says when it is, in seconds since whenever; it never goes back."""
+"""The time, in seconds since any moment; it never goes back."""
 Proceed = Callable[[], None]
-"""Called at each step of a future: raises OutOfTimeError if there is no time for the next one."""
+"""Called at each step of a playout: raises OutOfTimeError if there is no time for the next one."""
 
 ESTIMATE_SECONDS: Final = 2.0
-"""So long an estimate may take if no other time is given."""
+"""How long an estimate may take by default."""
 
 
 class OutOfTimeError(Exception):
@@ -20,7 +20,7 @@ class OutOfTimeError(Exception):
 
 
 def without_end() -> None:
-    """A future may take as long as it takes."""
+    """Let a playout take as long as it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Deadline:
 
     Attributes:
         at: that moment, by the clock.
-        clock: what says when it is.
+        clock: tells the time.
     """
 
     at: float
@@ -42,7 +42,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """So many seconds are left; not positive if it is over."""
+        """Seconds that are left; not positive once it is over."""
         return self.at - self.clock()
 
     def is_over(self) -> bool:
@@ -59,25 +59,25 @@ class Deadline:
             raise OutOfTimeError
 
     def sooner(self, part: float) -> Self:
-        """When only that part of what is left now will have passed."""
+        """The deadline after a part of the time that is left."""
         now = self.clock()
         return type(self)(now + (self.at - now) * part, self.clock)
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A length of time, which begins to run when it is taken.
+    """A length of time, which starts with `begin`.
 
     Attributes:
         seconds: how long; inf: for ever.
-        clock: what says when it is.
+        clock: tells the time.
     """
 
     seconds: float
     clock: Clock = time.monotonic
 
     def begin(self, part: float = 1.0) -> Deadline:
-        """When that part of it will have passed, from now on."""
+        """The deadline after a part of it, from now on."""
         return Deadline.after(self.seconds * part, self.clock)
 
 

@@ -1,21 +1,21 @@
-"""For how long Workloads run: what their Jobs say, else what finished ones of the same kind took.
+"""How long Workloads run: the stated runtimes of their Jobs, else the runtimes of similar finished ones.
 
 In this order:
 
-1. the annotation `admitter.dev/expected-runtime` of the Job, up to its deadline: as many times as long as
-   earlier words of its namespace and LocalQueue came to, if three or more of about its length have finished;
-2. finished Workloads of the same namespace, LocalQueue and requests, else of the same requests wherever they
-   were, if there are three or more, none longer than the Job's `activeDeadlineSeconds`;
+1. the annotation `admitter.dev/expected-runtime` of the Job, up to its deadline, times the ratio of actual to
+   stated runtime in its namespace and LocalQueue, if three or more of similar length have ended;
+2. finished Workloads of the same namespace, LocalQueue and requests, else of the same requests anywhere, if
+   there are three or more, none longer than the Job's `activeDeadlineSeconds`;
 3. `activeDeadlineSeconds`, after which Kubernetes ends the Job;
-4. finished Workloads of the same maker, if that is known, of the same namespace, of the same ClusterQueue,
-   or of any: the first of these of which there are three or more.
+4. finished Workloads of the same user, if that is known, of the same namespace, of the same ClusterQueue,
+   or of any: the first of these groups with three or more.
 
-What a Job asks for tells more than where it comes from: in a namespace where few large Jobs have ended among
-many small ones, the small ones say nothing of the next large one. Those that still run count as what takes
-longer than so far: the first to end are the short ones.
+Requests tell more than origin: where few large Jobs and many small ones have ended in a namespace, the small
+ones say nothing of the next large one. Running workloads count as longer than their time so far: short ones
+end first.
 
-A word that nothing bears out is unproven: nothing else is known of the Job itself, and it may be false. So it
-comes with what is known of others, and a range can have both in it.
+A stated runtime without earlier ones to confirm it is unproven: it may be false. So it comes with the
+runtimes of other workloads, and a range can include both.
 """
 
 from bisect import bisect_left, bisect_right
@@ -42,11 +42,11 @@ from admitter.insight.forecast.runtime_words import (
 from admitter.policy.snapshot import Facts, Snapshot
 
 ENOUGH: Final = 3
-"""So many finished Workloads tell something of the next."""
+"""The fewest finished Workloads that tell something of the next."""
 POINTS: Final = 40
-"""So many runtimes, each as likely, stand for what is known where some still run."""
+"""The number of equally likely runtimes in an estimate with workloads that still run."""
 LONGER: Final = 1.1
-"""Who outlasts all that have finished takes so many times as long as the longest has so far."""
+"""The runtime of workloads that outlast all finished ones, in multiples of the longest so far."""
 
 
 class RuntimeSource(StrEnum):
@@ -67,10 +67,10 @@ class Runtimes:
     """What is known of a Workload's runtime.
 
     Attributes:
-        source: how.
-        seconds: what it may be, from short to long, each as likely as any other.
-        unproven: whether that is its own word, and no earlier one of its owner tells what that is worth.
-        otherwise: the same as `seconds` if an unproven word is not believed; empty: nothing else is known.
+        source: where it comes from.
+        seconds: possible runtimes, equally likely, from short to long.
+        unproven: whether it is an unproven stated runtime.
+        otherwise: `seconds` without the unproven stated runtime; empty: nothing else is known.
     """
 
     source: RuntimeSource
@@ -83,15 +83,15 @@ class Runtimes:
 
         Args:
             random: draws it.
-            ran: for how many seconds it has run already; if for longer than all of them, it ends soon.
-            believed: whether an unproven word is.
+            ran: the seconds that it has run; if longer than all of them, it ends soon.
+            believed: whether an unproven stated runtime is believed.
         """
         known = self.seconds if believed else self.otherwise or self.seconds
         left = known[bisect_right(known, ran) :]
         return left[random.randrange(len(left))] if left else ran * (1 + 0.1 * random.random()) + 1
 
     def middle(self, ran: float) -> float:
-        """The median of what is left of them, as `draw`."""
+        """The median of those that `draw` draws from."""
         left = self.seconds[bisect_right(self.seconds, ran) :]
         return left[len(left) // 2] if left else ran * 1.05 + 1
 
@@ -100,18 +100,18 @@ Alike = tuple[RuntimeSource, Hashable]
 
 
 class Durations:
-    """Remembers what finished Workloads took, and for how long others have run."""
+    """The runtimes of finished Workloads, and those so far of running ones."""
 
-    def __init__(self, picture: Snapshot, whole: Facts | None = None) -> None:
-        """Look at all that has finished, and all that runs.
+    def __init__(self, snapshot: Snapshot, whole: Facts | None = None) -> None:
+        """Count all that has finished, and all that runs.
 
         Args:
-            picture: of the moment.
-            whole: where that is told, if the picture shows only a part of it.
+            snapshot: of the moment.
+            whole: all facts, if the snapshot has only a part of them.
         """
-        self._picture = picture
+        self._snapshot = snapshot
         self._jobs = None if whole is None else _by_workload(whole)
-        there = picture.world.workloads if whole is None else whole.views.get("workloads", {}).values()
+        there = snapshot.world.workloads if whole is None else whole.views.get("workloads", {}).values()
         taken: defaultdict[Alike, list[float]] = defaultdict(list)
         running: defaultdict[Alike, list[float]] = defaultdict(list)
         for workload in there:
@@ -119,7 +119,7 @@ class Durations:
             if took is not None:
                 self._count(workload, took, taken)
             elif workload.admission is not None and not workload.finished:
-                self._count(workload, picture.now - workload.since, running)
+                self._count(workload, snapshot.now - workload.since, running)
         self._known = {
             kind: likely(sorted(found), running.get(kind, ()))
             for kind, found in taken.items()
@@ -141,7 +141,7 @@ class Durations:
         return Runtimes(RuntimeSource.SAID, (word,), True, others.seconds if others is not None else ())
 
     def _count(self, workload: WorkloadView, ran: float, by_kind: defaultdict[Alike, list[float]]) -> None:
-        """Count for how long one took, or has run so far: in seconds, and by its word."""
+        """Count its runtime, or that so far: in seconds, and as a multiple of its stated runtime."""
         ran = min(max(0.0, ran), LONGEST)
         for kind in self._kinds(workload):
             by_kind[kind].append(ran)
@@ -151,7 +151,7 @@ class Durations:
                 by_kind[RuntimeSource.SAID, (*_owner(workload), order)].append(truth(word, ran))
 
     def _from_others(self, workload: WorkloadView, deadline: float | None) -> Runtimes | None:
-        """What is known of a Workload's runtime beside its own word."""
+        """What is known of a Workload's runtime without its stated runtime."""
         for source, key in self._kinds(workload):
             known = self._known_of((source, key), deadline)
             if len(known) >= ENOUGH:
@@ -162,7 +162,7 @@ class Durations:
 
     def _job_of(self, workload: WorkloadView) -> JobView | None:
         return (
-            self._picture.world.job_of(workload.key) if self._jobs is None else self._jobs.get(workload.key)
+            self._snapshot.world.job_of(workload.key) if self._jobs is None else self._jobs.get(workload.key)
         )
 
     def _known_of(self, kind: Alike, deadline: float | None) -> tuple[float, ...]:
@@ -174,7 +174,7 @@ class Durations:
         return self._within[kind, deadline]
 
     def _kinds(self, workload: WorkloadView) -> Iterator[Alike]:
-        """What a Workload has in common with others, the most telling first."""
+        """The groups of similar Workloads that it belongs to, the most telling first."""
         asked = orjson.dumps(workload.spec["podSets"], option=orjson.OPT_SORT_KEYS)
         yield RuntimeSource.SHAPE, (workload.namespace, workload.queue, asked)
         yield RuntimeSource.REQUESTS, asked
@@ -183,7 +183,7 @@ class Durations:
         if maker is not None:
             yield RuntimeSource.MAKER, maker
         yield RuntimeSource.NAMESPACE, workload.namespace
-        yield RuntimeSource.QUEUE, self._picture.queue_of(workload)
+        yield RuntimeSource.QUEUE, self._snapshot.queue_of(workload)
         yield RuntimeSource.ANY, None
 
 
@@ -191,15 +191,14 @@ def likely(taken: Sequence[float], running: Iterable[float]) -> tuple[float, ...
     """Runtimes, each as likely, from short to long: the product-limit estimate (Kaplan and Meier, 1958).
 
     Args:
-        taken: what those took that have finished, from short to long; at least one.
-        running: for how long others have run so far. Who has run for less than all that have finished tells
-            nothing.
+        taken: runtimes of finished ones, from short to long; at least one.
+        running: runtimes so far of running ones. One that is shorter than all finished ones tells nothing.
     """
     telling = sorted(each for each in running if each > taken[0])
     if not telling:
         return tuple(taken)
-    outlast = 1.0  # the part that takes longer
-    ended: list[float] = []  # the part that has ended, after each of those taken
+    outlast = 1.0  # the part that runs longer
+    ended: list[float] = []  # the part that has ended after each of `taken`
     for place, each in enumerate(taken):
         at_risk = len(taken) - place + len(telling) - bisect_left(telling, each)
         outlast -= outlast / at_risk
@@ -214,7 +213,7 @@ def _by_workload(whole: Facts) -> dict[Key, JobView]:
 
 
 def _took(workload: WorkloadView) -> float | None:
-    """For how long a finished Workload held its quota; None if it has not finished, or never began."""
+    """How long a finished Workload held its quota; None if it has not finished, or never started."""
     ended = workload.condition("Finished").get("lastTransitionTime") if workload.finished else None
     if not ended or not workload.status.get("admission"):
         return None
@@ -222,5 +221,5 @@ def _took(workload: WorkloadView) -> float | None:
 
 
 def _owner(workload: WorkloadView) -> tuple[str, str]:
-    """Whose word it is: those who share a LocalQueue answer for each other's."""
+    """The owner of a stated runtime: all users of one LocalQueue."""
     return workload.namespace, workload.queue

@@ -1,9 +1,9 @@
-"""When waiting Workloads start: the engine run forward, many times, with runtimes drawn from what is known.
+"""When waiting Workloads start: many playouts, with runtimes drawn from what is known.
 
-Nobody knows who else will come. The median holds if nobody does who goes first; the range also has those
-futures in it in which Jobs keep coming as they did. Where a future is dear, there may be time for a few only:
-what is told of the others is how far they were played. In some futures no word is believed that nothing bears
-out: so many that the range has both in it, and so few that the median goes by the words.
+Future arrivals are unknown. The median assumes that no workload comes that goes first; the range also has
+playouts in which Jobs keep coming as before. Where playouts are slow, there may be time for a few only: of
+the others it is known how far they got. Some playouts do not believe unproven stated runtimes: enough of
+them that the range includes both cases, and so few that the median follows the statements.
 """
 
 from collections import Counter, defaultdict
@@ -25,36 +25,35 @@ from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.simulator import Simulator
 
 RUNS: Final = 20
-"""Runs for each answer; of so many, the second and the second last are the bounds of the range."""
+"""Playouts for each answer; the second and the second last start are the bounds of the range."""
 CONFIDENCE: Final = 0.9
-"""How often the true start is in the range if runtimes and arrivals are what the past says: 18 of 20."""
+"""How often the true start is in the range if runtimes and arrivals are as in the past: 18 of 20."""
 
 DOUBTING: Final = 5
-"""Every so manieth future believes no unproven word: four of twenty, and two are outside the range."""
+"""One of so many playouts believes no unproven stated runtime: four of twenty; two are outside the range."""
 SAME_SECONDS: Final = 1.0
 """Starts that differ by less are the same."""
 
 Draw = Callable[[Random, bool], Sequence[Change]]
-"""Those that come in a future, in the order of time; and whether it believes unproven words."""
+"""Draws the arrivals of a playout, in order of time; given whether it believes unproven stated runtimes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """When a Workload starts, in seconds from now; None: not as long as those run whose runtime nobody knows.
+    """When a Workload starts, in seconds from now; None: not before workloads of unknown runtime end.
 
     Attributes:
         earliest: the lower bound of the range.
-        median: as likely earlier as later if nobody else comes.
+        median: an earlier start is as likely as a later one, if no other workload comes.
         latest: the upper bound of the range, if Jobs keep coming where they do.
         sources: where runtimes come from.
-        unknown: of how many in its tree nothing is known of their runtime.
-        unproven: of how many of other namespaces in its tree no more is known than their own unproven word.
+        unknown: how many workloads of its tree have no known runtime.
+        unproven: how many of other namespaces in its tree have an unproven stated runtime only.
         coming: whether Jobs that keep coming make the range longer.
-        told: so many of the futures without newcomers were played far enough.
-        runs: so many there were to be.
-        late: whether there is no median only because there was no time to find one.
-        reached: how far those futures were played in which it had not started when the time was over, at
-            least; None: there are none.
+        told: how many playouts without arrivals ran far enough.
+        runs: how many playouts were planned.
+        late: whether only the time was too short for a median.
+        reached: the earliest end of the playouts that ran out of time before its start; None: there are none.
     """
 
     earliest: float | None
@@ -71,24 +70,24 @@ class Estimate:
 
 
 NOT_IN_TIME: Final = Estimate(None, None, None, (), 0, told=0, late=True)
-"""There was no time to play any future."""
+"""There was no time for any playout."""
 
 
 class FutureKind(NamedTuple):
-    """A kind of future: of which tree, by its place, and whether only those come that are expected."""
+    """A kind of playout: the tree, by its place, and whether only expected workloads come."""
 
     tree: int
     alone: bool
 
 
 class Run(NamedTuple):
-    """One future, as far as it was played.
+    """One playout, as far as it ran.
 
     Attributes:
-        branch: which kind of future it is.
-        starts: when each of those wanted starts, in seconds from now, by UID.
-        reached: how far it was played, in seconds from now, if the time was over before it had told of all;
-            None: it has told of all.
+        branch: its kind.
+        starts: when each wanted workload starts, in seconds from now, by UID.
+        reached: how far it ran, in seconds from now, if the time was over before all had started; None: it
+            ran to its end.
     """
 
     branch: FutureKind
@@ -98,15 +97,15 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeFutures:
-    """Workloads of one tree: what is in others makes no difference.
+    """Workloads of one tree: other trees do not affect them.
 
     Attributes:
-        facts: all facts, but of Workloads and Jobs only those of this tree that have not finished.
-        runtimes: what is known of the runtimes of these, by UID.
-        wanted: of which of them the start is asked for, and their namespaces, by UID.
-        unproven: how many of these have no more than an unproven word, by namespace.
-        alone: what comes if only those do that are expected.
-        crowded: what comes if Jobs keep coming as they did; None: none has kept coming.
+        facts: all facts, except finished Workloads and those of other trees, and their Jobs.
+        runtimes: what is known of their runtimes, by UID.
+        wanted: namespaces of the workloads to estimate, by UID.
+        unproven: how many of these have an unproven stated runtime only, by namespace.
+        alone: arrivals, if only expected workloads come.
+        crowded: arrivals, if Jobs keep coming as before; None: none has kept coming.
     """
 
     facts: Facts
@@ -123,41 +122,41 @@ class Estimator:
     def __init__(
         self,
         known: Facts,
-        picture: Snapshot,
+        snapshot: Snapshot,
         *,
         seed: int = 0,
         runs: int = RUNS,
         expected: Sequence[Change] | None = None,
         playing: Playing = ALL_IN_TURN,
     ) -> None:
-        """Prepare.
+        """Nothing is played yet.
 
         Args:
-            known: what there is.
-            picture: of the same.
-            seed: of what is drawn: the same gives the same.
-            runs: how often the future is tried.
-            expected: who comes, in the order of time; None: nobody knows, and the range counts on those who
-                have kept coming.
-            playing: how the runs are played, and for how long.
+            known: the facts.
+            snapshot: of these facts.
+            seed: of the random draws; equal seeds give equal estimates.
+            runs: the number of playouts.
+            expected: arrivals, in order of time; None: unknown, and the range includes the kinds that keep
+                coming.
+            playing: how playouts run, and for how long.
         """
         self._known = known
-        self._picture = picture
+        self._snapshot = snapshot
         self._runs = runs
         self._seed = seed
         self._expected = expected
         self._playing = playing
-        self._durations = Durations(picture)
+        self._durations = Durations(snapshot)
 
     def of(self, wanted: Collection[WorkloadView]) -> dict[str, Estimate]:
-        """Estimates by UID for some that wait; those of one tree together."""
+        """Estimates for waiting workloads, by UID; those of one tree share playouts."""
         by_root: defaultdict[Node, set[str]] = defaultdict(set)
         for workload in wanted:
             root = self._root(workload)
             if root is not None:
                 by_root[root].add(workload.uid)
         members: dict[Node | None, list[WorkloadView]] = {root: [] for root in by_root}
-        for view in self._picture.world.workloads:
+        for view in self._snapshot.world.workloads:
             members.get(self._root(view), []).append(view)
         trees = [self._tree(members[root], uids) for root, uids in by_root.items()]
         runs: defaultdict[FutureKind, list[Run]] = defaultdict(list)
@@ -172,14 +171,14 @@ class Estimator:
 
     def _root(self, workload: WorkloadView) -> Node | None:
         held = workload.admission
-        name = held.queue if held is not None else self._picture.queue_of(workload)
-        tree = self._picture.engine.tree
+        name = held.queue if held is not None else self._snapshot.queue_of(workload)
+        tree = self._snapshot.engine.tree
         return tree.root(name) if name is not None and name in tree.queues else None
 
     def _tree(self, members: Collection[WorkloadView], wanted: Collection[str]) -> TreeFutures:
         there = {view.key: view for view in members if not view.finished}
         known = {view.uid: self._durations.of(view) for view in there.values()}
-        jobs = {job.key: job for key in there if (job := self._picture.world.job_of(key)) is not None}
+        jobs = {job.key: job for key in there if (job := self._snapshot.world.job_of(key)) is not None}
         facts = replace(self._known, views={**self._known.views, "workloads": there, "jobs": jobs})
         arrivals = Arrivals(members, self._durations, self._known.taken) if self._expected is None else None
         return TreeFutures(
@@ -192,7 +191,7 @@ class Estimator:
         )
 
     def _futures(self, trees: Sequence[TreeFutures]) -> Iterator[Callable[[], Run]]:
-        """All runs: the first of each tree, then the second, so that time is shared by all of them."""
+        """All playouts: the first of each tree, then the second, so that the trees share the time."""
         for number in range(self._runs):
             for place, tree in enumerate(trees):
                 yield partial(self._run, FutureKind(place, alone=True), tree, tree.alone, number)
@@ -200,8 +199,8 @@ class Estimator:
                     yield partial(self._run, FutureKind(place, alone=False), tree, tree.crowded, number)
 
     def _run(self, branch: FutureKind, tree: TreeFutures, draw: Draw, number: int) -> Run:
-        """One future, until it has told of all that are wanted, or the time is over."""
-        # Runtimes are the same whether more come or not: what differs then is due to those.
+        """One playout, until all wanted workloads have started, or the time is over."""
+        # Runtimes do not depend on arrivals: so all differences are due to the arrivals.
         random = Random(f"{self._seed}/{number}")  # noqa: S311  # nothing secret is drawn
         others = Random(f"{self._seed}/{number}/others")  # noqa: S311  # no secret either
         believed = number % DOUBTING != DOUBTING // 2
@@ -227,7 +226,7 @@ class Estimator:
             for event in simulator.run(watch=at_rest):
                 reached = event.time
                 if event.kind == "Admitted":
-                    view = self._picture.world.workloads.get(event.key)
+                    view = self._snapshot.world.workloads.get(event.key)
                     if view is not None and view.uid in tree.wanted:
                         starts.setdefault(view.uid, event.time - now)
                 if len(starts) == len(tree.wanted):
@@ -240,12 +239,12 @@ class Estimator:
     def _estimates(
         self, tree: TreeFutures, alone: Sequence[Run], crowded: Sequence[Run] | None
     ) -> Iterator[tuple[str, Estimate]]:
-        """Of all that are wanted.
+        """The estimates of all wanted workloads, by UID.
 
         Args:
-            tree: theirs.
-            alone: runs in which only those come that are expected.
-            crowded: runs in which Jobs keep coming; None if nothing tells that they do.
+            tree: of the workloads.
+            alone: playouts in which only expected workloads come.
+            crowded: playouts in which Jobs keep coming; None if no kind does.
         """
         sources = tuple(sorted({each.source for each in tree.runtimes.values() if each is not None}))
         unknown = sum(each is None for each in tree.runtimes.values())
@@ -256,7 +255,7 @@ class Estimator:
             yield uid, replace(found, sources=sources, unknown=unknown, unproven=unproven)
 
     def _estimate(self, alone: Observed, crowded: Observed | None) -> Estimate:
-        """The range: so many of the runs lie outside on each side."""
+        """The range: an equal number of playouts lies outside on each side."""
         outside = round(self._runs * (1 - CONFIDENCE) / 2)
         first, middle, last = (
             (place + 0.5) / self._runs for place in (outside, self._runs // 2, self._runs - 1 - outside)
@@ -283,7 +282,7 @@ def _is_unproven(runtimes: Runtimes | None) -> bool:
 
 
 def _observed(uid: str, runs: Sequence[Run]) -> Observed:
-    """What runs tell of one Workload."""
+    """What playouts tell of one Workload."""
     without = [run.reached for run in runs if uid not in run.starts]
     reached = [each for each in without if each is not None]
     starts = sorted(run.starts[uid] for run in runs if uid in run.starts)

@@ -1,4 +1,4 @@
-"""How several futures are played, which know nothing of each other: in turn, or side by side."""
+"""How several independent playouts run: in turn, or side by side."""
 
 import os
 import sys
@@ -15,11 +15,11 @@ from admitter.insight.forecast.deadline import Proceed, without_end
 T = TypeVar("T")
 
 MOST_PROCESSES: Final = 8
-"""Each may come to need as much memory as this one has."""
+"""Each may need as much memory as this one."""
 
 
 class Player(Protocol):
-    """Plays futures, and says what came of each, in the same order; nothing of one of which nothing came."""
+    """Runs playouts, and returns their results in the same order; one without a result is left out."""
 
     def __call__(self, futures: Sequence[Callable[[], T]], /) -> list[T]:
         """Play them."""
@@ -32,11 +32,11 @@ def in_turn(futures: Sequence[Callable[[], T]], /) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """How futures are played.
+    """How playouts run.
 
     Attributes:
-        player: plays them.
-        proceed: called at each step of each; what it raises, but for the want of time, ends all of it.
+        player: runs them.
+        proceed: called at each step of each; any error but OutOfTimeError ends all of them.
     """
 
     player: Player = in_turn
@@ -50,18 +50,18 @@ ALL_IN_TURN: Final = Playing()
 def side_by_side(futures: Sequence[Callable[[], T]], /) -> list[T]:
     """Play on all processors that this process may use: for programs that do nothing else meanwhile.
 
-    Other processes are copies of this one: all is there that a future needs, what it changes there is lost,
-    and only what came of it is handed over, pickled. In turn where a process can't be copied safely.
+    The other processes are copies of this one: they have all that a playout needs, its changes are lost, and
+    only its pickled result comes back. In turn where a process can't be copied safely.
 
     Raises:
-        Exception: what a future raises.
+        Exception: what a playout raises.
     """
     most = min(processes(), len(futures))
     return _spread(futures, most) if most > 1 else in_turn(futures)
 
 
 def processes() -> int:
-    """In how many processes `side_by_side` plays at most."""
+    """The most processes that `side_by_side` uses."""
     processors = len(os.sched_getaffinity(0)) if can_copy() else 1
     return min(processors, MOST_PROCESSES)
 
@@ -72,7 +72,7 @@ def can_copy() -> bool:
 
 
 def _spread(futures: Sequence[Callable[[], T]], processes: int) -> list[T]:
-    """Deal futures out to so many processes, of which this is one."""
+    """Deal playouts out to several processes, this one included."""
     shares = [futures[number::processes] for number in range(processes)]
     copies = [_Copy(share) for share in shares[1:]]
     found = [in_turn(shares[0]), *(copy.result() for copy in copies)]
@@ -80,7 +80,7 @@ def _spread(futures: Sequence[Callable[[], T]], processes: int) -> list[T]:
 
 
 class _Copy(Generic[T]):
-    """A copy of this process that plays some futures."""
+    """A copy of this process that runs some playouts."""
 
     def __init__(self, futures: Sequence[Callable[[], T]]) -> None:
         fork = get_context("fork")
@@ -91,7 +91,7 @@ class _Copy(Generic[T]):
         there.close()
 
     def result(self) -> list[T]:
-        """What came of them. If the copy has failed they are played here, where what goes wrong is told."""
+        """Their results. If the copy has failed they run here, where an error is reported."""
         try:
             found: list[T] = self._results.recv()
         except EOFError:
@@ -102,6 +102,6 @@ class _Copy(Generic[T]):
 
 
 def _play(futures: Sequence[Callable[[], T]], results: Connection) -> None:
-    signal(SIGINT, SIG_IGN)  # who interrupts the command interrupts the process that waits for this one
+    signal(SIGINT, SIG_IGN)  # an interrupt ends the process that waits for this one
     with suppress(Exception):
         results.send(in_turn(futures))

@@ -1,4 +1,4 @@
-"""One way that things go: what happens at one moment, and when those start who wait after that."""
+"""One possible future: the decisions at one moment, and when the workloads start that wait then."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ from admitter.simulate.simulator import Simulator
 Key = tuple[str, str]
 
 BLOCKED = frozenset(map(str, WaitingReason)) - frozenset(map(str, Reason))
-"""Reasons for which a Workload does not even compete."""
+"""Reasons for which a Workload does not compete."""
 
 
 class Effect(StrEnum):
-    """What becomes of a Workload at once."""
+    """What happens to a Workload at once."""
 
     ADMITTED = "admitted"
     EVICTED = "evicted"
@@ -53,23 +53,23 @@ class ExcessUse(NamedTuple):
 
     @property
     def place(self) -> tuple[Node, str, str]:
-        """What is over, however much."""
+        """The place and resource, without the amounts."""
         return self.node, self.flavor, self.resource
 
     @property
     def beyond(self) -> int:
-        """By how much it is over."""
+        """The amount above what is allowed."""
         return self.used - self.allowed
 
 
 class WorkloadTitle(NamedTuple):
-    """What there is to say of a Workload.
+    """What is said of a Workload.
 
     Attributes:
         key: namespace, and name of its Job or its own.
         queue: the engine's name of its queue.
         waiting: why it waits; empty if it does not.
-        gone: why it went, if anything but the end of its work happened to it.
+        gone: why it lost its quota, if not by the end of its work.
     """
 
     key: Key
@@ -80,17 +80,17 @@ class WorkloadTitle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """How things go.
+    """The result of a playout.
 
     Attributes:
-        effects: what has become of each Workload at once, by UID.
-        words: what there is to say of each then, by UID; empty if nobody asked for it.
-        starts: of those who wait then, when they start, in seconds from now, by UID; None: nobody knows, or
-            never, or later than was played.
-        reached: how far it was played, in seconds from now, if the time was over before all had started;
-            None: to its end.
-        excesses: what is over then.
-        unproven: of how many no more is known than their own unproven word of their runtime.
+        effects: what happens to each Workload at once, by UID.
+        words: what is said of each then, by UID; empty if it was not requested.
+        starts: of the workloads that wait then, in seconds from now, by UID; None: unknown, never, or later
+            than the playout ran.
+        reached: how far it ran, in seconds from now, if the time was over before all had started; None: to
+            its end.
+        excesses: use above what is allowed then.
+        unproven: how many workloads have an unproven stated runtime only.
         errors: objects that can't be used, and why.
     """
 
@@ -103,22 +103,22 @@ class Playout:
     errors: tuple[str, ...]
 
 
-def course(
+def play_out(
     known: Facts, whole: Facts, changes: Sequence[Change], begin: Callable[[], Deadline], *, words: bool
 ) -> Playout:
-    """Play what is known from its moment on, until all have started who wait, or nothing changes any more.
+    """Run the facts forward until all waiting workloads have started, or nothing changes any more.
 
-    What happens at once is played in any case; how far it goes on is a question of time.
+    The first decisions are always made; the time limits how far it runs after them.
 
     Args:
-        known: what is played.
-        whole: where is looked for how long Workloads run.
-        changes: what changes at that moment.
-        begin: begins the time that there is for all that comes later.
-        words: whether anybody asks for them.
+        known: the facts to start from.
+        whole: all facts, for the runtimes of Workloads.
+        changes: at the first moment.
+        begin: starts the time for all that follows the first decisions.
+        words: whether they are requested.
     """
-    now, picture = known.taken, Snapshot(known)
-    durations = Durations(picture, whole)
+    now, snapshot = known.taken, Snapshot(known)
+    durations = Durations(snapshot, whole)
     unproven: set[str] = set()
 
     def lasts(view: WorkloadView, ran: float) -> float | None:
@@ -127,7 +127,7 @@ def course(
             unproven.add(view.uid)
         return found.middle(ran) if found is not None else None
 
-    simulator = Simulator(Timeline(now, list(changes), []), picture, lasts)
+    simulator = Simulator(Timeline(now, list(changes), []), snapshot, lasts)
     events = {event.key: event for event in simulator.run(until=now)}
     items = simulator.items
     effects = {uid: _effect(item) for uid, item in items.items()}
@@ -141,7 +141,7 @@ def course(
 def _starts(
     simulator: Simulator, now: float, proceed: Proceed
 ) -> tuple[dict[str, float | None], float | None]:
-    """Go on, and see when those start that wait; and how far that was, if not far enough."""
+    """Run on. Returns when the waiting workloads start; and how far it ran, if not to its end."""
     items = simulator.items.items()
     waiting = {uid: item.view.key for uid, item in items if item.state in {"Pending", "Preempted"}}
     left = set(waiting.values())
@@ -195,7 +195,7 @@ def _preemptor(event: Event, simulator: Simulator) -> Key:
 
 
 def over(engine: Engine) -> Iterator[ExcessUse]:
-    """Every place that uses more than its `max`, and every tree that uses more than it has."""
+    """Every place that uses more than its `max`, and every tree that uses more than its quota."""
     book, tree = engine.ledger.real, engine.tree
     roots = {tree.root(name) for name in tree.queues}
     for root in sorted(roots):

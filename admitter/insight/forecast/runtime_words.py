@@ -1,8 +1,8 @@
-"""What Jobs say of their own runtime, and how far that counts.
+"""The stated runtimes of Jobs, and how far they count.
 
-Whoever may make a Job may say anything of it, and others' estimates go by what is said. So a word counts up
-to what Kubernetes enforces, and `durations` compares it with earlier words of the same
-owner. What is no duration is no word: nothing raises here, and `complaint` says why it is none.
+A user that may create a Job may state any runtime, and other users' estimates depend on it. So a stated
+runtime counts up to what Kubernetes enforces, and `durations` compares it with earlier ones of the same
+owner. An invalid duration counts as none: nothing raises here, and `complaint` says why.
 """
 
 from math import ceil, floor, log10
@@ -13,21 +13,21 @@ from admitter.names import EXPECTED_RUNTIME_ANNOTATION
 from admitter.quantities.durations import LONGEST_SECONDS, InvalidDurationError, parse_duration
 
 LONGEST: Final = float(LONGEST_SECONDS)
-"""Seconds: nothing is said or reckoned to run for longer."""
+"""Seconds: the longest runtime, stated or computed."""
 _RETRIES: Final = 6
-"""How often pods are tried again where a Job does not say."""
+"""The retries of a Job without `backoffLimit`."""
 _ALIKE: Final = (-1, 0, 1)
-"""A word bears out others of its own order of magnitude, and of the two beside it."""
+"""A stated runtime confirms others of its own order of magnitude, and of the two beside it."""
 
 
 def word_of(job: JobView | None) -> float | None:
-    """For how many seconds a Job says that it runs, no more than it can; None: no word counts."""
+    """The stated runtime of a Job in seconds, at most what it can run; None: none counts."""
     said = _said(job)
     return min(said, most(job)) if isinstance(said, float) else None
 
 
 def complaint(job: JobView | None) -> str:
-    """Why what a Job's annotation says does not count; empty if it does, or there is none."""
+    """Why the stated runtime of a Job does not count; empty if it does, or there is none."""
     said = _said(job)
     return f"annotation {EXPECTED_RUNTIME_ANNOTATION} is not taken: {said}" if isinstance(said, str) else ""
 
@@ -38,32 +38,32 @@ def deadline_of(job: JobView | None) -> float | None:
 
 
 def most(job: JobView | None) -> float:
-    """For how many seconds a Job runs at most, by its own deadline and that of its pods."""
+    """The longest runtime of a Job in seconds, by its own deadline and that of its pods."""
     found = (deadline_of(job), _pods_deadline(job))
     return min((each for each in found if each is not None), default=LONGEST)
 
 
 def magnitude(word: float) -> int:
-    """The order of magnitude of a word: 0 from 1 to 10 seconds, and for all that is less."""
+    """The order of magnitude of a stated runtime: 0 up to 10 seconds."""
     return floor(log10(max(1.0, word)))
 
 
 def bears_out(word: float) -> tuple[int, ...]:
-    """The orders of magnitude of the words of which a word that was true or false tells something.
+    """The orders of magnitude of stated runtimes that a stated runtime confirms or refutes.
 
-    Three Jobs of a second that said so do not make a word of a year true.
+    Three true statements of a second do not confirm a statement of a year.
     """
     own = magnitude(word)
     return tuple(own + step for step in _ALIKE)
 
 
 def truth(word: float, took: float) -> float:
-    """How many times as long as its word something took; times are known to a second."""
+    """Actual runtime divided by stated runtime; times are known to a second."""
     return max(1.0, took) / max(1.0, word)
 
 
 def _said(job: JobView | None) -> float | str | None:
-    """What an annotation says, in seconds; or why it says nothing; None: there is none."""
+    """The annotation in seconds; or why it is invalid; None: there is none."""
     if job is None or "expected" not in job.spec:
         return None
     try:
@@ -88,7 +88,7 @@ def _pods_deadline(job: JobView | None) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """A number of a manifest; None if it is none, or beyond all that is reckoned with."""
+    """A number of a manifest; None if it is none, negative, or above LONGEST."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
         return None
     return float(value)

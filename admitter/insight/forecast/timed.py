@@ -1,7 +1,7 @@
-"""Futures that are played side by side until a deadline, whatever becomes of a single one.
+"""Playouts that run side by side until a deadline, even if one of them hangs.
 
-A future looks itself, at each step, whether there is time for the next. One that does not come to its next
-step in time is ended from outside, together with its process.
+A playout checks at each step whether there is time for the next. One that does not reach its next step in
+time is ended from outside, together with its process.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,18 @@ T = TypeVar("T")
 
 _BY_THEMSELVES: Final = 0.9
 _LONGEST_WAIT: Final = 3600.0
-"""So many seconds are waited for at once at most: the system's own limit is not far above that."""
+"""The longest wait at once, in seconds: the limit of the system is not far above it."""
 
 
 def until(deadline: Deadline) -> Playing:
-    """Plays on all processors that this process may use: for programs that do nothing else meanwhile.
+    """Play on all processors that this process may use: for programs that do nothing else meanwhile.
 
-    Whichever process has come to the end of a future gets the next one, so one that takes very long holds up
-    one process. Where a process can't be copied safely futures are played in turn, and only their own looks
-    at the clock end them.
+    A process that has ended a playout gets the next one, so a very long one occupies one process only. Where
+    a process can't be copied safely playouts run in turn, and only their own checks of the clock end them.
 
     Args:
-        deadline: what has not come by then is not among the results. Futures are to end by themselves a
-            little sooner, so that they can tell how far they were played.
+        deadline: results after it are left out. Playouts end by themselves a little sooner, so that they can
+            tell how far they ran.
     """
 
     def player(futures: Sequence[Callable[[], T]], /) -> list[T]:
@@ -44,7 +43,7 @@ def until(deadline: Deadline) -> Playing:
 
 
 def _raced(futures: Sequence[Callable[[], T]], processes: int, deadline: Deadline) -> list[T]:
-    """What came in time, in the order of the futures."""
+    """The results in time, in the order of the playouts."""
     following = iter(range(len(futures)))
     found: dict[int, T] = {}
     copies: list[_RacedCopy[T]] = []
@@ -54,7 +53,7 @@ def _raced(futures: Sequence[Callable[[], T]], processes: int, deadline: Deadlin
         while playing and not deadline.is_over():
             for copy in _ready(playing, deadline):
                 playing.remove(copy)
-                with suppress(EOFError):  # the system has ended it: its future does not come
+                with suppress(EOFError):  # the system has ended it: its playout has no result
                     found[copy.number] = copy.result()
                     playing += [copy] if copy.begin(next(following, None)) else []
     finally:
@@ -64,17 +63,17 @@ def _raced(futures: Sequence[Callable[[], T]], processes: int, deadline: Deadlin
 
 
 def _ready(playing: "list[_RacedCopy[T]]", deadline: Deadline) -> "list[_RacedCopy[T]]":
-    """Those whose future has come to its end, once there are any, or the time is over."""
+    """The copies that have ended a playout, once there are any, or the time is over."""
     ready = wait([copy.results for copy in playing], min(max(0.0, deadline.left), _LONGEST_WAIT))
     return [copy for copy in playing if copy.results in ready]
 
 
 class _RacedCopy(Generic[T]):
-    """A copy of this process, which plays one future after the other.
+    """A copy of this process that runs one playout after the other.
 
     Attributes:
-        number: the place of the future that it plays.
-        results: where what came of that is told.
+        number: the place of the playout that it runs.
+        results: where its results arrive.
     """
 
     def __init__(self, futures: Sequence[Callable[[], T]]) -> None:
@@ -87,14 +86,14 @@ class _RacedCopy(Generic[T]):
         there.close()
 
     def begin(self, number: int | None) -> bool:
-        """Play a future, if there is one; says whether there is."""
+        """Start a playout, if there is one; returns whether there is."""
         if number is not None:
             self.number = number
             self.results.send(number)
         return number is not None
 
     def result(self) -> T:
-        """What came of the future. If it has failed it is played here, where what goes wrong is told.
+        """The result of the playout. If it has failed it runs here again, where an error is reported.
 
         Raises:
             EOFError: the copy has been ended.
@@ -110,13 +109,13 @@ class _RacedCopy(Generic[T]):
 
 
 def _play(futures: Sequence[Callable[[], object]], asked: Connection, parents: Connection) -> None:
-    """Play what is asked for, until there is no process any more that could ask."""
-    signal(SIGINT, SIG_IGN)  # who interrupts the command interrupts the process that waits for this one
+    """Run the requested playouts, until the process that requests them is gone."""
+    signal(SIGINT, SIG_IGN)  # an interrupt ends the process that waits for this one
     parents.close()
     with suppress(EOFError):
         while True:
             number = asked.recv()
             try:
                 asked.send((futures[number](),))
-            except Exception:  # noqa: BLE001  # it is played again where it is told
+            except Exception:  # noqa: BLE001  # it runs again where errors are reported
                 asked.send(None)

@@ -1,7 +1,7 @@
-"""What a change of queues, quota, flavors, nodes or Jobs would do: one moment played twice, and compared.
+"""The effects of a change of queues, quota, flavors, nodes or Jobs: two playouts of one moment, compared.
 
-Once as it is, once with the change made at that moment. What either decides at once is compared, then both
-are run forward, with the runtimes that are known, to compare when Workloads start.
+One playout is of the cluster as it is, the other of the cluster with the change. Their first decisions are
+compared, then both run forward with the known runtimes, to compare when Workloads start.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from math import inf
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.forecast.estimates import SAME_SECONDS
 from admitter.insight.forecast.playing import Player, in_turn
-from admitter.insight.forecast.playout import Effect, ExcessUse, Key, Playout, WorkloadTitle, course
+from admitter.insight.forecast.playout import Effect, ExcessUse, Key, Playout, WorkloadTitle, play_out
 from admitter.insight.what_if.scope import Part, concerned
 from admitter.policy.messages import queue_title
 from admitter.policy.snapshot import Facts
@@ -42,7 +42,7 @@ class Shift:
 
     Attributes:
         key: namespace, and name of its Job or its own.
-        before: how long it waits as things are, in seconds from now; None: nobody knows, or for ever.
+        before: how long it waits without the change, in seconds from now; None: unknown, or for ever.
         after: the same with the change.
         new: whether it comes with the change.
     """
@@ -66,8 +66,8 @@ class Difference:
         outcomes: at once, by name.
         excesses: quota that is over, by more than without the change.
         shifts: of when Workloads start, by name.
-        until: how far from now starts were compared, in seconds, if there was no time to play on; None: all.
-        unproven: how many of the Workloads that were played have no more than their own unproven word.
+        until: how far from now starts are compared, in seconds; None: to the end of the playouts.
+        unproven: how many Workloads of the playouts have an unproven stated runtime only.
         errors: objects that can't be used, and why.
     """
 
@@ -91,22 +91,22 @@ def compare(
     Args:
         known: the cluster as it is.
         changes: of its objects, all at once.
-        play: how the courses are played, two of each part of the cluster.
-        processes: in how many: with more, in more parts.
-        allowed: how long all of them together may look for starts, once they know what happens at once.
+        play: runs the playouts, two of each part of the cluster.
+        processes: that it runs them in; with more, the cluster is divided into more parts.
+        allowed: how long all of them together may look for starts, after their first decisions.
     """
     parts = concerned(known, changes, processes // 2)
     begin = partial(allowed.begin, min(1.0, processes / (2 * len(parts))))
-    courses = play(
+    playouts = play(
         [
-            partial(course, part.known, known, part.changes if changed else (), begin, words=changed)
+            partial(play_out, part.known, known, part.changes if changed else (), begin, words=changed)
             for part in parts
             for changed in (True, False)
         ]
     )
     found = [
         _difference(before, after, part)
-        for part, after, before in zip(parts, courses[::2], courses[1::2], strict=True)
+        for part, after, before in zip(parts, playouts[::2], playouts[1::2], strict=True)
     ]
     outcomes = (outcome for each in found for outcome in each.outcomes)
     shifts = (shift for each in found for shift in each.shifts)
@@ -134,7 +134,7 @@ def _difference(before: Playout, after: Playout, part: Part) -> Difference:
 
 
 def _outcomes(before: Playout, after: Playout) -> Iterator[Outcome]:
-    """Those for whom the change makes a difference at once."""
+    """The workloads that the change affects at once."""
     for uid, effect in after.effects.items():
         was, words = before.effects.get(uid), after.words[uid]
         if was is Effect.ADMITTED and effect is not Effect.ADMITTED:
@@ -148,15 +148,15 @@ def _why(effect: Effect, words: WorkloadTitle) -> str:
 
 
 def _excesses(before: Playout, after: Playout) -> Iterator[ExcessUse]:
-    """What is over with the change, by more than without it."""
+    """Excesses that the change causes or increases."""
     known = {each.place: each.beyond for each in before.excesses}
     yield from (each for each in after.excesses if each.beyond > known.get(each.place, 0))
 
 
 def _shifts(before: Playout, after: Playout, until: float) -> Iterator[Shift]:
-    """Those that wait in both courses, and start at another time; and those that come with the change.
+    """Workloads that wait in both playouts and start at different times, and those that come with the change.
 
-    What comes later than either course was played can't be compared.
+    Starts after the end of either playout can't be compared.
     """
     for uid, start in after.starts.items():
         key, was = after.words[uid].key, before.starts.get(uid)

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 SHOWN: Final = 20
-"""So many rows of a table are shown; of the others how many there are."""
+"""Rows of a table that are shown; the others are counted."""
 
 
 def tables(difference: Difference) -> Iterator[RenderableType]:
@@ -70,7 +70,7 @@ def _moved(shift: Shift) -> tuple[str, ...]:
 
 
 def _by(shift: Shift) -> float:
-    """By how much a start moves; what starts no more, or at last, counts most."""
+    """By how much a start moves; one that is lost or gained counts most."""
     if shift.before is None or shift.after is None:
         return float("inf")
     return abs(shift.after - shift.before)

@@ -1,7 +1,6 @@
-"""Which parts of a cluster a change concerns: trees of quota know nothing of each other.
+"""The scope of a change: the cohort trees that it touches, since no decision in one tree depends on another.
 
-So what is in other trees than those that a change touches, before or after it, need not be played; and what
-is in different trees can be played apart.
+A playout leaves all other trees out, and different trees run in different playouts.
 """
 
 from collections import Counter, defaultdict
@@ -20,12 +19,12 @@ from admitter.simulate.manifests import Change
 Node = tuple[str, str]
 """`queue` or `cohort`, and its name."""
 Links = dict[Node, set[Node]]
-"""Who is in whose cohort, or otherwise felt by whom."""
+"""The queues and Cohorts that affect each other, such as a queue and its Cohort."""
 
 _LOCAL: Final = {"ClusterQueue", "Cohort", "LocalQueue", "Job", "ResourceFlavor"}
-"""Kinds that concern the trees only that they name, or that name them; others may concern all."""
+"""Kinds that affect only the trees that they name, or that name them; other kinds may affect all trees."""
 _NAMING_FLAVORS: Final = ("elasticquotas", "compositeelasticquotas", "placementpolicies")
-"""Plurals of kinds from which queues are made: where there are any, a flavor may concern all."""
+"""Plurals of kinds from which queues are made: with such objects, a flavor may affect all trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,9 @@ class Part:
     """Some trees of a cluster.
 
     Attributes:
-        known: all facts, but of Workloads and Jobs only those in these trees.
-        changes: those that touch them.
-        nodes: of these trees; None: all there are.
+        known: all facts, except the Workloads and Jobs of other trees.
+        changes: that touch these trees.
+        nodes: of these trees; None: all nodes.
     """
 
     known: Facts
@@ -44,12 +43,12 @@ class Part:
 
 
 def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Part]:
-    """The trees that some changes touch, in parts that feel nothing of each other; at least one.
+    """The trees that some changes touch, in independent parts; at least one.
 
     Args:
-        known: all of it.
-        changes: of its objects.
-        most: so many parts at most, about as large as each other.
+        known: all facts.
+        changes: of their objects.
+        most: the largest number of parts, which are about equal in size.
     """
     if _may_concern_all(known, changes):
         return [Part(known, tuple(changes), None)]
@@ -74,7 +73,7 @@ def concerned(known: Facts, changes: Sequence[Change], most: int = 1) -> list[Pa
 
 
 def _leads(known: Facts, changes: Iterable[Change]) -> dict[Key, set[str]]:
-    """The queues to which LocalQueues lead, as it is and as it would be."""
+    """The queues to which LocalQueues lead, without the changes and with them."""
     found = {
         key: {str(view.spec["clusterQueue"])} for key, view in known.views.get("localqueues", {}).items()
     }
@@ -85,7 +84,7 @@ def _leads(known: Facts, changes: Iterable[Change]) -> dict[Key, set[str]]:
 
 
 def _queues(known: Facts, leads: Mapping[Key, AbstractSet[str]]) -> dict[Key, tuple[str, ...]]:
-    """By Workload, those in which it holds something or for which it asks, even if it is still to be made."""
+    """By Workload, the queues in which it holds quota or waits, even if it has not been created yet."""
     found = {}
     for job in known.views.get("jobs", {}).values():
         found[job.namespace, job.workload] = tuple(leads.get((job.namespace, job.queue or ""), ()))
@@ -96,7 +95,7 @@ def _queues(known: Facts, leads: Mapping[Key, AbstractSet[str]]) -> dict[Key, tu
 
 
 def _loose(known: Facts) -> set[Key]:
-    """The Workloads of Jobs that may run though these hold nothing."""
+    """Workloads without quota of Jobs that may run all the same."""
     workloads, found = known.views.get("workloads", {}), set()
     for job in known.views.get("jobs", {}).values():
         key = (job.namespace, job.workload)
@@ -106,7 +105,7 @@ def _loose(known: Facts) -> set[Key]:
 
 
 def _only(known: Facts, kept: AbstractSet[Key]) -> Facts:
-    """The facts with some Workloads only, and their Jobs."""
+    """The facts with only some Workloads, and their Jobs."""
     views = {
         **known.views,
         "workloads": {key: view for key, view in known.views.get("workloads", {}).items() if key in kept},
@@ -127,7 +126,7 @@ def _may_concern_all(known: Facts, changes: Iterable[Change]) -> bool:
 
 
 def _trees(links: Links, seeds: Iterable[Node]) -> dict[Node, int]:
-    """A number for each tree that is touched, by its nodes."""
+    """A number for each touched tree, by its nodes."""
     found: dict[Node, int] = {}
     for number, seed in enumerate(seeds):
         if seed not in found:
@@ -136,7 +135,7 @@ def _trees(links: Links, seeds: Iterable[Node]) -> dict[Node, int]:
 
 
 def _shared_out(sizes: Counter[int], most: int) -> dict[int, int]:
-    """A part for each tree, the largest trees first, each into the part that is smallest."""
+    """A part for each tree: the largest trees first, each into the smallest part."""
     parts = [0] * most
     found = {}
     for tree, size in sizes.most_common():
@@ -146,12 +145,12 @@ def _shared_out(sizes: Counter[int], most: int) -> dict[int, int]:
 
 
 def _links(known: Facts, changes: Iterable[Change], together: Iterable[Iterable[str]]) -> Links:
-    """Who is in whose cohort, as it is and as it would be.
+    """Which queues and Cohorts affect each other, without the changes and with them.
 
     Args:
-        known: as it is.
-        changes: as it would be.
-        together: queues that one Workload or LocalQueue is concerned with.
+        known: the facts without the changes.
+        changes: of their objects.
+        together: sets of queues that one Workload or LocalQueue uses.
     """
     links: defaultdict[Node, set[Node]] = defaultdict(set)
     specs: list[tuple[Node, Any]] = [
@@ -177,7 +176,7 @@ def _links(known: Facts, changes: Iterable[Change], together: Iterable[Iterable[
 
 
 def _named(known: Facts, leads: Mapping[Key, AbstractSet[str]], change: Change) -> Iterator[Node]:
-    """What a change names."""
+    """The queues and Cohorts that a change names."""
     kind, name = change.object["kind"], change.object["metadata"]["name"]
     if kind in {"ClusterQueue", "Cohort"}:
         yield "queue" if kind == "ClusterQueue" else "cohort", name
@@ -198,7 +197,7 @@ def _naming(known: Facts, flavor: str) -> Iterator[Node]:
 
 
 def _asked(change: Change) -> Key:
-    """The LocalQueue that a change is of, or that its Job asks for; the latter may have no name."""
+    """The LocalQueue that changes, or that the changed Job names; empty if the Job names none."""
     metadata = change.object["metadata"]
     job = change.object["kind"] == "Job"
     return metadata["namespace"], (metadata.get("labels") or {}).get(QUEUE_LABEL, "") if job else metadata[

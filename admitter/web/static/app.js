@@ -1,4 +1,4 @@
-// Which page is shown, and when it is asked for again. The address after # says which; the server says when.
+// Chooses the page by the address after #, and requests it again when the server reports a change.
 
 import { chart, make, place, placesTable, sync, workloadRow, workloadsTable } from "/view.js";
 
@@ -86,9 +86,9 @@ function stop() {
 function treePage() {
   const filter = make("input", { id: "filter", type: "search", autocomplete: "off", oninput: () => draw() });
   const order = make("select", { id: "order", onchange: () => draw() },
-    ...[["tree", "as a tree"], ["waiting", "by who waits"], ["share", "by part in use"], ["recent", "by admissions"]]
+    ...[["tree", "as a tree"], ["waiting", "by waiting workloads"], ["share", "by part in use"], ["recent", "by admissions"]]
       .map(([value, words]) => make("option", { value }, words)));
-  const { table, body } = placesTable("Quota of all queues and cohorts, and who waits for it");
+  const { table, body } = placesTable("Quota of all queues and cohorts, and the workloads that wait for it");
   const none = make("p", { hidden: true });
   main.replaceChildren(title("Quota"),
     make("div", { class: "tools" }, make("label", { for: "filter" }, "Filter"), filter,
@@ -140,7 +140,7 @@ function treePage() {
   };
 }
 
-// starts: by namespace and name; null while they are worked out; undefined where none are shown.
+// starts: by namespace and name; null while they are computed; undefined where none are shown.
 function workloads(table, rows, starts) {
   const start = (row) => (starts === null ? (row.visible ? "…" : "") : starts?.[`${row.namespace}/${row.name}`]?.words ?? (starts ? "" : undefined));
   sync(table.body, rows.map((row) => ({ ...row, start: start(row) })),
@@ -153,8 +153,8 @@ function queuePage(name) {
   const head = title(name);
   const use = placesTable("Use of its quota");
   const course = make("div");
-  const waiting = workloadsTable("Who waits, as they are to go", true);
-  const holding = workloadsTable("Who holds quota", false);
+  const waiting = workloadsTable("Waiting workloads, in the order of their turn", true);
+  const holding = workloadsTable("Workloads that hold quota", false);
   const more = make("p", { class: "quiet" });
   const moreHolding = make("p", { class: "quiet" });
   main.replaceChildren(head, use.table, make("h2", {}, "Waiting"), waiting.table, more,
@@ -171,8 +171,8 @@ function queuePage(name) {
       sync(use.body, [{ ...answer.line, depth: 0 }], (line) => line.name, (line) => place(line, null, false));
       workloads(waiting, answer.waiting, starts);
       workloads(holding, answer.holding);
-      more.textContent = answer.waiting.length === 0 ? "Nobody waits." : answer.moreWaiting ? `and ${answer.moreWaiting} more` : "";
-      moreHolding.textContent = answer.holding.length === 0 ? "Nobody holds quota." : answer.moreHolding ? `and ${answer.moreHolding} more` : "";
+      more.textContent = answer.waiting.length === 0 ? "No workload waits." : answer.moreWaiting ? `and ${answer.moreWaiting} more` : "";
+      moreHolding.textContent = answer.holding.length === 0 ? "No workload holds quota." : answer.moreHolding ? `and ${answer.moreHolding} more` : "";
       const drawnCourses = Object.entries(answer.course.used).filter(() => answer.course.times.length > 1);
       course.replaceChildren(...(drawnCourses.length
         ? drawnCourses.map(([key, used]) => chart(key, answer.course.times, used))
@@ -185,7 +185,7 @@ function queuePage(name) {
 
 function namespacePage(name) {
   const use = placesTable("Queues that its LocalQueues lead to");
-  const found = workloadsTable("Its Workloads: who holds quota, then who waits", false);
+  const found = workloadsTable("Its Workloads: those that hold quota, then those that wait", false);
   const more = make("p", { class: "quiet" });
   main.replaceChildren(title(`Namespace ${name}`), use.table, make("h2", {}, "Workloads"), found.table, more);
   return {
@@ -211,8 +211,8 @@ function workloadPage(namespace, name) {
   main.replaceChildren(title(`${namespace}/${name}`),
     make("p", {}, make("a", { href: `#/namespace/${encodeURIComponent(namespace)}` }, `All of ${namespace}`)),
     make("h2", {}, "Why"), text, make("h2", {}, "What has happened"), nothing, timeline);
-  let complete = false; // what is shown is more than its status
-  let outlook = null; // the lines that come last, as they were when they were worked out last
+  let complete = false; // more than its status is shown
+  let outlook = null; // the last lines, as they were computed last
   function show(lines) {
     const words = lines.join("\n");
     if (text.textContent !== words) text.textContent = words;
@@ -228,7 +228,7 @@ function workloadPage(namespace, name) {
       }
       complete = true;
       say(asOf(answer.taken));
-      show([...answer.lines, ...(answer.waits ? outlook ?? ["Start: trying the future …"] : [])]);
+      show([...answer.lines, ...(answer.waits ? outlook ?? ["Start: running playouts …"] : [])]);
       nothing.hidden = answer.timeline.length > 0;
       sync(timeline, answer.timeline, (each) => each.type, (each) =>
         make("li", {}, make("time", { datetime: each.lastTransitionTime }, new Date(each.lastTransitionTime).toLocaleString()),

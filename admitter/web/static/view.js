@@ -20,7 +20,7 @@ function drawn(name, attributes) {
   return made;
 }
 
-// Make the children of an element those of a list: by their keys, each redrawn only if what it shows has changed.
+// Give an element the children of a list, by their keys; each is redrawn only if its item has changed.
 // Equal keys are told apart by their order: rows without names, of Workloads that may not be seen, have them.
 export function sync(parent, items, keyOf, draw) {
   const times = new Map();
@@ -44,7 +44,7 @@ export function sync(parent, items, keyOf, draw) {
       made.dataset.shows = shows;
       if (element !== undefined) {
         const focused = element.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
-        if (element === before) before = made; // it is where it should be: to move it would take its focus
+        if (element === before) before = made; // it is in its place: moving it would take its focus
         element.replaceWith(made);
         if (focused !== undefined) made.querySelector(`[data-focus="${focused}"]`)?.focus();
       }
