@@ -1,4 +1,4 @@
-"""In which flavor somebody is evicted, if none of them is free (design §3, *Flavors*)."""
+"""In which flavor a workload is evicted, if none of them is free (docs/design/preemption.md)."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def full(preemption: PreemptionPolicy = LOWER, patience: float = 0) -> Engine:
 
 
 def asks(made: Engine, priority: int = 1) -> dict[str, str]:
-    """Who is evicted for one of alpha that asks for 5."""
+    """The victims for one of alpha that asks for 5."""
     made.submit(workload("high", pods(cpu="5"), queue="alpha", priority=priority, created=9))
     return evicted(made.cycle(9))
 
@@ -41,7 +41,7 @@ BOTH_RULES = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 
 @pytest.mark.parametrize(
-    ("preemption", "patience", "priority"),
+    ("preemption", "terms", "priority"),
     [
         pytest.param(PreemptionPolicy(reclaim=Reclaim.ANY), 0, 1, id="none of the own may be evicted"),
         pytest.param(BOTH_RULES, 0, 0, id="none of the own has a lower priority"),
@@ -49,9 +49,9 @@ BOTH_RULES = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     ],
 )
 def test_what_is_taken_back_comes_before_an_earlier_flavor_that_would_be_borrowed(
-    preemption: PreemptionPolicy, patience: float, priority: int
+    preemption: PreemptionPolicy, terms: float, priority: int
 ) -> None:
-    assert asks(full(preemption, patience), priority) == {"other": "high"}
+    assert asks(full(preemption, terms), priority) == {"other": "high"}
 
 
 def test_what_can_be_taken_back_in_a_later_flavor_does_not_come_before_an_earlier_one() -> None:

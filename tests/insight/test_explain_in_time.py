@@ -164,7 +164,7 @@ def asked(state: State, name: str) -> tuple[Explainer, Answer]:
     return explainer, first(explainer, "a", name)
 
 
-def test_the_search_for_enders_has_a_part_of_the_time(state: State) -> None:
+def test_the_search_for_blocking_workloads_has_a_part_of_the_time(state: State) -> None:
     explainer, answer = asked(state, "train")
     assert (answer.sought, answer.enders) == (False, ())
     times = iter([0.0, 4.9, 4.9, 5.0])
@@ -182,7 +182,7 @@ def test_for_what_can_never_run_nothing_is_searched(state: State, monkeypatch: p
     assert with_enders(explainer, answer, Deadline(0.0, lambda: 1.0)).sought
 
 
-def test_of_one_that_is_on_its_way_in_it_is_known_at_once_whose_end_it_waits_for(tmp_path: Path) -> None:
+def test_the_blocking_workloads_of_one_that_is_on_its_way_in_are_known_at_once(tmp_path: Path) -> None:
     state = State()
     state.put("priorityclasses", "high", value=10)
     preemption = {"withinClusterQueue": "LowerPriority"}

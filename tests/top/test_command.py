@@ -87,7 +87,7 @@ def test_without_a_terminal_it_names_what_needs_none(snapshot: Path) -> None:
     [
         (UnreachableError("GET /pods: refused"), "No answer from the API server: GET /pods: refused"),
         (ApiError(403, "Forbidden", "you may not"), "Rights are missing: you may not. Who may not read"),
-        (ApiError(401, "Unauthorized", "who are you?"), "Rights are missing: who are you?"),
+        (ApiError(401, "Unauthorized", "unknown user"), "Rights are missing: unknown user"),
         (NotFoundError(404, "NotFound", "no"), "There is no /things in this cluster: is Admitter installed?"),
         (ApiError(500, "InternalError", "oops"), "The API server says of /things: oops"),
     ],
