@@ -205,7 +205,7 @@ def test_what_a_quota_does_not_name_is_not_limited(tenants: Tenants) -> None:
 
 
 def test_a_whole_job_goes_wherever_its_pods_are(tenants: Tenants) -> None:
-    """*Cross Node Preemption is not supported* in scheduler-plugins: here two pods go for one."""
+    """Preemption across nodes, which scheduler-plugins lacks: two pods on two nodes go for one."""
     a, b = tenants.quota("a", max={GPU: 2}), tenants.quota("b", min={GPU: 2}, max={GPU: 2})
     for number in range(2):
         tenants.node(f"node-{number}", {GPU: "2"})

@@ -12,10 +12,10 @@ from tests.engine.preempting import LOWER
 BOTH = (flavor("on-demand"), flavor("spot"))
 
 
-def full(preemption: PreemptionPolicy = LOWER, patience: float = 0) -> Engine:
+def full(preemption: PreemptionPolicy = LOWER, runtime: float = 0) -> Engine:
     """Alpha uses 6 of its 10 on demand and 5 of its 10 spot; beta borrows the other 5 spot."""
     alpha = queue("alpha", {"cpu": {"on-demand": "10", "spot": "10"}}, cohort="c", preemption=preemption)
-    alpha = replace(alpha, victim_terms=VictimTerms(runtime=patience))
+    alpha = replace(alpha, victim_terms=VictimTerms(runtime=runtime))
     made = engine(*BOTH, alpha, queue("beta", {"cpu": {"on-demand": "0", "spot": "0"}}, cohort="c"))
     for uid, name, kind, cpu in (
         ("demand", "alpha", "on-demand", "6"),
