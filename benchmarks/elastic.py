@@ -115,7 +115,7 @@ class Quotas:
 def decisions(count: int, rounds: int) -> Json:
     """What a decision costs among so many quotas.
 
-    A loser of a place to an owner may have a guaranteed part left, and take one in turn: in the same cycle.
+    A quota that returns a place to its owner may have a guaranteed part left and take one in the same cycle.
     """
     quotas = Quotas.make(count)
     engine = quotas.engine

@@ -1,4 +1,4 @@
-"""A cluster with a future that is dear to play: many queues below five Cohorts, and preemption on.
+"""A cluster with a future that is dear to play: many queues, five Cohorts, one root, and preemption.
 
 Every end of a Job concerns all queues, so each class of waiting Jobs is tried again, with a search for
 victims in all of the tree. What is decided at once is decided already, as in a cluster with a controller.
