@@ -1,4 +1,4 @@
-"""People who create things at their times; what runs them sees that one may run, and ends it in time."""
+"""People that create things at their times; what runs them sees that one may run, and ends it in time."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ class StandstillError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something that somebody will create.
+    """Something that a user will create.
 
     Attributes:
         at: when, in seconds since the start.
@@ -56,7 +56,7 @@ class Course:
     suspended: bool = True
     timer: asyncio.TimerHandle | None = None
     told: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held by who says something of it: one thing after the other, in the order in which they happened."""
+    """Held while something is said of it: one thing after the other, in the order in which they happened."""
     starts: list[float] = field(default_factory=list)
     """All that there were: one that is evicted starts again."""
 
@@ -73,14 +73,14 @@ class Crowd(ABC):
     Attributes:
         collection: the path of what is created, in all namespaces.
         transport: to the API server.
-        courses: what became of each one, by namespace and name.
+        outcomes: what became of each one, by namespace and name.
         changed: called after something happened to one.
     """
 
     collection: ClassVar[str]
 
     transport: Transport
-    courses: dict[tuple[str, str], Course] = field(default_factory=dict)
+    outcomes: dict[tuple[str, str], Course] = field(default_factory=dict)
     changed: Callable[[Course], None] = lambda _course: None
     began: float = field(default_factory=time.monotonic)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_A_TIME))
@@ -143,7 +143,7 @@ class Crowd(ABC):
 
     async def create(self, task: Task) -> None:
         """Create one, when one of those under way has been created."""
-        course = self.courses[task.namespace, task.name] = Course(task)
+        course = self.outcomes[task.namespace, task.name] = Course(task)
         async with self._slots:
             course.created = self.now()
             await self.make(task)
@@ -176,7 +176,7 @@ class Crowd(ABC):
 
     def _see(self, seen: Json) -> None:
         """One runs from when it may, and stops at once when it may not any more."""
-        course = self.courses.get((seen["metadata"]["namespace"], seen["metadata"]["name"]))
+        course = self.outcomes.get((seen["metadata"]["namespace"], seen["metadata"]["name"]))
         if course is None or course.completed is not None:
             return
         waits = self.waits(seen)

@@ -34,7 +34,7 @@ class Driver(Crowd):
     async def begin(self, course: Course) -> None:
         """Nothing: a Job's start and its end are written at once when it has ended, a write a Job less.
 
-        An eviction waits for the start, so who is preempted runs on to his end: see `FaithfulDriver`.
+        An eviction waits for the start, so a victim runs on to its end: see `FaithfulDriver`.
         """
 
     async def stop(self, course: Course) -> None:
@@ -60,7 +60,7 @@ class Driver(Crowd):
 
 
 class FaithfulDriver(Driver):
-    """Also says that a Job begins, as a Job controller does: who is preempted then stops, and starts anew."""
+    """Also says that a Job begins, as a Job controller does: a victim then stops, and starts anew."""
 
     async def begin(self, course: Course) -> None:
         """As the Job controller does when a suspension has ended."""

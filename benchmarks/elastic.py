@@ -115,14 +115,14 @@ class Quotas:
 def decisions(count: int, rounds: int) -> Json:
     """What a decision costs among so many quotas.
 
-    Who loses a place to an owner may have a guaranteed part left, and take one in turn: in the same cycle.
+    A quota that returns a place to its owner may have a guaranteed part left and take one in the same cycle.
     """
     quotas = Quotas.make(count)
     engine = quotas.engine
     takes, ends, relabels = [], [], []
     for number in range(0, 2 * rounds, 2):
         quotas.ask(number, f"owner-{number}", 10**6 + number)
-        plan = engine.cycle(10**7)  # the first one works out who is over quota everywhere
+        plan = engine.cycle(10**7)  # the first one works out which Workloads are over quota everywhere
         for eviction in plan.evictions:
             engine.release(eviction.victim.holder)
         engine.cycle(10**7)
@@ -131,7 +131,7 @@ def decisions(count: int, rounds: int) -> Json:
         plans: list[Plan] = []
         spent = cpu_ms(lambda: plans.append(engine.cycle(10**7)))  # noqa: B023  # called at once
         evictions = plans[0].evictions
-        assert evictions, "an owner takes back what is his"
+        assert evictions, "an owner takes back what is its own"
         takes.append(spent / len({eviction.preemptor.uid for eviction in evictions}))
         for eviction in evictions:
             engine.release(eviction.victim.holder)
@@ -289,7 +289,7 @@ async def labels(cluster: ControlPlane, count: int, rounds: int, folder: Path) -
     """How labels are kept among so many quotas."""
     async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
-        # The pods here are made by nobody's Job, which this policy forbids.
+        # The pods here are made by no Job, which this policy forbids.
         await transport.delete(
             "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/admitter-pods", {}
         )

@@ -157,7 +157,7 @@ def simulate(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False
 def oracle(queues: int, apart_ms: int = 0) -> int:
     """When one cohort is done if whatever is free is given away at every moment, large ones first.
 
-    It knows no queues and preempts nobody: the cohort's quota is all that bounds it.
+    It knows no queues and preempts nothing: the cohort's quota is all that bounds it.
     """
     coming = sorted(
         (kind.every_ms * index + number * apart_ms, -kind.units, kind.lasts_ms)

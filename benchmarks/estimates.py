@@ -3,9 +3,9 @@
 The Jobs of `benchmarks.jobs` at a tenth, sixty times as slow, so that quota is short and not the API server;
 each runs up to 30 % shorter or longer than its kind. At some moments the cluster is read as `admitter
 snapshot` reads it, and the next start of each Job that waits is estimated; afterwards that is compared with
-what came. Nobody knows who comes later and goes first. So what is estimated while more come and when all have
-come is told apart, and both are compared with what an estimate would be if somebody knew when more come: what
-is still wrong then is the fault of the estimate. Prints the figures and writes
+what came. It is unknown what comes later and goes first. So what is estimated while more come and when all
+have come is told apart, and both are compared with what an estimate would be if it were known when more
+come: what is still wrong then is the fault of the estimate. Prints the figures and writes
 `benchmarks/results/estimates.json`.
 """
 
@@ -106,7 +106,7 @@ def compared(driver: Driver, moment: float, snapshot: SnapshotFile, *, told: boo
     estimates = Estimator(known, picture, expected=to_come if told else None).of(waiting)
     for view in waiting:
         assert view.job is not None
-        course = driver.courses[view.namespace, view.job[0]]
+        course = driver.outcomes[view.namespace, view.job[0]]
         estimate = estimates[view.uid]
         start = next((start for start in course.starts if start > moment), None)
         # One that was started while the lists were read has not waited.
@@ -118,13 +118,13 @@ def compared(driver: Driver, moment: float, snapshot: SnapshotFile, *, told: boo
 
 
 def later(driver: Driver, moment: float, picture: Snapshot) -> Iterator[Change]:
-    """Who came after a moment, in order; for how long they run is drawn, as for all others."""
+    """The Jobs that came after a moment, in order; for how long they run is drawn, as for all others."""
     durations, random = Durations(picture), Random(1)  # noqa: S311  # the same in every run
     like = {}
     for view in picture.world.workloads:
         assert view.job is not None
-        like[view.namespace, driver.courses[view.namespace, view.job[0]].task.kind] = view
-    for course in sorted(driver.courses.values(), key=lambda course: course.created or 0.0):
+        like[view.namespace, driver.outcomes[view.namespace, view.job[0]].task.kind] = view
+    for course in sorted(driver.outcomes.values(), key=lambda course: course.created or 0.0):
         if course.created is None or course.created <= moment:
             continue
         view = like[course.task.namespace, course.task.kind]

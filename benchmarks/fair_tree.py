@@ -1,7 +1,7 @@
-"""A cluster whose future is dear to play: many queues below five Cohorts of one root, and preemption on.
+"""A cluster with a future that is dear to play: many queues, five Cohorts, one root, and preemption.
 
-Every end of a Job concerns all queues, so each class of waiting Jobs is judged again, with a search for
-victims in all of the tree. What is decided at once is decided already, as in a cluster whose controller runs.
+Every end of a Job concerns all queues, so each class of waiting Jobs is tried again, with a search for
+victims in all of the tree. What is decided at once is decided already, as in a cluster with a controller.
 """
 
 import re
@@ -30,7 +30,7 @@ CPUS, GIBIBYTES = 12, 48
 """What each queue has of its own of each flavor."""
 PRIORITIES: Final = (0, 0, 10, 100)
 SAID: Final = 0.7
-"""The part of Jobs whose expected runtime is said."""
+"""The part of Jobs with a stated runtime."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Fleet:
         """Create flavor, priorities, cohorts, queues and namespaces.
 
         Args:
-            transport: to the API server, as somebody who may.
+            transport: to the API server, as a user that may.
             quota: the `min` of each queue.
         """
         flavor = {"apiVersion": API_VERSION, "kind": "ResourceFlavor", "metadata": {"name": FLAVOR}}

@@ -2,9 +2,9 @@
 
 No cluster: Workloads come, are admitted, finish and go (`benchmarks.turnover`), as many as there are, and
 the time of the hour is played, not waited for. Three parts, a process each, as what one leaves in memory is
-not the next one's: `admitter top`; the server of `admitter web`, with one who follows it and one a round
-who passes by; the page in a browser (`benchmarks.lookers`). What each has in memory is measured after a tenth
-of the rounds, half of them and all.
+not the next one's: `admitter top`; the server of `admitter web`, with one user that follows it and one a
+round that passes by; the page in a browser (`benchmarks.lookers`). What each has in memory is measured
+after a tenth of the rounds, half of them and all.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 """How long answers take on a snapshot of many Workloads: `make bench-insight`.
 
 Queues in cohorts of six; a tenth of the Workloads run, the others wait. Once nothing is known of runtimes, so
-that nobody ends in what is played; once as many as run have finished before, so that all of the future is
+that nothing ends in what is played; once as many as run have finished before, so that all of the future is
 played, until the last has started. Commands are run as their user does, in a process that begins with reading
 the file; parts of them also without what it takes to start Python. Futures are played on all processors.
 
-And trees whose futures are dear to play (`benchmarks.fair_tree`), where most of the answer is to be there
+And trees with futures that are dear to play (`benchmarks.fair_tree`), where most of the answer is to be there
 before any future is played, and the rest in the time that an estimate has.
 """
 
@@ -149,7 +149,7 @@ def least(work: Callable[[], object]) -> float:
 
 
 def measured(workloads: int, *, runtimes: bool) -> Json:
-    """The figures for so many Workloads, of whose runtimes something is known or nothing."""
+    """The figures for so many Workloads, of which the runtimes are known or unknown."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         state, one, all_ = folder / "state.json", folder / "one.yaml", folder / "all.yaml"
@@ -209,7 +209,7 @@ def _longest(known: Facts, changes: list[Change]) -> float:
 
 
 def measured_tree(shape: Shape) -> Json:
-    """The figures for a tree whose futures are dear, for the first and the last in its longest line."""
+    """The figures for a tree with futures that are dear, for the first and the last in its longest line."""
     with tempfile.TemporaryDirectory() as name:
         state = Path(name) / "state.json"
         state.write_bytes(dump(fair_tree(shape)))
@@ -241,7 +241,7 @@ def _asked(known: Facts, state: Path, row: Row) -> Json:
             "the reason, from what was read": least(
                 lambda: first(Explainer(Snapshot(known)), namespace, name)
             ),
-            "whose end would let it in": least(lambda: explainer.explain(namespace, name)),
+            "the blocking workloads": least(lambda: explainer.explain(namespace, name)),
             "the estimate": estimated,
             "the command explain, until it says the reason": least(
                 lambda: _first_line("explain", name, "-n", namespace, "--state", str(state))

@@ -3,7 +3,7 @@
 30 ClusterQueues in 5 cohorts; per queue, at scale 1, 350 small, 100 medium and 50 large Jobs that come on
 schedule, with reclaim and preemption. A black box: people create suspended Jobs, what runs them sees that
 the suspension ends, and completes each after its time, and with `FAITHFUL=1` also says that it has begun, so
-that who is preempted stops before his end; an observer adds up what is admitted. What is
+that a victim stops before its end; an observer adds up what is admitted. What is
 measured: wall time against its bound, waits, use, writes, CPU and memory. Prints the figures, writes
 `benchmarks/results/jobs-SCALE.json` and `.svg`, and appends to `benchmarks/results/log.jsonl`.
 """
@@ -149,7 +149,7 @@ class Bench:
             await server.quiet()
         written = await server.writes() - writes
         now = server.components()
-        courses = list(driver.courses.values())
+        courses = list(driver.outcomes.values())
         jobs = len(tasks)
         of_controller = sum(n for what, n in written.items() if not what.startswith(DRIVERS_WRITES))
         return {
@@ -191,7 +191,7 @@ class Bench:
                 namespace = f"team-{number % (COHORTS * QUEUES)}"
                 task = Task(0.0, namespace, f"{name}-{number}", "single", 1, 0.0, "small")
                 await self.driver.run([task])
-                course = self.driver.courses[namespace, task.name]
+                course = self.driver.outcomes[namespace, task.name]
                 assert course.started is not None
                 assert course.created is not None
                 latencies.append((course.started - course.created) * 1000)
@@ -214,7 +214,7 @@ class Bench:
         return running_total((c.first_started, 1) for c in self._of(kind) if c.first_started is not None)
 
     def _of(self, kind: str) -> list[Course]:
-        return [course for course in self.driver.courses.values() if course.task.kind == kind]
+        return [course for course in self.driver.outcomes.values() if course.task.kind == kind]
 
     def _mean_use(self, wall: float) -> float:
         """The part of all quota that was in use on average, until the last completion."""
@@ -308,7 +308,7 @@ def main() -> None:
     parser.add_argument(
         "--faithful",
         action="store_true",
-        help="also write when a Job begins, a write a Job more: who is preempted stops and starts anew",
+        help="also write when a Job begins, a write a Job more: a victim stops and starts anew",
     )
     parser.add_argument("--profile", action="store_true", help="keep profiles too; they cost some CPU")
     parser.add_argument("--dry", action="store_true", help="nothing is saved")

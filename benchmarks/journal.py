@@ -1,7 +1,7 @@
 """A journal of very many Jobs, and its replay: `make bench-journal`.
 
 The Jobs of `benchmarks.jobs` at a scale, on a real API server, by a controller that writes a journal; they
-are said to begin, so that who is preempted stops and starts anew. Then each file of it is replayed. Prints
+are said to begin, so that a victim stops and starts anew. Then each file of it is replayed. Prints
 the figures and writes `benchmarks/results/journal.json`; exits with 1 if anything is decided otherwise.
 """
 

@@ -1,6 +1,6 @@
-"""Who looks at a cluster whose Workloads come and go: `admitter top`, the page's server, and a browser.
+"""Readers of a cluster with Workloads that come and go: `admitter top`, the page's server, and a browser.
 
-Each looks at every round and says so afterwards; what is measured then is whoever's that asks.
+Each looks at every round and says so afterwards; what is measured then is up to the caller.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ ADMIN: Final = "admin"
 SELDOM: Final = 20
 """Every so many rounds something is done that takes long: an explanation, estimates of starts."""
 MINUTE: Final = 60
-"""Every so many rounds somebody at the terminal goes through its views."""
+"""Every so many rounds the user at the terminal goes through its views."""
 KEYS: Final = (
     ("down", "enter", "down", "escape", "home"),
     ("r", "u", "w", "a", "n", "minus", "plus", "question_mark", "escape"),
@@ -82,14 +82,14 @@ class _Feed(Live):
 
 
 async def at_the_terminal(turnover: Turnover, rounds: int, done: Done, visits: int = 0) -> None:
-    """Somebody has `admitter top` open, goes through its views now and then, and comes back to the tree.
+    """A user has `admitter top` open, goes through its views now and then, and comes back to the tree.
 
     Args:
         turnover: the cluster.
-        rounds: how many he sees.
+        rounds: how many the user sees.
         done: called after each.
-        visits: how often he goes through all views before the first: textual remembers how the last thousand
-            widgets looked, of which a view has a dozen.
+        visits: how often the user goes through all views before the first: textual remembers how the last
+            thousand widgets looked, of which a view has a dozen.
     """
     feed = _Feed(turnover)
     app = Top(feed, NO_LIMIT)
@@ -172,7 +172,7 @@ def _seldom() -> Middleware:
 async def at_the_server(
     turnover: Turnover, rounds: int, done: Callable[[int, Served], Awaitable[None]]
 ) -> None:
-    """Somebody follows the page; in each round another comes with a token of his own, looks, and leaves."""
+    """A user follows the page; in each round another comes with a token of its own, looks, and leaves."""
     headers = {"Authorization": f"Bearer {ADMIN}"}
     async with (
         serving(turnover) as page,

@@ -1,4 +1,4 @@
-"""One cycle that has much to decide: many who take back at once, many shapes, many flavors."""
+"""One cycle that has much to decide: many reclaims at once, many shapes, many flavors."""
 
 import gc
 import time

@@ -47,7 +47,7 @@ Json = dict[str, Any]
 
 
 def say(what: str) -> None:
-    """Tell people who look on what happens now."""
+    """Tell readers what happens now."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
 
@@ -145,7 +145,7 @@ class Bench:
         began = time.monotonic()
         tasks = [self._task(WAITS, number) for number in range(there, count)]
         for task in tasks:
-            self._driver.courses[task.namespace, task.name] = Course(task)
+            self._driver.outcomes[task.namespace, task.name] = Course(task)
         original = self._task(WAITS, 0)
         path = f"/apis/batch/v1/namespaces/{original.namespace}/jobs/{original.name}"
         job, workload = await self._transport.get(path), await self._told()

@@ -87,7 +87,7 @@ async def run(server: Server, people: People, observer: Observer, fleet: Fleet, 
     wall = people.now()
     await server.quiet()
     written, now, count = await server.writes() - writes, server.components(), len(tasks)
-    courses, admitted = list(people.courses.values()), observer.admissions
+    courses, admitted = list(people.outcomes.values()), observer.admissions
     cpu_s = {name: used.cpu_s - components[name].cpu_s for name, used in now.items()}
     cpu_s["controller"] = spent(pid).cpu_s - controller.cpu_s
     cpu_s["people_and_observer"] = time.process_time() - own

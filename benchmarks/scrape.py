@@ -57,7 +57,7 @@ def filled(queues: int) -> tuple[Metrics, StateMetrics]:
 
 
 def counting(engine: Engine) -> QuotaStatuses:
-    """What counts who waits, of a cluster without Workloads."""
+    """The count of pending Workloads of a cluster without any."""
     told = CatalogListener(lambda _: None, lambda _: None, lambda *_: None)
     world = World()
     catalog = Catalog(world, engine, DEFAULT_GPUS, told)

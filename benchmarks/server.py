@@ -88,7 +88,7 @@ class Server:
         return found
 
     async def people(self) -> Path:
-        """A kubeconfig of somebody who may do everything, by a token: certificates cost more."""
+        """A kubeconfig of a user that may do everything, by a token: certificates cost more."""
         kubectl, path = self.cluster.run_kubectl, self.folder / "people.kubeconfig"
         binding = ("create", "clusterrolebinding", "people", "--clusterrole=cluster-admin")
         await asyncio.to_thread(kubectl, "create", "serviceaccount", "people", "--namespace=default")

@@ -1,4 +1,4 @@
-"""Draws a run: use of quota, who waits and who has been admitted, over time."""
+"""Draws a run: use of quota, what waits and what has been admitted, over time."""
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate

@@ -1,6 +1,6 @@
 """A cluster in which Workloads come, are admitted, finish and go, and are as many at every moment.
 
-No API server: `Api` stands in for one, and tells changes to those who watch. So informers, stores and
+No API server: `Api` stands in for one, and tells changes to its watchers. So informers, stores and
 pictures are the real ones, and an hour takes as long as they take.
 """
 
@@ -35,9 +35,10 @@ _PATHS: Final = {plural_of(source.path): source.path for source in World().sourc
 
 
 class Api(Transport):
-    """Answers lists and watches from memory, one watch a collection, and believes everybody who he is.
+    """Answers lists and watches from memory, one watch a collection, and believes each user's name.
 
-    A token is a user's name; whose name begins with `admin` may list everything, others in their namespace.
+    A token is a user's name; one that begins with `admin` may list everything, others in their
+    namespace.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class Api(Transport):
         }
 
     async def create(self, path: str, body: Json) -> Json:
-        """Who somebody is, or whether he may list something."""
+        """The name of a user, or whether the user may list something."""
         spec = body["spec"]
         if path.endswith("tokenreviews"):
             return {"status": {"authenticated": True, "user": {"username": spec["token"]}}}
@@ -94,7 +95,7 @@ class Api(Transport):
         self._said[_PATHS[plural]].append(orjson.dumps({"type": kind, "object": item}))
 
     def tell(self) -> None:
-        """Let those who watch know what has happened, all of it together, and that nothing else has."""
+        """Let watchers know what has happened, all of it together, and that nothing else has."""
         for path, said in self._said.items():
             self._say(plural_of(path), "BOOKMARK", {"metadata": {"resourceVersion": str(self._version)}})
             self._pieces[path].put_nowait(b"\n".join(said) + b"\n")
@@ -102,7 +103,7 @@ class Api(Transport):
 
 
 GUESTS: Final = "guests"
-"""A namespace whose Jobs are in all queues."""
+"""A namespace with Jobs in all queues."""
 
 
 class _Job(NamedTuple):
@@ -149,7 +150,7 @@ class Turnover:
         self.lasting = self._queues[0].name
 
     def play(self) -> None:
-        """A second passes: in each queue who finished goes; one finishes, one starts, one comes."""
+        """A second passes: in each queue what finished goes; one finishes, one starts, one comes."""
         self.now += 1
         self._rounds += 1
         if self._rounds % MOVE == 0:

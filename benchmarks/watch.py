@@ -19,7 +19,7 @@ async def newest(transport: Transport, path: str) -> str:
 async def events(transport: Transport, path: str, version: str) -> AsyncIterator[tuple[str, Json]]:
     """Events after a version: `ADDED`, `MODIFIED` or `DELETED`, and the object.
 
-    An API server under load ends the watches of who does not keep up; nothing is missed by that.
+    An API server under load ends the watches of clients that do not keep up; nothing is missed by that.
 
     Raises:
         RuntimeError: the API server has forgotten the version to go on from.

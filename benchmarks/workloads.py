@@ -1,4 +1,4 @@
-"""People who make Workloads by hand, with no Job, and delete each when its time is over.
+"""People that make Workloads by hand, with no Job, and delete each when its time is over.
 
 A Workload without a Job has no other end than its deletion: `Finished` is written for Jobs alone, and
 `spec.active: false` only makes it wait. They see by `status.admission` that one runs, and by `Evicted` that
@@ -39,7 +39,7 @@ class People(Crowd):
         await self.transport.create(f"{OWN}/namespaces/{task.namespace}/workloads", body)
 
     async def begin(self, course: Course) -> None:
-        """Nobody waits for that to be said."""
+        """Nothing waits for that to be said."""
 
     async def stop(self, course: Course) -> None:
         """Nothing runs, so there is nothing to stop."""

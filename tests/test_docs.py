@@ -144,7 +144,7 @@ def test_the_example_of_elastic_quotas(until: str, expected: list[int]) -> None:
     assert result["errors"] == []
 
 
-def test_who_is_over_quota_in_the_example_and_who_waits() -> None:
+def test_workloads_over_quota_in_the_example_and_pending_ones() -> None:
     capacity = {row["job"]: row["capacity"] for row in simulated("--until", "4m")["workloads"]}
     assert capacity == {"base": "in-quota", "sweep-1": "in-quota"} | dict.fromkeys(
         ("sweep-2", "sweep-3", "sweep-4"), "over-quota"

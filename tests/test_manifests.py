@@ -42,7 +42,7 @@ def test_policies_match_the_queue_label() -> None:
     )
 
 
-def test_policies_know_the_names_of_who_made_a_job() -> None:
+def test_policies_know_the_names_of_the_makers_of_a_job() -> None:
     policies = texts_of("MutatingAdmissionPolicy")
     for annotation in (names.USER_ANNOTATION, names.GROUPS_ANNOTATION, names.PLACEMENT_ANNOTATION):
         assert annotation in policies

@@ -18,7 +18,7 @@ ENDS = re.compile(r"_(bucket|sum|count)$")
 
 
 def queries() -> Iterator[tuple[str, str]]:
-    """All that is asked, and by whom."""
+    """All that is asked, and by which dashboard or rule."""
     for rule in RULES:
         yield rule["alert"], rule["expr"]
     for panel in DASHBOARD["panels"]:
@@ -26,19 +26,19 @@ def queries() -> Iterator[tuple[str, str]]:
             yield panel["title"], target["expr"]
 
 
-@pytest.mark.parametrize(("who", "query"), [pytest.param(*each, id=each[0]) for each in queries()])
-def test_a_query_asks_for_what_there_is(who: str, query: str) -> None:
+@pytest.mark.parametrize(("asker", "query"), [pytest.param(*each, id=each[0]) for each in queries()])
+def test_a_query_asks_for_what_there_is(asker: str, query: str) -> None:
     known = documented()
     asked = [
         (ENDS.sub("", name), name, set(re.findall(r"(\w+)\s*(?:=~|!=|=)", matchers or "")))
         for name, matchers in re.findall(r"\b(admitter_\w+)(?:\{([^}]*)\})?", query)
     ]
-    assert asked, f"{who} asks for nothing"
+    assert asked, f"{asker} asks for nothing"
     labels: set[str] = set(OF_PROMETHEUS)
     for metric, name, matched in asked:
-        assert metric in known, f"{who}: there is no metric {metric}"
-        assert name == metric or known[metric].kind == "histogram", f"{who}: {metric} is no histogram"
-        assert matched <= known[metric].labels, f"{who}: {metric} has no label of {matched}"
+        assert metric in known, f"{asker}: there is no metric {metric}"
+        assert name == metric or known[metric].kind == "histogram", f"{asker}: {metric} is no histogram"
+        assert matched <= known[metric].labels, f"{asker}: {metric} has no label of {matched}"
         labels |= known[metric].labels
     grouped = re.findall(r"\b(?:by|without|on)\s*\(([\w, ]*)\)", query)
     assert {label.strip() for group in grouped for label in group.split(",")} <= labels

@@ -10,7 +10,7 @@ FORGOTTEN = "cohorts.admitter.dev"
 
 
 class Forgetful:
-    """Has one definition, whose deletion has failed and goes on only when the definition changes."""
+    """Has one definition, of which the deletion has failed and goes on only when the definition changes."""
 
     def __init__(self) -> None:
         self.there = True
@@ -32,7 +32,7 @@ class Forgetful:
         self.there = False
 
 
-async def test_a_definition_whose_deletion_is_forgotten_is_changed_and_goes() -> None:
+async def test_a_definition_with_a_forgotten_deletion_is_changed_and_goes() -> None:
     server = Forgetful()
     await uninstall(cast("Transport", server))
     assert server.changes == 1

@@ -1,4 +1,4 @@
-"""Tenants carry out their courses side by side, each with a token of its own."""
+"""Tenants carry out their operations side by side, each with a token of its own."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 CALL_SECONDS: Final = 30.0
 LOOK_SECONDS: Final = 0.4
 REMEMBERED: Final = 3000
-"""So many operations of each namespace are kept for whoever asks what led to a finding."""
+"""So many operations of each namespace are kept for the reader that asks what led to a finding."""
 LOST: Final = 0
 """Stands for the status of an operation that got no answer."""
 FEW: Final = "30"
@@ -43,7 +43,7 @@ class Done:
     Attributes:
         number: how many were carried out before.
         at: when, in seconds since the start of the crowd.
-        tenant: by whom.
+        tenant: the tenant that did it.
         operation: what.
         path: what its path meant.
         status: of the answer, or `LOST`.
@@ -92,7 +92,7 @@ class Crowd:
     )
 
     async def run(self, courses: Iterable[tuple[Course, str]]) -> None:
-        """Carry out courses, each with the token of its tenant; returns when the last one is over."""
+        """Carry out operations of tenants, each with its token; returns when the last one is over."""
         began, chosen = asyncio.get_running_loop().time(), list(courses)
         every = len(chosen) / self.rate
         connector = aiohttp.TCPConnector(limit=0, ssl=self.ssl)

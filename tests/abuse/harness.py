@@ -44,7 +44,7 @@ class Outcome:
         findings: where more was used than there is, in words.
         trails: the last operations on the Jobs of each finding.
         kills: how many leaders were killed, as planned.
-        take_overs: how long nobody led after it, in seconds.
+        take_overs: how long no replica led after it, in seconds.
         restarts: how often a controller ended by itself.
         errors: lines of controllers' logs with an exception.
         sound: how many sound Jobs were made.
@@ -163,5 +163,5 @@ async def _kill(crowd: Crowd, outcome: Outcome, controllers: list[Replica], kill
 
 
 def exceptions(log: str) -> Iterable[str]:
-    """The lines of a log that tell of an exception that nobody expected."""
+    """The lines of a log that tell of an exception that was not expected."""
     return [line for line in log.splitlines() if '"exception":' in line or "Traceback" in line]

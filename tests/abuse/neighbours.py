@@ -48,7 +48,7 @@ class Answers:
     asked: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
-    def judge(self, what: str, *, right: bool, told: object) -> None:
+    def check(self, what: str, *, right: bool, told: object) -> None:
         """Count an answer."""
         self.asked[what] = self.asked.get(what, 0) + 1
         if not right:
@@ -171,18 +171,18 @@ async def ask(web: Web, token: str, kubeconfig: Path, folder: Path, over: asynci
     """Ask the page, explain and what-if about sound Jobs until it is over, at least once each."""
     answers = Answers()
     before = await _command(kubeconfig, "explain", "waits", f"--namespace={NAMESPACE}")
-    answers.judge("explain", right=_explains(before[1]), told=before)
+    answers.check("explain", right=_explains(before[1]), told=before)
     file = change(folder)
     while True:
         try:
             await asyncio.to_thread(_ask_page, web, token, answers)
         except OSError as error:
-            answers.judge("page", right=False, told=error)
+            answers.check("page", right=False, told=error)
         said = await _command(kubeconfig, "explain", "waits", f"--namespace={NAMESPACE}")
         same = said[0] == 0 and {k: said[1][k] for k in _STABLE} == {k: before[1][k] for k in _STABLE}
-        answers.judge("explain", right=same, told=said)
+        answers.check("explain", right=same, told=said)
         played = await _command(kubeconfig, "what-if", f"--filename={file}")
-        answers.judge("what-if", right=played[0] == 0 and played[1]["starts"] == [], told=played)
+        answers.check("what-if", right=played[0] == 0 and played[1]["starts"] == [], told=played)
         with suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), ASK_SECONDS)
         if over.is_set():
@@ -209,16 +209,16 @@ def _ask_page(web: Web, token: str, answers: Answers) -> None:
     status, found = web.ask("/api/namespace", token, name=NAMESPACE)
     states = {row["name"]: row["state"] for row in found.get("rows", ())}
     right = status == 200 and (states.get("holder"), states.get("waits")) == ("Admitted", "Pending")
-    answers.judge("page of the namespace", right=right, told=(status, found))
+    answers.check("page of the namespace", right=right, told=(status, found))
     status, found = web.ask("/api/workload", token, namespace=NAMESPACE, name="waits")
-    answers.judge(
+    answers.check(
         "page of a Workload", right=status == 200 and "sound-narrow" in str(found), told=(status, found)
     )
     status, found = web.ask("/api/tree", token)
     lines = {line["name"]: line for line in found.get("lines", ())}
     narrow = lines.get(f"{NAMESPACE}-narrow", {})
     right = status == 200 and (narrow.get("waiting"), narrow.get("admitted")) == (1, 1)
-    answers.judge("page of all queues", right=right, told=(status, narrow or found))
+    answers.check("page of all queues", right=right, told=(status, narrow or found))
 
 
 @contextmanager

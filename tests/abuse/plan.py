@@ -38,7 +38,7 @@ class Course:
 
 
 def plan(seed: int, operations: int, tenants: list[Tenant]) -> list[Course]:
-    """The courses of all tenants.
+    """The operations of all tenants.
 
     Args:
         seed: of all chance.

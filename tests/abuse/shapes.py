@@ -52,7 +52,7 @@ def sound_job(ground: Ground, name: str, *, cpu: str = "1", pods: int = 1, **mor
 
 
 def slow_job(random: Random, ground: Ground, name: str, *, pods: int = 0, seconds: int = 20) -> Json:
-    """A Job whose pods run for long, and take their time to end once they are deleted."""
+    """A Job with pods that run for long, and take their time to end once they are deleted."""
     made = sound_job(ground, name, cpu=random.choice(("1", "2", "500m")), pods=pods or random.randint(1, 4))
     annotations = made["spec"]["template"]["metadata"]["annotations"]
     annotations |= {

@@ -316,7 +316,7 @@ def _cronjob(mind: Mind) -> Operation:
 
 
 def _of_others(mind: Mind) -> Operation:
-    """Quota, queues, statuses and rights: whoever has `edit` may write none of them."""
+    """Quota, queues, statuses and rights: a user with `edit` may write none of them."""
     namespace, random = mind.namespace, mind.random
     weight = {"metadata": {"name": "mine"}, "spec": {"hard": {"admitter.dev/namespace.weight": "100"}}}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admitter-admin"}

@@ -1,4 +1,4 @@
-"""Each judge of a run with changed objects can fail."""
+"""Each check of a run with changed objects can fail."""
 
 import orjson
 import pytest
@@ -12,7 +12,7 @@ from tests.abuse.samples import KINDS, stored
 
 def answers() -> Answers:
     made = Answers()
-    made.judge("explain", right=False, told={"state": "Admitted"})
+    made.check("explain", right=False, told={"state": "Admitted"})
     return made
 
 

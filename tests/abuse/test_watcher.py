@@ -170,7 +170,7 @@ def test_pods_count_while_they_are_bound_and_have_not_ended_whatever_becomes_of_
     assert server.watcher.used("abuse-a") == {}
 
 
-def test_what_happens_while_order_is_unknown_is_judged_when_all_of_it_is_known(server: Server) -> None:
+def test_what_happens_while_order_is_unknown_is_checked_when_all_of_it_is_known(server: Server) -> None:
     server.job("managed-a", "work")
     server.pod("managed-a", "one", "15", "work", exact=False)
     server.pod("managed-a", "one", "15", "work", phase="Failed", exact=False)
@@ -182,7 +182,7 @@ def test_what_happens_while_order_is_unknown_is_judged_when_all_of_it_is_known(s
     assert "15000 of 14000 of queue abuse-a" in server.found[0]
 
 
-def test_everything_that_is_judged_is_followed() -> None:
+def test_everything_that_is_checked_is_followed() -> None:
     assert set(Watcher().scope.paths) == {"nodes", "jobs", "pods", "clusterqueues", "elasticquotas"}
 
 

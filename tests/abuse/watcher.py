@@ -101,7 +101,7 @@ class Account:
     """What a pod uses.
 
     Attributes:
-        queue: whose quota; empty for a pod that was given none.
+        queue: the one with the quota; empty for a pod that was given none.
         job: namespace and name of its Job, and the queue that this named when it was started; of a pod
             without a Job, its own name.
         use: how much of it now.
@@ -118,7 +118,7 @@ def read(kind: str, raw: Json, namespaces: Collection[str]) -> object:
     Args:
         kind: the plural of its kind.
         raw: the object.
-        namespaces: those whose Jobs and pods count.
+        namespaces: those with the Jobs and pods that count.
     """
     if kind in {"clusterqueues", "elasticquotas"}:
         return facts.parse(kind, raw)
@@ -147,13 +147,13 @@ def _pairs(labels: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
 
 @dataclass
 class Watcher:
-    """Takes what the API server tells, and judges.
+    """Takes what the API server tells, and checks.
 
     Attributes:
-        grounds: the namespaces whose pods count.
+        grounds: the namespaces with the pods that count.
         findings: what was wrong.
-        counts: how many pods were bound, and how often use was judged.
-        highest: of each limit that was judged, the most that was used of it, in hundredths.
+        counts: how many pods were bound, and how often use was checked.
+        highest: of each limit that was checked, the most that was used of it, in hundredths.
     """
 
     grounds: tuple[Ground, ...] = GROUNDS
@@ -167,7 +167,7 @@ class Watcher:
     _accounts: dict[str, Account | None] = field(default_factory=dict)
     _using: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     _use: dict[str, Counter[Key]] = field(default_factory=lambda: defaultdict(Counter))
-    _unjudged: dict[tuple[str, Key], int] = field(default_factory=dict)
+    _unchecked: dict[tuple[str, Key], int] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:
@@ -195,9 +195,9 @@ class Watcher:
             self._ends(uid, self._accounts.pop(uid))
 
     def settle(self, moment: Moment) -> None:
-        """Everything up to a moment is known again: judge what use has grown meanwhile."""
-        unjudged, self._unjudged = self._unjudged, {}
-        for (queue, key), before in unjudged.items():
+        """Everything up to a moment is known again: check what use has grown meanwhile."""
+        unchecked, self._unchecked = self._unchecked, {}
+        for (queue, key), before in unchecked.items():
             if self._use[queue][key] > before:
                 self._within(queue, [key], moment)
 
@@ -228,7 +228,7 @@ class Watcher:
         total = self._use[account.queue]
         grown = [key for key, amount in use if amount > before.get(key, 0)]
         for key in grown if not moment.exact else ():
-            self._unjudged.setdefault((account.queue, key), total[key])
+            self._unchecked.setdefault((account.queue, key), total[key])
         total.subtract(before)
         total.update(dict(use))
         self._using[account.queue][uid] = fact.name
@@ -279,7 +279,7 @@ class Watcher:
     def _within(self, queue: str, keys: Iterable[Key], moment: Moment) -> None:
         known = self._limits.queues.get(queue)
         for key in keys:
-            self.counts["judged"] += 1
+            self.counts["checked"] += 1
             limit = self._limits.of_queue(queue, key, 0, moment.heard)
             if known is not None and key not in dict((*known.least, *known.most)):
                 limit = 0

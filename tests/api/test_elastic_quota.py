@@ -194,7 +194,7 @@ def test_a_workloads_status_has_names_that_no_object_has() -> None:
     assert read.status.admission.pool == "elastic-quota"
 
 
-def test_no_queue_or_flavor_that_somebody_names_has_an_underscore() -> None:
+def test_no_queue_or_flavor_that_a_user_names_has_an_underscore() -> None:
     (found,) = said(ElasticQuota, {"flavors": ["any_node"]})
     assert found.startswith("spec.flavors[0]: String should match pattern")
 

@@ -12,7 +12,7 @@ NUMBER = 16
 
 
 class Scene:
-    """A world that is shared, and whose objects are changed one after the other."""
+    """A world that is shared, of which the objects are changed one after the other."""
 
     def __init__(self) -> None:
         self.world = World()
@@ -83,7 +83,7 @@ def test_a_tree_is_left_alone_when_it_may_have_got_what_was_anothers() -> None:
     scene = Scene()
     scene.cohort("one")
     scene.queue("q", "one")
-    assert scene.contested() == set(), "a new name is in nobody's plans"
+    assert scene.contested() == set(), "a new name is in no process's plans"
     scene.queue("q", "one", generation=2)
     assert scene.contested() == set(), "it is where it was"
     scene.queue("q", "two", generation=3)
@@ -106,7 +106,7 @@ def test_a_name_that_comes_back_is_left_alone_until_all_know_that_it_was_gone() 
     scene.cohort("x", "y")
     scene.contested()
     scene.queue("q", "one", uid="third")
-    assert scene.contested() == set(), "nobody knows of an earlier one any more"
+    assert scene.contested() == set(), "no process knows of an earlier one any more"
 
 
 def test_what_a_list_brings_may_have_changed_before() -> None:
@@ -128,7 +128,7 @@ def test_a_tree_that_is_contested_again_stays_so() -> None:
     assert scene.contested() == {"top"}
 
 
-def test_a_workload_is_whose_queue_has_admitted_it_else_whose_it_asks_for() -> None:
+def test_a_workload_is_of_the_queue_that_has_admitted_it_else_of_the_one_it_asks_for() -> None:
     scene = Scene()
     scene.queue("first", "one")
     scene.queue("second", "two")
@@ -150,7 +150,7 @@ def test_a_workload_is_whose_queue_has_admitted_it_else_whose_it_asks_for() -> N
 def test_what_is_in_no_tree_is_in_the_first_shard_and_elastic_quotas_are_one_tree() -> None:
     scene = Scene()
     owners = scene.world.owners
-    assert owners.shard(("team", "nobody")) == 0
+    assert owners.shard(("team", "unknown")) == 0
     assert owners.of_local_queue("team", "none-such") == 0
     assert owners.of_local_queue("team", ELASTIC_QUOTA_QUEUE) == shard_of(ELASTIC_QUOTA_QUEUE, NUMBER)
     scene.queue("first", "one")

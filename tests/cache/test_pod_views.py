@@ -41,7 +41,7 @@ SPEC: Json = {"containers": [{"resources": {"requests": {"cpu": "2", "memory": "
         pytest.param('{"cpu":"a"}', "", {("a", "cpu"): 2000}, id="only what its queue counted"),
         pytest.param('{"cpu":"a","pods":"a"}', "", {("a", "cpu"): 2000, ("a", "pods"): 1}, id="pods too"),
         pytest.param('{"pods":"any_node"}', '{"pool":"p"}', {("p", "pods"): 1}, id="pods of a pool"),
-        pytest.param("spoilt", "", {}, id="spoilt"),
+        pytest.param("invalid", "", {}, id="invalid"),
     ],
 )
 def test_a_pod_uses_what_was_counted_at_its_admission(
@@ -56,7 +56,7 @@ def test_a_pod_uses_what_was_counted_at_its_admission(
 
 
 @pytest.mark.parametrize("memory", ["9" * 5000, "٩", "-1", "1.5", ""])
-def test_gpu_memory_that_nobody_can_have_written_is_none(memory: str) -> None:
+def test_gpu_memory_that_no_controller_can_have_written_is_none(memory: str) -> None:
     marks = metadata('{"admitter.dev/gpu-memory":"a"}', orjson.dumps({GPU_MEMORY: memory}).decode())
     pod = parse_pod({"metadata": marks, "spec": SPEC, "status": {"phase": "Running"}})
     assert dict(pod.usage.usage) == {}
@@ -71,7 +71,9 @@ def test_gpu_memory_that_nobody_can_have_written_is_none(memory: str) -> None:
         pytest.param("", "2026-01-02T00:00:00Z", False, id="of an older version, made after it"),
     ],
 )
-def test_a_pod_is_of_the_workload_whose_admission_made_it(said: str, made: str, *, is_of_it: bool) -> None:
+def test_a_pod_is_of_the_workload_with_the_admission_that_made_it(
+    said: str, made: str, *, is_of_it: bool
+) -> None:
     marks = metadata('{"cpu":"a"}')
     marks["annotations"] |= {WORKLOAD_UID_ANNOTATION: said} if said else {}
     pod = parse_pod({"metadata": marks, "spec": SPEC})
@@ -86,7 +88,7 @@ def test_a_pod_is_of_the_workload_whose_admission_made_it(said: str, made: str, 
     assert pod.is_of(parse_workload({"metadata": workload, "spec": spec})) is is_of_it
 
 
-def test_a_started_job_whose_template_was_spoilt_is_counted_by_its_pods() -> None:
+def test_a_started_job_with_an_overwritten_template_is_counted_by_its_pods() -> None:
     """Two containers ask for more together than a quantity can be."""
     marks = metadata('{"cpu":"a"}')
     giant = {"resources": {"requests": {"cpu": "9E"}}}

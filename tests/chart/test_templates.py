@@ -68,7 +68,7 @@ def test_without_deployment_it_is_the_bundle_without_deployment(helm: Helm) -> N
 
 
 def test_a_release_in_the_namespace_itself_does_not_make_it(helm: Helm) -> None:
-    """Helm, or somebody else, has made it, and Helm refuses to take what is there already."""
+    """Helm, or another client, has made it, and Helm refuses to take what is there already."""
     elsewhere, there = by_name(helm.template("--namespace=elsewhere")), by_name(helm.template(OWN_NAMESPACE))
     assert elsewhere.keys() - there.keys() == {("Namespace", "admitter-system")}
     assert there.items() <= elsewhere.items()
@@ -224,7 +224,7 @@ def test_monitoring_is_that_of_the_checkout_and_has_the_labels_that_are_asked_fo
 
 
 def endpoint_reader(added: dict[tuple[str, str], Json]) -> str:
-    """The account whose token is shown, and which may read metrics; it is taken out of what was added."""
+    """The account that shows its token, and may read metrics; it is taken out of what was added."""
     name = "admitter-metrics-reader"
     account, secret, binding = (
         added.pop((kind, name)) for kind in ("ServiceAccount", "Secret", "ClusterRoleBinding")

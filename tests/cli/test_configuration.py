@@ -1,4 +1,4 @@
-"""The file of `admitter run --config`: what it says, what it must not say, and who goes before it."""
+"""The file of `admitter run --config`: what it says, what it must not say, and what goes before it."""
 
 import json
 import re

@@ -18,7 +18,7 @@ def _end(arguments: str, redirections: str = "") -> "subprocess.CompletedProcess
 
 
 @pytest.mark.parametrize("redirections", ["", ">/dev/null", "2>&-", ">/dev/null 2>&-"])
-def test_its_status_is_its_own_whoever_listens(redirections: str) -> None:
+def test_its_status_is_its_own_whatever_reads_its_output(redirections: str) -> None:
     assert _end(WHAT_IF, redirections).returncode == 3
 
 

@@ -35,7 +35,7 @@ NAMES = [
     "\x07",
     "é 日本",
 ]
-"""What no object of a cluster can be called, and anybody can write into a file."""
+"""What no object of a cluster can be called, and any user can write into a file."""
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
@@ -130,7 +130,7 @@ def test_answers_about_a_snapshot_show_names(tmp_path: Path, name: str) -> None:
         assert shown(name) in text
     missing = run("explain", f"{name}x", "-n", "a", "--state", str(tmp_path / "state.json"))
     assert shown(name) in visible(missing.exception), (
-        "what is not there is named by whoever catches the error"
+        "what is not there is named by the code that catches the error"
     )
 
 

@@ -118,7 +118,7 @@ async def test_an_answer_that_is_none_is_an_error(answer: bytes) -> None:
         await client.close()
 
 
-async def test_who_gives_up_waiting_does_not_leave_an_answer_to_the_next_call() -> None:
+async def test_a_caller_that_gives_up_waiting_does_not_leave_an_answer_to_the_next_call() -> None:
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if b"/slow" in await request(reader):
             await reader.read()  # until the connection is closed
@@ -156,7 +156,7 @@ async def read(client: Client, seen: list[bytes]) -> None:
             seen.append(piece)  # noqa: PERF401  # what came before the end counts
 
 
-async def test_who_reads_slowly_holds_the_server_up_instead_of_filling_memory() -> None:
+async def test_a_slow_reader_holds_the_server_up_instead_of_filling_memory() -> None:
     size, sent = 1_000_000, 0
 
     async def stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -9,7 +9,7 @@ from admitter.client.throttle import patient
 
 
 class Server:
-    """A server whose answers take as long as the test says; time passes only by them and by pauses."""
+    """A server with answers that take as long as the test says; time passes only by them and by pauses."""
 
     def __init__(self) -> None:
         self.now = 0.0

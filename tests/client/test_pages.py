@@ -1,4 +1,4 @@
-"""Lists are read in pages whose bytes are bounded, whatever the size of their objects."""
+"""Lists are read in pages of bounded bytes, whatever the size of their objects."""
 
 from collections.abc import Mapping
 from typing import Any

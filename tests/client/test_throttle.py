@@ -27,8 +27,8 @@ class Server:
     Attributes:
         fault: what it fails with now.
         seconds: how long an answer takes.
-        seen: when it was called, and by whom.
-        answered: whom it gave an answer, in order.
+        seen: when it was called, and by which caller.
+        answered: the callers with an answer, in order.
     """
 
     def __init__(self, fault: Fault, seconds: float = 0.01) -> None:
@@ -55,7 +55,7 @@ class Server:
         await self.throttle.call(attempt)
 
     async def keep_calling(self, who: str) -> None:
-        """As those do whose work is not done before it has succeeded."""
+        """As callers do with work that is not done before it has succeeded."""
         while True:
             try:
                 await self.call(who)
@@ -137,7 +137,7 @@ async def test_a_server_that_takes_half_is_not_left_alone() -> None:
         assert len(server.answered) == 400
 
 
-async def test_who_was_refused_goes_before_who_came_later() -> None:
+async def test_a_refused_call_goes_before_later_ones() -> None:
     async with serving(refused("1")) as server:
         server.callers(*names(25, "early"))
         await server.time.pass_until(3.5)
@@ -148,7 +148,7 @@ async def test_who_was_refused_goes_before_who_came_later() -> None:
         assert server.answered == [*names(25, "early"), *names(25, "late")]
 
 
-async def test_who_can_wait_gets_no_attempt_while_others_want_one() -> None:
+async def test_a_call_that_can_wait_gets_no_attempt_while_others_want_one() -> None:
     async with serving(refused("1")) as server:
         server.callers(*names(30, "urgent"))
         await server.time.pass_until(100)
@@ -161,7 +161,7 @@ async def test_who_can_wait_gets_no_attempt_while_others_want_one() -> None:
         assert all(who.startswith("urgent") for who in server.answered[:30])
 
 
-async def test_those_who_can_wait_take_half_of_the_places_at_most() -> None:
+async def test_calls_that_can_wait_take_half_of_the_places_at_most() -> None:
     async with serving(refused("1")) as server:
         server.callers(*names(60, "patient"), can_wait=True)
         await server.time.pass_until(100)
@@ -207,7 +207,7 @@ async def test_a_call_is_made_so_often_before_its_caller_is_told(fault: Fault, a
     assert len(server.seen) == attempts
 
 
-async def test_what_fails_for_one_object_holds_nobody_back() -> None:
+async def test_what_fails_for_one_object_holds_no_other_back() -> None:
     async with serving(lambda: api_error(500, {})) as server:
         server.callers(*names(5))
         await server.time.pass_until(30)

@@ -1,4 +1,4 @@
-"""Somebody with the role `edit` who tries to get more than his quota, and how long it takes to stop him."""
+"""A user with the role `edit` that tries to get more than its quota, and how long it takes to stop it."""
 
 import json
 import logging
@@ -23,18 +23,18 @@ log = logging.getLogger("abuse")
 
 @dataclass(frozen=True)
 class Attacker:
-    """A user who may edit one namespace.
+    """A user that may edit one namespace.
 
     Attributes:
-        user: the cluster, as he sees it.
-        namespace: his.
+        user: the cluster, as the user sees it.
+        namespace: the user's.
     """
 
     user: Cluster
     namespace: str
 
     def kubectl(self, *arguments: str, content: str | None = None) -> str:
-        """Run kubectl as him in his namespace; deletions do not wait."""
+        """Run kubectl as the user in its namespace; deletions do not wait."""
         wait = ["--wait=false"] if arguments[0] == "delete" else []
         return self.user.run_kubectl(*arguments, *wait, f"--namespace={self.namespace}", content=content)
 

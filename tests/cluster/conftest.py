@@ -93,7 +93,7 @@ def own_team(own: ControlPlane, tmp_path: Path) -> Iterator[Team]:
 
 @pytest.fixture
 def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own, whose label `team` is its name."""
+    """A namespace of the test's own, with its name as the label `team`."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:24].strip("-")
     name = f"{words}-{uuid4().hex[:6]}"
     installed.run_kubectl("create", "namespace", name)
@@ -104,7 +104,7 @@ def namespace(installed: Cluster, request: pytest.FixtureRequest) -> Iterator[st
 
 @pytest.fixture
 def user(installed: Cluster, namespace: str, tmp_path: Path) -> Cluster:
-    """The cluster as a user sees it who may edit the test's namespace."""
+    """The cluster as seen by a user that may edit the test's namespace."""
     scope = f"--namespace={namespace}"
     installed.run_kubectl("create", "serviceaccount", "user", scope)
     account = f"--serviceaccount={namespace}:user"

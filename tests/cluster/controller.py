@@ -22,9 +22,9 @@ from tests.cluster.waiting import eventually
 SOON_SECONDS = 5
 """It answers a change in less than one, on a machine with nothing else to do."""
 AWAY_SECONDS = 20
-"""Who comes after one that was killed starts, waits for four seconds, and may be killed too."""
+"""The successor of a killed process starts, waits for four seconds, and may be killed too."""
 _keepers: list["subprocess.Popen[bytes]"] = []
-"""Processes that outlive whoever started them: they end when the test run does."""
+"""Processes that outlive the process that started them: they end when the test run does."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Tenants:
         )
 
     def node(self, short: str, capacity: dict[str, str], **labels: str) -> None:
-        """Make a simulated node with some devices, whose pods nobody else's land on."""
+        """Make a simulated node with some devices, on which no other pods land."""
         full = self.name(short)
         self.made.append(("node", full))
         self.apply(

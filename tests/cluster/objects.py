@@ -78,7 +78,7 @@ def job(
     pod: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Json:
-    """A suspended Job whose pods run for some seconds on simulated nodes; None: for ever.
+    """A suspended Job with pods that run for some seconds on simulated nodes; None: for ever.
 
     Args:
         namespace: of the Job.

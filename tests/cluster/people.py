@@ -1,4 +1,4 @@
-"""Users of a namespace, played by impersonation: the administrator asks as if he were them."""
+"""Users of a namespace, played by impersonation: the administrator asks in their name."""
 
 import json
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ JOBS = {"apiGroups": ["batch"], "resources": ["jobs", "cronjobs"], "verbs": ["*"
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with a role of his own in one namespace.
+    """A user with a role of its own in one namespace.
 
     Attributes:
         cluster: where.
-        namespace: where he has the role.
-        name: as the API server knows him.
+        namespace: where the user has the role.
+        name: as the API server knows the user.
         groups: beside those that everybody is in.
     """
 
@@ -29,7 +29,7 @@ class Person:
     groups: tuple[str, ...] = ()
 
     def may(self, *rules: Json) -> "Person":
-        """Give him rules in the namespace; they add to what he may already."""
+        """Give the user rules in the namespace; they add to its present ones."""
         number = len(self.cluster.read("roles", f"--namespace={self.namespace}")["items"])
         name, scope = f"role-{number}", {"namespace": self.namespace}
         group = "rbac.authorization.k8s.io"
@@ -54,12 +54,12 @@ class Person:
         return self
 
     def submits_to(self, *queues: str) -> "Person":
-        """Let him submit to some queues, or to all."""
+        """Let the user submit to some queues, or to all."""
         rule: Json = {"apiGroups": ["admitter.dev"], "resources": ["localqueues"], "verbs": ["submit"]}
         return self.may(rule | ({"resourceNames": list(queues)} if queues else {}))
 
     def edits(self) -> "Person":
-        """Give him the role `edit`."""
+        """Give the user the role `edit`."""
         scope = f"--namespace={self.namespace}"
         command = ["create", "rolebinding", f"edit-{self.name}", "--clusterrole=edit", f"--user={self.name}"]
         self.cluster.run_kubectl(*command, scope)
@@ -67,25 +67,25 @@ class Person:
         return self
 
     def kubectl(self, *arguments: str, content: str = "") -> str:
-        """Run kubectl as him in the namespace."""
+        """Run kubectl as the user in the namespace."""
         return self.cluster.run_kubectl(
             *arguments, *self._asking(), f"--namespace={self.namespace}", content=content
         )
 
     def makes(self, manifest: Json, *options: str) -> Json:
-        """What becomes of a manifest that he creates."""
+        """What becomes of a manifest that the user creates."""
         command = ["create", "--filename=-", "--output=json", *options]
         made: Json = json.loads(self.kubectl(*command, content=json.dumps(manifest)))
         return made
 
     def patches(self, kind: str, name: str, change: Json) -> Json:
-        """What becomes of an object that he changes by a merge patch."""
+        """What becomes of an object that the user changes by a merge patch."""
         patch = ["patch", kind, name, "--type=merge", f"--patch={json.dumps(change)}", "--output=json"]
         made: Json = json.loads(self.kubectl(*patch))
         return made
 
     def _known(self, verb: str, resource: str, group: str, named: str = "") -> None:
-        """Wait until the API server knows that he may do this; it learns of roles from a watch."""
+        """Wait until the API server knows that the user may do this; it learns of roles from a watch."""
         kind, _, part = resource.partition("/")
         asked = [verb, f"{kind}.{group}/{named}".rstrip("./"), *([f"--subresource={part}"] if part else [])]
 
@@ -95,7 +95,7 @@ class Person:
             except KubectlError:
                 return False
 
-        eventually(may, what=f"{self.name} to be known as somebody who may {verb} {resource}")
+        eventually(may, what=f"{self.name} to be known as a user that may {verb} {resource}")
 
     def _asking(self) -> Sequence[str]:
         return [f"--as={self.name}", *(f"--as-group={group}" for group in self.groups)]

@@ -15,7 +15,7 @@ _SPECS = {"spot": SPOT, "on-demand": ON_DEMAND}
 
 @dataclass
 class Team:
-    """A namespace, and cluster-scoped objects whose names start with its name.
+    """A namespace, and cluster-scoped objects with names that start with its name.
 
     Attributes:
         cluster: where it is.

@@ -1,4 +1,4 @@
-"""Thousands of tiny Jobs in a burst: whoever else shares the quota still gets his part of it."""
+"""Thousands of tiny Jobs in a burst: every other user of the quota still gets its part."""
 
 import time
 
@@ -16,7 +16,7 @@ SHARE_SECONDS = 60
 """In which ten Jobs of one second end, four at a time, beside the burst."""
 
 
-def test_a_burst_takes_no_share_of_anybody_else(team: Team, attacker: Attacker) -> None:
+def test_a_burst_takes_no_share_of_another_user(team: Team, attacker: Attacker) -> None:
     team.cohort("all", fairSharing={"enabled": True})
     team.shares(("greedy", "4"), ("modest", "4"))
     attacker.create(job(team.namespace, "first", pods=8, queue="greedy", seconds=None))
@@ -33,7 +33,7 @@ def test_a_burst_takes_no_share_of_anybody_else(team: Team, attacker: Attacker) 
     )
     took = time.monotonic() - start
     done = succeeded(team.read("jobs")) - len(modest)
-    assert done < JOBS / 2, f"the burst was over after {took:.0f} s, so nobody had to share"
+    assert done < JOBS / 2, f"the burst was over after {took:.0f} s, so no user had to share"
     attacker.kubectl("delete", "jobs", "--all")
     eventually(lambda: not team.read("jobs")["items"], what="deleted Jobs", timeout=120)
 

@@ -55,7 +55,7 @@ def test_a_workload_with_an_owner_is_the_controllers(team: Team, attacker: Attac
                 attacker.patch("wl", name, {"metadata": {"ownerReferences": owners}})
 
 
-def test_nobody_books_quota_for_himself(team: Team, attacker: Attacker) -> None:
+def test_a_user_may_not_book_quota_for_itself(team: Team, attacker: Attacker) -> None:
     attacker.create(made_by_hand(team))
     admission = {"clusterQueue": team.cluster_queue, "podSets": []}
     with attacker.refused("forbidden"):
@@ -105,7 +105,7 @@ def test_a_counted_pod_is_not_taken_from_its_job(team: Team, attacker: Attacker)
 
 
 def test_a_counted_pod_does_not_grow_in_place(installed: Cluster, team: Team, attacker: Attacker) -> None:
-    """The role `edit` may not resize pods at all; who may by a role of his own does not get past it."""
+    """The role `edit` may not resize pods at all; a role of its own does not get past it."""
     pod = running(team, attacker)
     name = pod["metadata"]["name"]
     with attacker.refused("forbidden"):
@@ -132,14 +132,14 @@ def resized(cpu: str, **more: str) -> Json:
 
 
 class As(Cluster):
-    """The cluster as a person of a role of his own sees it."""
+    """The cluster as seen by a user with a role of its own."""
 
     def __init__(self, cluster: Cluster, person: Person) -> None:
         super().__init__(kubectl=cluster.kubectl, kubeconfig=cluster.kubeconfig, context=cluster.context)
         object.__setattr__(self, "_person", person)
 
     def run_kubectl(self, *arguments: str, content: str | None = None) -> str:
-        """Run kubectl as him."""
+        """Run kubectl as the user."""
         return super().run_kubectl(*arguments, f"--as={self._person.name}", content=content)  # type: ignore[attr-defined]
 
 

@@ -105,7 +105,7 @@ def test_a_running_job_that_joins_a_queue_is_stopped_until_it_is_admitted(
     team.runs("late")
     attacker.patch("job", "late", {"metadata": {"labels": {QUEUE: "main"}}})
     assert team.read("job", "late")["spec"]["suspend"] is True, "in the same request"
-    attacker.undone(lambda: not team.pods("late"), "end of pods that nobody admitted")
+    attacker.undone(lambda: not team.pods("late"), "end of pods that were not admitted")
 
 
 def test_a_job_does_not_join_a_queue_and_start_in_the_same_step(team: Team, attacker: Attacker) -> None:
@@ -186,10 +186,10 @@ def test_a_job_made_again_under_its_name_waits_for_the_pods_of_the_first(
     assert attacker.job("work")["spec"]["suspend"] is True
 
 
-def test_a_job_whose_pods_somebody_else_makes_is_counted_until_he_says_that_it_has_stopped(
+def test_a_job_with_pods_of_another_controller_is_counted_until_that_reports_its_stop(
     team: Team, attacker: Attacker
 ) -> None:
-    """Nobody takes such quota back from whoever says nothing: it stays counted, and is no gain."""
+    """Such quota is not taken back while the user says nothing: it stays counted, and is no gain."""
     offers(team)
     attacker.create(job(team.namespace, "foreign", managedBy="example.com/mine", suspend=False))
     eventually(lambda: team.state("foreign") == "Admitted", what="the Job to be admitted")
@@ -255,8 +255,10 @@ def test_a_job_says_nothing_of_its_own_status(team: Team, attacker: Attacker) ->
         attacker.patch("job", "work", done, "--subresource=status")
 
 
-def test_what_the_last_admission_put_in_is_believed_of_nobody(team: Team, attacker: Attacker) -> None:
-    """Who forges the record has his own selector taken for injected: he gains no other node."""
+def test_no_users_record_of_what_the_last_admission_put_in_is_believed(
+    team: Team, attacker: Attacker
+) -> None:
+    """A user that forges the record has its own selector taken for injected, and gains no other node."""
     team.offers({"cpu": {"spot": "1"}})
     injected = {"nodeSelector": {"instance-type": "on-demand"}, "tolerations": []}
     manifest = job(team.namespace, "work", pod={"nodeSelector": {"instance-type": "on-demand"}}, seconds=None)

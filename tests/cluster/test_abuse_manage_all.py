@@ -52,7 +52,7 @@ def never_ran(team: Team, names: Iterable[str]) -> None:
 
 @pytest.fixture
 def managing(team: Team, attacker: Attacker) -> Team:
-    """A namespace whose quota manages all Jobs, as the API server knows."""
+    """A namespace with quota that manages all Jobs, as the API server knows."""
     team.apply(elastic_quota(team.namespace, min={"cpu": "1"}, max={"cpu": "1"}, manageAllJobs=True))
     eventually(lambda: team.active("elasticquota", "quota").get("status") == "True", what="a quota")
     eventually(lambda: queued(attacker.user, team.namespace), what="policy that knows the quota")
@@ -132,7 +132,7 @@ def test_a_composite_quota_has_the_controller_take_such_jobs(team: Team, attacke
     )
     eventually(lambda: all(is_queued(made) for made in team.read("jobs")["items"]), what="Jobs of the quota")
     eventually(lambda: team.reason("empty") == team.reason("kueues") == "NeverFits", what="reasons to wait")
-    attacker.undone(lambda: not team.read("pods")["items"], "end of pods that nobody admitted")
+    attacker.undone(lambda: not team.read("pods")["items"], "end of pods that were not admitted")
     attacker.patch("job", "empty", {"metadata": {"labels": {QUEUE: ""}}})
     attacker.undone(lambda: is_queued(attacker.job("empty")), "an emptied label")
 

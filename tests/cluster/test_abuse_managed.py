@@ -1,4 +1,4 @@
-"""Managed namespaces, where only what was admitted runs; and all others, which are nobody's business."""
+"""Managed namespaces, where only what was admitted runs; and all others, which Admitter leaves alone."""
 
 import json
 from collections.abc import Callable
@@ -159,8 +159,8 @@ def test_pods_are_made_by_jobs_alone(managed: Team, attacker: Attacker) -> None:
     assert managed.read("pods")["items"] == []
 
 
-def test_the_namespace_lists_who_else_makes_pods(managed: Team, attacker: Attacker) -> None:
-    makers = f"somebody, system:serviceaccount:{managed.namespace}:user"
+def test_the_namespace_lists_other_users_that_make_pods(managed: Team, attacker: Attacker) -> None:
+    makers = f"carol, system:serviceaccount:{managed.namespace}:user"
     with attacker.refused("forbidden"):
         attacker.patch(
             "namespace",
@@ -175,7 +175,7 @@ def test_the_namespace_lists_who_else_makes_pods(managed: Team, attacker: Attack
     eventually(lambda: tried(lambda: attacker.create(pod(managed))), what="a pod of a listed user")
 
 
-def test_who_may_not_write_namespaces_does_not_manage_them(managed: Team, attacker: Attacker) -> None:
+def test_a_user_that_may_not_write_namespaces_does_not_manage_them(managed: Team, attacker: Attacker) -> None:
     for value in ("false", None):
         with attacker.refused("forbidden"):
             attacker.patch(
@@ -183,7 +183,7 @@ def test_who_may_not_write_namespaces_does_not_manage_them(managed: Team, attack
             )
 
 
-def test_nobody_needs_admitter_for_what_is_not_its_business(bare: ControlPlane) -> None:
+def test_an_unmanaged_namespace_works_without_admitter(bare: ControlPlane) -> None:
     """No controller runs here; then its definitions are gone too, and its policies are left."""
     done = admitter("install", "--without-deployment", f"--kubeconfig={bare.kubeconfig}")
     assert done.returncode == 0, done.stderr

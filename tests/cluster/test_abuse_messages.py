@@ -1,4 +1,4 @@
-"""What a tenant reads of others in the messages and events of his own Workloads: not their names."""
+"""What a tenant reads of others in the messages and events of its own Workloads: not their names."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def other(team: Team) -> Iterator[Team]:
 
 
 def read(attacker: Attacker) -> str:
-    """All messages that he reads: of his Workloads, and of events in his namespace."""
+    """All messages that the user reads: of its Workloads, and of events in its namespace."""
     paths = {
         "workloads.admitter.dev": "{.items[*].status.message} {.items[*].status.conditions[*].message} "
         "{.items[*].status.preemption.message}",
@@ -44,7 +44,7 @@ def names_nobody(attacker: Attacker, other: Team) -> None:
     assert other.namespace not in words
 
 
-def test_who_is_evicted_for_anothers_workload_is_not_told_its_name(
+def test_an_eviction_does_not_name_a_workload_of_another_namespace(
     team: Team, other: Team, attacker: Attacker
 ) -> None:
     team.shares(("a", "1"), ("own", "1"), preemption=RECLAIM | {"gracePeriod": 20})
@@ -61,7 +61,7 @@ def test_who_is_evicted_for_anothers_workload_is_not_told_its_name(
     names_nobody(attacker, other)
 
 
-def test_who_passes_anothers_workload_is_not_told_its_name(
+def test_an_admission_out_of_order_does_not_name_a_workload_of_another_namespace(
     team: Team, other: Team, attacker: Attacker
 ) -> None:
     queue = team.offers({"cpu": {"on-demand": "2"}})

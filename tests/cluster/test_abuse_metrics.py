@@ -35,7 +35,7 @@ def status(folder: Path, path: str = "/metrics", token: str = "") -> int:
         return error.code
 
 
-def test_metrics_are_for_those_who_may_get_them(
+def test_metrics_are_for_users_that_may_get_them(
     installed: Cluster, user: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     scope = f"--namespace={namespace}"

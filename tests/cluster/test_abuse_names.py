@@ -15,7 +15,7 @@ PUT_IN = "put into pod templates, and taken out, by Admitter's controller alone"
 
 
 def slow(team: Team, name: str, pods: int) -> Json:
-    """A Job whose pods, once deleted, stay for as long as the test needs them."""
+    """A Job with pods that, once deleted, stay for as long as the test needs them."""
     made = job(team.namespace, name, pods=pods, seconds=None)
     made["spec"]["template"]["metadata"]["annotations"]["admitter.dev/simulated-shutdown"] = "600"
     return made

@@ -17,7 +17,7 @@ A_SECOND = 50.0
 KILLS = 1
 
 
-def test_operations_of_many_tenants_get_nobody_more_than_there_is(tmp_path: Path, owner: int) -> None:
+def test_operations_of_many_tenants_give_no_tenant_more_than_there_is(tmp_path: Path, owner: int) -> None:
     outcome = Outcome(SEED, OPERATIONS)
     with ControlPlane.start(tmp_path / "plane", owner=owner) as plane:
         asyncio.run(play(plane, tmp_path, outcome, A_SECOND, KILLS))

@@ -89,7 +89,7 @@ def test_poisoned_jobs_harm_no_other(team: Team, attacker: Attacker) -> None:
 
 
 def test_a_job_that_can_not_be_started_gives_its_quota_back(team: Team, attacker: Attacker) -> None:
-    """A policy of somebody else keeps it suspended; whoever waits behind it runs."""
+    """A policy of another administrator keeps it suspended; the Job behind it runs."""
     team.offers({"cpu": {"on-demand": "1"}})
     team.apply(*keeping_suspended(team))
     probe = job(team.namespace, "probe", queue=None)
@@ -99,7 +99,7 @@ def test_a_job_that_can_not_be_started_gives_its_quota_back(team: Team, attacker
     attacker.create(changed(kept, ANNOTATIONS, {"example.com/keep": "yes"}))
     attacker.undone(lambda: team.reason("kept") == "NotStarted", "quota that is not used")
     told = team.condition("kept", "Evicted")
-    assert (told["reason"], "kept by somebody else" in told["message"]) == ("NotStarted", True)
+    assert (told["reason"], "kept by another policy" in told["message"]) == ("NotStarted", True)
     eventually(lambda: "admission" not in team.workload("kept")["status"], what="the quota to be free")
     attacker.create(job(team.namespace, "sound"))
     attacker.undone(lambda: team.state("sound") == "Finished", "a sound Job behind one that can't be started")
@@ -108,7 +108,7 @@ def test_a_job_that_can_not_be_started_gives_its_quota_back(team: Team, attacker
 
 
 def keeping_suspended(team: Team) -> tuple[Json, Json]:
-    """A policy of somebody else, by which Jobs with an annotation, and those called probe, don't start."""
+    """A policy of another administrator: Jobs with an annotation, and those called probe, don't start."""
     kind = {"apiVersion": "admissionregistration.k8s.io/v1"}
     name = {"name": f"{team.namespace}-keeps"}
     rule = {"apiGroups": ["batch"], "apiVersions": ["v1"], "resources": ["jobs"], "operations": ["UPDATE"]}
@@ -119,7 +119,7 @@ def keeping_suspended(team: Team) -> tuple[Json, Json]:
             "namespaceSelector": {"matchLabels": {"team": team.namespace}},
         },
         "validations": [
-            {"expression": f"object.spec.suspend || !({kept})", "message": "kept by somebody else"}
+            {"expression": f"object.spec.suspend || !({kept})", "message": "kept by another policy"}
         ],
     }
     binding = {"policyName": name["name"], "validationActions": ["Deny"]}

@@ -19,7 +19,7 @@ def waits(team: Team, attacker: Attacker, name: str, reason: str) -> None:
 
 
 def asking(team: Team, name: str, requests: dict[str, str], **limits: str) -> Json:
-    """A Job of one pod, whose limits are its requests but for those given."""
+    """A Job of one pod, of which the limits are its requests but for those given."""
     manifest = job(team.namespace, name, requests=requests, seconds=None)
     (container,) = manifest["spec"]["template"]["spec"]["containers"]
     extended = {resource: amount for resource, amount in requests.items() if "/" in resource}
@@ -109,7 +109,7 @@ def test_memory_of_gpus_is_not_asked_for_beside_them(team: Team, attacker: Attac
     waits(team, attacker, "both", "InvalidRequests")
 
 
-def test_an_elastic_quota_limits_what_it_names_and_lets_nobody_in_who_asks_for_nothing(
+def test_an_elastic_quota_limits_what_it_names_and_admits_no_job_without_requests(
     team: Team, attacker: Attacker
 ) -> None:
     team.apply(elastic_quota(team.namespace, min={"cpu": "1"}, max={"cpu": "1"}))

@@ -84,7 +84,7 @@ def page_rows(team: Team, namespace: str) -> set[str]:
 
 
 def asks_the_page(web: Web, team: Team, neighbour: str) -> None:
-    """Ask as the neighbour for all that the page says of his Job."""
+    """Ask as the neighbour for all that the page says of the Job."""
     token = token_of(team.cluster, neighbour, "user")
     of_job = {"namespace": neighbour, "name": "honest"}
     eventually(lambda: web.ask("/api/workload", token, **of_job)[0] == 200, what="a page that has read all")

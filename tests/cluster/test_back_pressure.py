@@ -33,7 +33,7 @@ def controller(own: ControlPlane, tmp_path: Path) -> Iterator[Controlled]:
 
 @pytest.fixture
 def team(own: ControlPlane, own_team: Team) -> Iterator[Team]:
-    """A team whose queues share 24 CPUs, one of them strict and stopped at first."""
+    """A team with queues that share 24 CPUs, one of them strict and stopped at first."""
     own_team.shares(("strict", "8"), queueingStrategy="StrictFIFO", stopPolicy="Hold")
     own_team.shares(("left", "8"), ("right", "8"))
     yield own_team

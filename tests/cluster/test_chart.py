@@ -63,7 +63,7 @@ def page_pods(bare: ControlPlane) -> int:
 
 
 def install_and_upgrade(bare: ControlPlane, helm: Helm, earlier: Path) -> dict[str, str]:
-    """A release, a queue and a Workload made under it, and an upgrade; who the user's objects are."""
+    """A release, a queue and a Workload made under it, and an upgrade; the user's objects."""
     said = helm.run("install", *RELEASE, str(earlier), "--create-namespace", "--wait")
     assert "kubectl label namespace admitter-system" in said
     assert short_names(bare) == ["earlier"]

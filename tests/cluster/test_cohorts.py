@@ -48,7 +48,7 @@ def test_what_was_lent_is_taken_back_and_used_only_when_the_pods_have_gone(team:
         team.runs("owner", pods=2)
         eventually(lambda: team.state("over") == "Pending", what="the victim to wait again")
     assert auditor.excesses == []
-    assert team.state("sneaks") == "Pending", "nobody else takes the hole"
+    assert team.state("sneaks") == "Pending", "no other workload takes the hole"
     preempted = team.condition("over", "Preempted")
     assert preempted["status"] == "True"
     owner = team.workload("owner")["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""Elastic quotas on the API server: what it refuses, who may write them, which Jobs it queues by itself."""
+"""Elastic quotas on the API server: what it refuses, which users may write them, what they queue."""
 
 import json
 from typing import Any
@@ -159,7 +159,7 @@ def test_a_quota_in_columns(installed: Cluster, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("role", ["edit", "admin"])
-def test_nobody_sets_the_share_of_his_own_team(
+def test_a_user_may_not_set_the_share_of_its_own_team(
     user: Cluster, installed: Cluster, namespace: str, role: str
 ) -> None:
     account = f"--serviceaccount={namespace}:user"
@@ -179,7 +179,7 @@ def test_nobody_sets_the_share_of_his_own_team(
         patch(user, namespace, {"spec": {"min": {"cpu": 1000}}})
 
 
-def test_whoever_defines_quota_sets_shares(user: Cluster, installed: Cluster, namespace: str) -> None:
+def test_an_administrator_of_quota_sets_shares(user: Cluster, installed: Cluster, namespace: str) -> None:
     account = f"--serviceaccount={namespace}:user"
     role = "--clusterrole=admitter-admin"
     installed.run_kubectl("create", "rolebinding", "more", role, account, f"--namespace={namespace}")

@@ -1,4 +1,4 @@
-"""Elastic quotas as their users see them: the examples of 000 and 001, with pods on simulated nodes."""
+"""Elastic quotas as users see them: examples of nos and scheduler-plugins, with pods on simulated nodes."""
 
 import json
 from functools import partial
@@ -18,7 +18,7 @@ REASON = "{.status.reason}: {.status.message}"
 
 
 def test_what_others_leave_is_shared_by_what_each_is_guaranteed(tenants: Tenants) -> None:
-    """000, *Example*: 40/40/0 becomes 50/30/0, and the labels say who may have to go."""
+    """The example of nos: 40/40/0 becomes 50/30/0, and the labels say which Workloads may have to go."""
     a, b, c = (tenants.quota(n, min={MEMORY: gb}) for n, gb in (("a", 40), ("b", 10), ("c", 30)))
     tenants.node("slices", {"nvidia.com/gpu-10gb": "20"})
     for namespace in (a, b):
@@ -45,7 +45,7 @@ def test_what_others_leave_is_shared_by_what_each_is_guaranteed(tenants: Tenants
 
 
 def test_story_2(tenants: Tenants) -> None:
-    """001, *Story 2*: who is within his min takes from who is beyond; who is not, from his own quota."""
+    """Story 2: within its min, a quota takes from one beyond its min; beyond it, from its own Workloads."""
     limits = {"a": (3, 4), "b": (4, 6), "c": (3, 4)}
     a, b, c = (tenants.quota(n, min={GPU: low}, max={GPU: high}) for n, (low, high) in limits.items())
     tenants.node("gpus", {GPU: "10"})
@@ -55,7 +55,7 @@ def test_story_2(tenants: Tenants) -> None:
     eventually(lambda: tenants.used(GPU, a, b, c) == ["4", "3", "3"], what="4/3/3")
     tenants.runs(b, "claims", {GPU: "1"})
     eventually(lambda: tenants.used(GPU, a, b, c) == ["3", "4", "3"], what="3/4/3")
-    assert tenants.pods(a) == ["job-0", "job-1", "job-2"], "the newest of who is beyond his min"
+    assert tenants.pods(a) == ["job-0", "job-1", "job-2"], "the newest of those beyond their min"
     assert len(tenants.pods(c)) == 3
     tenants.delete("job", "job-2", a)
     tenants.delete("job", "job-3", a)
@@ -139,7 +139,7 @@ def _says(tenants: Tenants, kind: str, name: str, namespace: str, words: str) ->
     return tenants.shows(kind, name, namespace, path) == words
 
 
-def test_who_has_no_quota_is_told_so(tenants: Tenants) -> None:
+def test_a_job_without_quota_says_so(tenants: Tenants) -> None:
     none = tenants.namespace("none")
     tenants.submit(none, "asks", {GPU: "1"})
     words = f"QueueNotFound: no ElasticQuota or CompositeElasticQuota is for namespace {none}"
@@ -205,7 +205,7 @@ def test_what_a_quota_does_not_name_is_not_limited(tenants: Tenants) -> None:
 
 
 def test_a_whole_job_goes_wherever_its_pods_are(tenants: Tenants) -> None:
-    """001, *Cross Node Preemption is not supported*: here two pods on two nodes go for one."""
+    """Preemption across nodes, which scheduler-plugins lacks: two pods on two nodes go for one."""
     a, b = tenants.quota("a", max={GPU: 2}), tenants.quota("b", min={GPU: 2}, max={GPU: 2})
     for number in range(2):
         tenants.node(f"node-{number}", {GPU: "2"})

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cluster
 
 
 def slow_to_end(manifest: Json) -> Json:
-    """A Job whose pods, once deleted, end only when the test lets them."""
+    """A Job with pods that, once deleted, end only when the test lets them."""
     manifest["spec"]["template"]["metadata"]["annotations"]["admitter.dev/simulated-shutdown"] = "600"
     return manifest
 
@@ -97,9 +97,9 @@ def test_pods_that_outlive_their_job_count_until_they_are_gone_also_across_a_res
     eventually(lambda: team.states() == {"Finished": 2}, what="both Jobs to finish")
 
 
-def test_a_job_that_runs_counts_also_if_its_workload_was_deleted_while_nobody_looked(team: Team) -> None:
+def test_a_running_job_counts_also_if_its_workload_was_deleted_while_no_controller_ran(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
-    team.apply(job(team.namespace, "runs", seconds=None, managedBy="example.com/nobody"))
+    team.apply(job(team.namespace, "runs", seconds=None, managedBy="example.com/absent"))
     eventually(lambda: team.read("job", "runs")["spec"]["suspend"] is False, what="its start")
     says(team, "runs", startTime="2026-01-01T00:00:00Z")
     name = team.workload("runs")["metadata"]["name"]
@@ -113,7 +113,7 @@ def test_a_job_that_runs_counts_also_if_its_workload_was_deleted_while_nobody_lo
     )
     eventually(lambda: team.reason("next") == "InsufficientQuota", what="the next one to wait")
     eventually(lambda: team.read("job", "runs")["spec"]["suspend"] is True, what="the first to be stopped")
-    assert team.state("next") == "Pending", "nobody has said that it has stopped"
+    assert team.state("next") == "Pending", "no controller has said that it has stopped"
     stopped = {"type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "by its manager"}
     says(team, "runs", conditions=[stopped], startTime=None)
     eventually(lambda: team.state("next") == "Admitted", what="the next one to get its quota")

@@ -1,4 +1,4 @@
-"""Preemption that waits: a grace period before the end, and a runtime that nobody is cut short of."""
+"""Preemption that waits: a grace period before the end, and a runtime that every victim is left."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ def of_pods(tenants: Tenants, namespace: str) -> str:
     return tenants.cluster.run_kubectl("get", "pods", f"--namespace={namespace}", f"-o=jsonpath={path}")
 
 
-def test_who_is_granted_time_is_told_and_goes_when_it_is_up(tenants: Tenants) -> None:
+def test_a_victim_with_a_grace_period_reads_its_end_and_is_evicted_then(tenants: Tenants) -> None:
     a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "30s"})
     b = tenants.quota("b", min={GPU: 1})
     tenants.node("gpus", {GPU: "1"})
@@ -40,7 +40,7 @@ def test_who_is_granted_time_is_told_and_goes_when_it_is_up(tenants: Tenants) ->
     assert tenants.workload(a, "borrows", PENDING) == "False"
 
 
-def test_who_is_told_stays_if_nobody_waits_for_the_place_any_more(tenants: Tenants) -> None:
+def test_an_eviction_is_cancelled_once_no_workload_waits_for_the_quota(tenants: Tenants) -> None:
     a = tenants.quota("a", max={GPU: 1}, preemption={"gracePeriod": "1h"})
     b = tenants.quota("b", min={GPU: 1})
     tenants.node("gpus", {GPU: "1"})
@@ -55,7 +55,7 @@ def test_who_is_told_stays_if_nobody_waits_for_the_place_any_more(tenants: Tenan
     assert tenants.state(a, "borrows") == "Admitted"
 
 
-def test_nobody_is_cut_short_of_his_minimum_runtime(tenants: Tenants) -> None:
+def test_no_workload_is_evicted_before_its_minimum_runtime_is_over(tenants: Tenants) -> None:
     a = tenants.quota("a", max={GPU: 1}, preemption={"minRuntime": "8s"})
     b = tenants.quota("b", min={GPU: 1})
     tenants.node("gpus", {GPU: "1"})

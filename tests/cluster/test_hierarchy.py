@@ -100,7 +100,7 @@ def shows(team: Team, kind: str, name: str, expected: dict[str, str]) -> Callabl
 
 
 def test_a_parent_bounds_its_children_and_the_root_follows_the_nodes(team: Team, nodes: Nodes) -> None:
-    """002 with a hundredth of its figures."""
+    """The hierarchy of docs/hierarchy.md with a hundredth of its figures."""
     nodes.join("one", 10)
     nodes.join("two", 10)
     cohort(team, "root", capacityFrom="Nodes", resources=cpus(nodes))
@@ -179,7 +179,7 @@ def test_when_nodes_go_workloads_wait_or_are_evicted(team: Team, nodes: Nodes) -
     eventually(shows(team, "cohort", "root", {"total": "2", "used": "4"}), what="too little to be seen")
     team.apply(job(team.namespace, "late", seconds=None, queue="own"))
     eventually(lambda: team.reason("late") == "InsufficientQuota", what="a newcomer to wait")
-    assert admitted(team) == {"own": 1, "borrows": 3}, "with Wait nobody goes"
+    assert admitted(team) == {"own": 1, "borrows": 3}, "with Wait no Workload is evicted"
     evicts = {"onShrink": "Evict", "evictAfter": "1s"}
     cohort(team, "root", capacityFrom="Nodes", resources=cpus(nodes), **evicts)
     eventually(lambda: admitted(team) == {"own": 1, "borrows": 1}, what="two that borrow to go")

@@ -31,7 +31,7 @@ Start = Callable[[Path, Path], Replica]
 TAKEN_OVER_SECONDS = 8
 """After a crash it is five; a test runs beside others."""
 HANDED_OVER_SECONDS = 4
-"""It takes less than one, and after a crash at least the four that nobody decides."""
+"""It takes less than one, and after a crash at least the four in which no process decides."""
 
 
 def admitter(cluster: Cluster, *arguments: str) -> None:

@@ -110,7 +110,7 @@ def changes(team: Team) -> Iterator[Json | str]:
 
 
 def test_what_is_foreseen_happens(team: Team, tmp_path: Path) -> None:
-    """Twenty changes; after each one just those hold quota of whom it was said before."""
+    """Twenty changes; after each one just those hold quota that were forecast to."""
     preemption = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}
     team.shares(("a", "4"), ("b", "4"), ("c", "2"), preemption=preemption)
     wanted = [("a", 4, "2"), ("b", 2, "2"), ("c", 2, "1")]
@@ -133,12 +133,12 @@ def test_what_is_foreseen_happens(team: Team, tmp_path: Path) -> None:
 
 
 def is_so(team: Team, expected: set[str]) -> bool:
-    """Whether just some hold quota, and nobody is on the way out."""
+    """Whether just some hold quota, and none is on the way out."""
     return admitted(team) == expected and at_rest(team)
 
 
 def at_rest(team: Team) -> bool:
-    """Whether nobody is on the way out."""
+    """Whether no Workload is on the way out."""
     return "Evicted" not in team.states()
 
 

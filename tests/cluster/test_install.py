@@ -163,7 +163,7 @@ def test_a_configuration_that_is_not_there(
     assert words in line
 
 
-def test_a_user_who_may_not_install(installed: Cluster, namespace: str, tmp_path: Path) -> None:
+def test_a_user_that_may_not_install(installed: Cluster, namespace: str, tmp_path: Path) -> None:
     installed.run_kubectl("create", "serviceaccount", "user", f"--namespace={namespace}")
     kubeconfig = installed.service_account_kubeconfig(namespace, "user", tmp_path / "user")
     tried = admitter("install", f"--kubeconfig={kubeconfig}")

@@ -169,14 +169,14 @@ MISTAKES: dict[str, tuple[list[Json], set[tuple[str, str, str]]]] = {
     "queues-that-nobody-can-use": (
         [
             queue("no-door", {"min": "1"}),
-            queue("nobody", {"min": "1"}, namespaceSelector=None),
+            queue("no-users", {"min": "1"}, namespaceSelector=None),
             cluster_queue("strangers", {"cpu": {"on-demand": "1"}}, "team-x"),
             local_queue("team-a", "strangers", "strangers"),
             local_queue("team-a", "team-a-totla", "mistyped"),
         ],
         {
             ("warning", "NobodyMayUse", "ClusterQueue no-door"),
-            ("warning", "NobodyMayUse", "ClusterQueue nobody"),
+            ("warning", "NobodyMayUse", "ClusterQueue no-users"),
             ("error", "NotSelected", "LocalQueue team-a/strangers"),
             ("error", "LeadsNowhere", "LocalQueue team-a/mistyped"),
         },
@@ -263,7 +263,7 @@ def test_snapshots_and_manifests_are_found_to_be_what_the_cluster_is(wrong: Clus
 
 
 def account(cluster: Cluster, folder: Path, *kinds: str) -> Cluster:
-    """An administrator of quota, who may also list some kinds."""
+    """An administrator of quota, that may also list some kinds."""
     name = f"administrator-{len(kinds)}"
     who = f"--serviceaccount=team-a:{name}"
     cluster.run_kubectl("create", "serviceaccount", name, "--namespace=team-a")
@@ -275,20 +275,20 @@ def account(cluster: Cluster, folder: Path, *kinds: str) -> Cluster:
     return Cluster(kubectl=cluster.kubectl, kubeconfig=kubeconfig)
 
 
-def test_who_may_list_what_it_looks_at_needs_no_right_to_jobs(
+def test_a_user_that_may_list_what_lint_reads_needs_no_right_to_jobs(
     wrong: Cluster, cluster: Cluster, tmp_path: Path
 ) -> None:
     assert lint(account(cluster, tmp_path, "namespaces", "nodes"), "-o", "json") == lint(wrong, "-o", "json")
 
 
-def test_who_may_not_is_told_which_right_is_missing(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_user_without_a_right_reads_which_right_is_missing(cluster: Cluster, tmp_path: Path) -> None:
     said = refused(f"--kubeconfig={account(cluster, tmp_path).kubeconfig}")
     assert said.startswith("Rights are missing: ")
     assert "administrator-0" in said
     assert 'cannot list resource "n' in said, "nodes or namespaces"
 
 
-def test_a_token_that_nobody_knows(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_token_that_is_unknown(cluster: Cluster, tmp_path: Path) -> None:
     said = refused(f"--kubeconfig={changed(cluster, tmp_path, 'user', {'token': 'nonsense'})}")
     assert said.startswith("Rights are missing: Unauthorized")
 

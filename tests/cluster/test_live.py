@@ -48,7 +48,7 @@ async def test_a_queue_that_is_made_is_in_one_of_the_next_pictures(
             assert mirror.failure is None
 
 
-async def test_who_may_not_read_a_cluster_is_told_so(user: Cluster) -> None:
+async def test_a_user_that_may_not_read_a_cluster_reads_so(user: Cluster) -> None:
     async with await Transport.connect(user.kubeconfig, repeats=False) as transport:
         mirror = Mirror(transport, DEFAULTS, Random(1), time.time)
         live = Live(mirror, "test")

@@ -1,4 +1,7 @@
-"""Namespaces that share queues (004): the first table, weights that are followed, turns by preemption."""
+"""Namespaces that share queues: the first table, weights that are followed, turns by preemption.
+
+Source: docs/namespace-fairness.md.
+"""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""Namespaces that bring their own quota (002), on the real API server."""
+"""Namespaces that bring their own quota (docs/namespaces.md), on the real API server."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ YUNIKORN = "yunikorn.apache.org"
 
 
 class Tenant(Team):
-    """A namespace whose annotations say what it may use."""
+    """A namespace with annotations that say what it may use."""
 
     def has_cohort(self, name: str, cpu: str) -> str:
         """Make a Cohort with so many CPUs; returns its full name."""
@@ -94,7 +94,7 @@ def test_a_quota_comes_changes_and_goes(tenant: Tenant) -> None:
 
 
 def test_the_names_of_yunikorn_and_the_deprecated_ones(tenant: Tenant) -> None:
-    """002, *Namespace quota*."""
+    """*Namespace quota* in docs/coming-from-yunikorn.md."""
     old = {f"{YUNIKORN}/namespace.max.cpu": "64", f"{YUNIKORN}/namespace.max.memory": "100Gi"}
     tenant.annotate({**old})
     tenant.limits({"cpu": "64", "memory": "100Gi"})
@@ -140,7 +140,7 @@ def test_a_parent_that_does_not_exist_is_waited_for(tenant: Tenant) -> None:
 
 
 def test_jobs_are_limited_by_the_quota_and_started(tenant: Tenant) -> None:
-    """002, *Namespace quota*: the queue mapped to the namespace is limited."""
+    """*Namespace quota* in docs/coming-from-yunikorn.md: the queue mapped to the namespace is limited."""
     tenant.annotate({QUOTA: '{"cpu": "2"}'})
     tenant.limits({"cpu": "2"})
     tenant.submit("first", "1500m")
@@ -171,7 +171,7 @@ def test_a_namespace_that_is_deleted_frees_all_that_it_had(tenant: Tenant, insta
     eventually(lambda: not second.queue(), what="no queue of the namespace")
 
 
-def test_what_somebody_has_made_by_hand_is_left_alone(tenant: Tenant) -> None:
+def test_an_object_that_was_made_by_hand_is_left_alone(tenant: Tenant) -> None:
     own = cluster_queue(tenant.namespace, {}, tenant.namespace)
     tenant.apply(own, local_queue(tenant.namespace, "elsewhere", tenant.namespace))
     tenant.annotate({QUOTA: '{"cpu": "64"}'})

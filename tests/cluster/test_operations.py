@@ -135,14 +135,14 @@ def test_each_decision_is_one_line_and_counts_once_though_an_answer_was_lost(
     assert wrong == {}
     patched = {"verb": "patch", "resource": "workloads/status", "code": "200"}
     # Two of the three admissions, since the answer of one was lost; evicted, released, finished, refused. Why
-    # somebody waits for a moment only is written or not, as the server has time.
+    # a Workload waits for a moment only is written or not, as the server has time.
     assert total(found, "admitter_api_calls_total", **patched) >= 6
     assert total(found, "admitter_cycle_duration_seconds") > 0
 
 
 @pytest.mark.usefixtures("controller")
 def test_events_tell_why_a_job_waits_and_when_it_is_admitted(team: Team) -> None:
-    """Nobody kills this controller: what one was about to tell, the next one does not."""
+    """This controller is not killed: what one was about to tell, the next one does not."""
     team.offers({"cpu": {"spot": "1"}})
     team.apply(job(team.namespace, "first", seconds=None))
     eventually(lambda: team.state("first") == "Admitted", what="the first Job to be admitted")
@@ -176,7 +176,7 @@ def test_what_a_controller_shows_is_what_the_documentation_says(team: Team, cont
     assert "process_resident_memory_bytes" in page
 
 
-def test_who_waits_without_a_queue_or_in_a_stopped_one_is_inadmissible(
+def test_a_workload_without_a_queue_or_in_a_stopped_one_is_inadmissible(
     team: Team, controller: Controlled
 ) -> None:
     queue = team.offers({"cpu": {"on-demand": "2"}}, stopPolicy="Hold")

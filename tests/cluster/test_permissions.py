@@ -43,7 +43,7 @@ NOT_SHOWN = {
 
 @dataclass
 class Audited:
-    """A cluster whose API server writes down who asked for what, and a controller in it."""
+    """A cluster with an API server that records every request with its client, and a controller in it."""
 
     cluster: ControlPlane
     controller: Controller
@@ -90,7 +90,7 @@ def jobs_run_pause_and_leave(team: Team) -> None:
     team.kubectl("delete", "wl", name)
     eventually(
         lambda: team.workload("runs").get("metadata", {}).get("uid", before) != before,
-        what="another Workload in the place of one that somebody deleted",
+        what="another Workload in the place of one that a user deleted",
     )
     team.runs("runs")
 
@@ -261,7 +261,7 @@ def test_an_administrator_of_quota_may_do_all_with_admitters_kinds(
 
 
 def rights_of(cluster: Cluster, namespace: str, role: str) -> set[Right]:
-    """What somebody with a role in a namespace may do there."""
+    """What a user with a role in a namespace may do there."""
     person = Person(cluster, namespace, f"{namespace}-{role}")
     command = ["create", "rolebinding", "person", f"--clusterrole={role}", f"--user={person.name}"]
     cluster.run_kubectl(*command, f"--namespace={namespace}")

@@ -46,7 +46,7 @@ class Placing:
 
     Attributes:
         team: the namespace.
-        person: somebody who makes Jobs there and may submit to any queue.
+        person: a user that makes Jobs there and may submit to any queue.
     """
 
     team: Team
@@ -111,7 +111,7 @@ class Placing:
 
 @pytest.fixture
 def placing(team: Team) -> Iterator[Placing]:
-    """A namespace in which somebody makes Jobs."""
+    """A namespace in which a user makes Jobs."""
     person = Person(team.cluster, team.namespace, f"{team.namespace}-bob").may(JOBS).submits_to()
     yield Placing(team, person)
     for kind in ("clusterqueues", "cohorts"):
@@ -152,7 +152,7 @@ def test_finance_goes_to_production_and_waits_as_long_as_its_parent_does_not_exi
     assert placing.team.read("clusterqueue", placing.name)["spec"]["cohort"] == production
 
 
-def test_a_user_has_a_queue_of_his_own_that_goes_with_the_policy(placing: Placing) -> None:
+def test_a_user_has_a_queue_of_its_own_that_goes_with_the_policy(placing: Placing) -> None:
     placing.policy(
         {"from": "User", "create": True, "createParent": True, "parent": f"root.{placing.name}-users"}
     )
@@ -280,7 +280,7 @@ def test_a_new_policy_has_the_jobs_that_the_old_one_had_not_placed(placing: Plac
     placing.finished()
 
 
-def test_a_job_whose_queue_goes_is_placed_again(placing: Placing) -> None:
+def test_a_job_is_placed_again_when_its_queue_goes(placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     quota = "admitter.dev/namespace.quota"
     annotation = ("annotate", "namespace", placing.name)
@@ -295,7 +295,7 @@ def test_a_job_whose_queue_goes_is_placed_again(placing: Placing) -> None:
     placing.finished()
 
 
-def test_a_job_whose_queue_goes_with_its_policy_is_placed_by_the_next(placing: Placing) -> None:
+def test_a_job_is_placed_by_the_next_policy_when_its_queue_goes_with_its_own(placing: Placing) -> None:
     stopped = f"{placing.name}-made"
     placing.policy({"from": "Queue", "queue": stopped, "create": True})
     placing.person.makes(placing.plain("first"))
@@ -312,7 +312,7 @@ def test_a_job_whose_queue_goes_with_its_policy_is_placed_by_the_next(placing: P
     assert placing.queue("named") == "nowhere", "what its user has chosen stays"
 
 
-def test_nobody_takes_the_queue_of_a_namespace(placing: Placing) -> None:
+def test_no_user_takes_the_queue_of_a_namespace(placing: Placing) -> None:
     other, quota = f"{placing.name}-other", "admitter.dev/namespace.quota"
     placing.policy({"from": "Label", "label": "wants", "create": True})
     placing.person.makes(placing.plain("early", wants=other))
@@ -373,13 +373,13 @@ def test_a_rule_that_means_nothing_is_refused(installed: Cluster, rule: Json, wo
     assert words in str(caught.value)
 
 
-def test_who_may_not_submit_waits_until_he_may(placing: Placing) -> None:
+def test_a_job_of_a_user_that_may_not_submit_waits_until_the_user_may(placing: Placing) -> None:
     placing.policy({"from": "Namespace", "create": True})
     eve = Person(placing.team.cluster, placing.name, "eve@example.com").may(JOBS)
     eve.makes(placing.plain())
     words = f"user eve@example.com may not submit to queue {placing.name} in namespace {placing.name}"
     placing.told("SubmitDenied", words)
-    assert placing.names("clusterqueues") == set(), "nothing is made for who may not use it"
+    assert placing.names("clusterqueues") == set(), "nothing is made for a user that may not use it"
     with pytest.raises(KubectlError, match="may not submit to queue"):
         eve.patches("job", "work", {"metadata": {"labels": {QUEUE: placing.name}}})
     placing.person.makes(placing.plain("other"))
@@ -437,7 +437,7 @@ def test_jobs_of_kueue_are_left_to_it_as_long_as_it_is_there(installed: Cluster,
         return placing.queue(name)
 
     # One that has finished before its queue is made is not given it: so more than one is tried.
-    eventually(lambda: queue_of_another() == placing.name, what="a Job that nobody else holds")
+    eventually(lambda: queue_of_another() == placing.name, what="a Job that no other policy holds")
     installed.run_kubectl("create", "-f-", content=json.dumps(KUEUE))
     try:
         eventually(lambda: queue_of_another() is None, what="a Job that is left to Kueue")

@@ -1,4 +1,4 @@
-"""What a user with the role `edit` may do to queued Jobs, and what is kept from him."""
+"""What a user with the role `edit` may do to queued Jobs, and what is kept from such a user."""
 
 import json
 
@@ -132,7 +132,7 @@ def test_pods_are_not_counted_on_anybodys_word(user: Cluster, namespace: str) ->
         user.run_kubectl("patch", "pod", "forged", f"--namespace={namespace}", f"--patch={labels}")
 
 
-def test_nobody_marks_a_template_as_admitted(user: Cluster, namespace: str) -> None:
+def test_a_user_may_not_mark_a_template_as_admitted(user: Cluster, namespace: str) -> None:
     forged = job(namespace, "forged", queue=None)
     forged["spec"]["template"]["metadata"]["labels"] = FORGED
     with pytest.raises(KubectlError, match="put into pod templates, and taken out, by Admitter's"):

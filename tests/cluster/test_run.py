@@ -1,4 +1,4 @@
-"""The controller as a process, on a cluster whose policies somebody has removed."""
+"""The controller as a process, on a cluster from which an administrator has removed the policies."""
 
 import re
 import signal
@@ -87,7 +87,7 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         assert '"event":"stopped"' in (tmp_path / "log").read_text()
 
 
-def test_without_policies_nobody_says_himself_that_the_api_server_let_his_job_pass(
+def test_without_policies_a_user_may_not_claim_that_the_api_server_let_its_job_pass(
     without_policies: ControlPlane, tmp_path: Path
 ) -> None:
     rules = {"namespaceSelector": {}, "rules": [{"from": "Namespace", "create": True}]}

@@ -1,4 +1,4 @@
-"""Controllers that share the cohort trees: each admits in its own, whoever comes and goes."""
+"""Controllers that share the cohort trees: each admits in its own, whichever processes come and go."""
 
 import signal
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Set:
         return made
 
     def holders(self) -> list[str]:
-        """Who holds each shard; empty: nobody."""
+        """The holder of each shard; empty: none."""
         leases = self._plane.read("leases", f"--namespace={NAMESPACE}")["items"]
         named = {lease["metadata"]["name"]: lease["spec"].get("holderIdentity", "") for lease in leases}
         return [named.get(lease_name(shard), "") for shard in range(SHARDS)]
@@ -57,7 +57,7 @@ class Set:
         return sorted(int(number) for each in words if each for number in each.split(", "))
 
     def settles(self) -> None:
-        """Wait until every shard is led by the one who has the right to it."""
+        """Wait until every shard is led by the process with the right to it."""
         eventually(self._is_settled, timeout=120, what=f"{SHARDS} shards to be led")
 
     def _is_settled(self) -> bool:
@@ -67,7 +67,7 @@ class Set:
         return len(members) == len(running) and self.holders() == rightful and self.led() == [*range(SHARDS)]
 
     def _members(self) -> list[str]:
-        """Who has renewed its Lease as a member within the last seconds."""
+        """The processes that have renewed their Lease as a member within the last seconds."""
         leases = self._plane.read("leases", f"--namespace={NAMESPACE}", f"--selector={MEMBER_LABEL}")["items"]
         recent = datetime.now(UTC) - timedelta(seconds=5)
         return [
@@ -188,7 +188,7 @@ def test_cohorts_of_two_owners_that_are_joined_give_no_quota_away_twice(replicas
     assert auditor.excesses == []
     assert set(auditor.admissions.values()) == {1}
     admission = team.workload("last")["status"]["admission"]
-    assert admission.get("shard", 0) == other, "who has the tree that it joined"
+    assert admission.get("shard", 0) == other, "the owner of the tree that it joined"
 
 
 async def test_an_admission_for_a_shard_is_refused_in_any_other_epoch(replicas: Set, team: Team) -> None:
@@ -219,7 +219,7 @@ async def test_an_admission_for_a_shard_is_refused_in_any_other_epoch(replicas: 
             assert is_fenced(caught.value)
 
 
-def test_who_runs_with_another_number_of_shards_waits_and_says_so(replicas: Set) -> None:
+def test_a_process_with_another_number_of_shards_waits_and_says_so(replicas: Set) -> None:
     replicas.add()
     replicas.settles()
     odd = replicas.add(number=2)

@@ -1,4 +1,4 @@
-"""Who may submit to a queue, and how it is known who made a Job."""
+"""Which users may submit to a queue, and how the maker of a Job is known."""
 
 import json
 
@@ -20,7 +20,7 @@ REFUSED = "user bob may not submit to queue gold in namespace {}: ask an adminis
 
 @pytest.fixture
 def bob(installed: Cluster, namespace: str) -> Person:
-    """Somebody who may make Jobs and CronJobs, and submit to `iron` alone."""
+    """A user that may make Jobs and CronJobs, and submit to `iron` alone."""
     return Person(installed, namespace, "bob", ("data", 'odd"\\name')).may(JOBS).submits_to("iron")
 
 
@@ -64,7 +64,7 @@ def test_a_job_does_not_change_to_such_a_queue_either(bob: Person) -> None:
         changes({QUEUE: "gold"})
 
 
-def test_a_job_that_somebody_else_has_queued_may_be_changed(installed: Cluster, bob: Person) -> None:
+def test_a_job_that_another_user_has_queued_may_be_changed(installed: Cluster, bob: Person) -> None:
     content = json.dumps(job(bob.namespace, "work", queue="gold"))
     installed.run_kubectl("create", "--filename=-", content=content)
     changed = bob.patches("job", "work", {"metadata": {"labels": {"more": "yes"}}})
@@ -109,7 +109,7 @@ def test_a_cron_job_of_kueue_is_asked_about_only_where_the_queue_is_ours(
     assert theirs["labels"][QUEUE] == "gold"
 
 
-def test_who_changes_what_a_queued_cron_job_starts_is_asked_too(bob: Person) -> None:
+def test_a_change_of_what_a_queued_cron_job_starts_needs_the_right_to_submit(bob: Person) -> None:
     carol = Person(bob.cluster, bob.namespace, "carol").may(JOBS).submits_to("gold")
     carol.makes(cron_job(bob.namespace, **{QUEUE: "gold"}))
     inner = {"spec": {"parallelism": 7}}, {"metadata": {"labels": {"more": "yes"}}}
@@ -138,7 +138,7 @@ def test_jobs_of_a_cron_job_pass(installed: Cluster, bob: Person) -> None:
     assert (made["labels"][QUEUE], made["annotations"][USER]) == ("iron", "bob")
 
 
-def test_nobody_passes_for_a_cron_job(bob: Person) -> None:
+def test_a_user_may_not_pass_for_a_cron_job(bob: Person) -> None:
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "x", "uid": "x", "controller": True}
     forged = job(bob.namespace, "forged", queue="gold")
     forged["metadata"]["ownerReferences"] = [owner]
@@ -159,17 +159,17 @@ def test_a_workload_by_hand_takes_quota_only_where_its_maker_may_submit(bob: Per
                 bob.makes(workload)
 
 
-def test_an_elastic_quota_is_for_everybody_in_its_namespace(bob: Person) -> None:
+def test_an_elastic_quota_is_for_all_users_of_its_namespace(bob: Person) -> None:
     bob.makes(job(bob.namespace, "work", queue="elastic-quota"))
 
 
-def test_whoever_edits_a_namespace_submits_to_every_queue(installed: Cluster, namespace: str) -> None:
+def test_an_editor_of_a_namespace_submits_to_every_queue(installed: Cluster, namespace: str) -> None:
     alice = Person(installed, namespace, "alice").edits()
     alice.makes(job(namespace, "work", queue="gold"))
     alice.makes(cron_job(namespace, **{QUEUE: "gold"}))
 
 
-def test_whoever_made_a_job_is_on_it(bob: Person) -> None:
+def test_a_job_names_the_user_that_made_it(bob: Person) -> None:
     forged = job(bob.namespace, "work", queue=None)
     forged["metadata"]["annotations"] = {USER: "alice", GROUPS: '["admins"]', "mine": "too"}
     noted = bob.makes(forged)["metadata"]["annotations"]
@@ -183,7 +183,9 @@ def test_a_job_that_names_its_queue_bears_its_makers_name_only_once_a_rule_may_a
     dropped = bob.patches(
         "job", "work", {"metadata": {"labels": {QUEUE: None}, "annotations": {USER: "alice"}}}
     )
-    assert dropped["metadata"]["annotations"][USER] == "bob", "who takes the name off answers for it"
+    assert dropped["metadata"]["annotations"][USER] == "bob", (
+        "the user that removes the name answers for the Job"
+    )
     forged = job(bob.namespace, "forged", queue="iron")
     forged["metadata"]["annotations"] = {USER: "alice", GROUPS: '["admins"]'}
     assert bob.makes(forged)["metadata"]["annotations"][USER] == "bob"
@@ -191,7 +193,7 @@ def test_a_job_that_names_its_queue_bears_its_makers_name_only_once_a_rule_may_a
     assert placed["metadata"]["annotations"][USER] == "bob"
 
 
-def test_nobody_marks_his_own_job_for_placement(bob: Person) -> None:
+def test_a_user_may_not_mark_its_own_job_for_placement(bob: Person) -> None:
     forged = job(bob.namespace, "work", queue=None)
     forged["metadata"]["annotations"] = {PLACEMENT: "mine", "mine": "too"}
     noted = bob.makes(forged)["metadata"]["annotations"]
@@ -204,7 +206,7 @@ def test_nobody_marks_his_own_job_for_placement(bob: Person) -> None:
     assert PLACEMENT not in template_of(bob.patches("cronjob", "nightly", change))["annotations"]
 
 
-def test_nobody_changes_afterwards_who_made_a_job(installed: Cluster, bob: Person) -> None:
+def test_a_user_may_not_change_the_recorded_maker_of_a_job(installed: Cluster, bob: Person) -> None:
     before = bob.makes(job(bob.namespace, "work", queue=None))["metadata"]["annotations"]
     for annotations in ({USER: "alice", PLACEMENT: "mine"}, {USER: None, GROUPS: None}, None):
         changed = bob.patches("job", "work", {"metadata": {"annotations": annotations}})
@@ -214,7 +216,7 @@ def test_nobody_changes_afterwards_who_made_a_job(installed: Cluster, bob: Perso
     assert bob.patches("job", "work", {})["metadata"]["annotations"] == before
 
 
-def test_who_changes_what_a_cron_job_starts_answers_for_it(installed: Cluster, bob: Person) -> None:
+def test_a_user_that_changes_what_a_cron_job_starts_answers_for_it(installed: Cluster, bob: Person) -> None:
     alice = Person(installed, bob.namespace, "alice").edits()
     assert template_of(alice.makes(cron_job(bob.namespace)))["annotations"][USER] == "alice"
     forged = {"jobTemplate": {"metadata": {"annotations": {USER: "root", "mine": "too"}}}}
@@ -232,7 +234,7 @@ def test_who_changes_what_a_cron_job_starts_answers_for_it(installed: Cluster, b
     assert template_of(labelled)["annotations"][USER] == "alice"
 
 
-def test_who_changes_a_cron_job_that_nobody_has_stamped_answers_for_it(bob: Person) -> None:
+def test_a_user_that_changes_an_unstamped_cron_job_answers_for_it(bob: Person) -> None:
     unstamped = Person(bob.cluster, bob.namespace, CONTROLLER_USER).may(JOBS).makes(cron_job(bob.namespace))
     assert "annotations" not in template_of(unstamped)
     told = {"yunikorn.apache.org/user.info": '{"user": "root"}'}

@@ -21,7 +21,7 @@ def web(team: Team, tmp_path: Path) -> Iterator[Web]:
 
 
 @pytest.mark.usefixtures("user")
-def test_everybody_sees_what_he_may_list(team: Team, web: Web) -> None:
+def test_a_user_sees_what_it_may_list(team: Team, web: Web) -> None:
     """The tenant by the rights that `edit` gives; the operator by a role that lists ClusterQueues."""
     team.offers({"cpu": {"spot": "2"}})
 

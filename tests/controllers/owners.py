@@ -32,7 +32,7 @@ class Server(LeaseServer):
         objects: by kind and name, as they are.
         truth: trees as they really are; it has no shards of its own.
         wrong: every admission by which quota was given away twice, in words.
-        admitted: the queue of each admission, and the shard of who decided it.
+        admitted: the queue of each admission, and the shard of the process that decided it.
     """
 
     def __init__(self, time: VirtualTime) -> None:
@@ -71,7 +71,7 @@ class Server(LeaseServer):
         return {}
 
     def put(self, kind: str, name: str, spec: Json, status: Json | None = None) -> None:
-        """Somebody makes or changes an object; owners learn of it when their watches bring it."""
+        """A user makes or changes an object; owners learn of it when their watches bring it."""
         self._revision += 1
         before = self.objects[kind].get(name)
         changed = before is None or before["spec"] != spec
@@ -96,7 +96,7 @@ class Server(LeaseServer):
         Args:
             queue: which it is of.
             term: the shard and the epoch in which it was decided.
-            known: up to which change of the trees was known to who decided it.
+            known: up to which change of the trees was known to the process that decided it.
         """
         shard, epoch = term
         if self.epochs[epoch_annotation(shard)] != str(epoch):
@@ -258,7 +258,7 @@ class Owners:
         await self.time.pass_until(self.time.now + seconds)
 
     def owner_of(self, queue: str) -> Owner:
-        """Who decides about a queue's tree, as it really is."""
+        """The process that decides about a queue's tree, as it really is."""
         shard = self.server.truth.shards.of_queue(queue)
         (owner,) = [owner for owner in self.all.values() if shard in owner.world.shards.epochs]
         return owner

@@ -39,7 +39,7 @@ class Server:
     Attributes:
         failures: what the next writes of admissions fail with.
         acts: whether it acts on a write that fails.
-        tried: the names of those whose admission was to be written, in order.
+        tried: the names of Workloads with an admission to be written, in order.
         barred: the names of those that were written so that a lost admission comes too late.
     """
 
@@ -85,7 +85,7 @@ class Server:
                 await asyncio.sleep(0)
 
     def change(self, name: str, **spec: Any) -> None:
-        """Somebody changes a Workload, and the controller learns of it."""
+        """A user changes a Workload, and the controller learns of it."""
         self._store(name, self.workloads[name] | {"spec": self.workloads[name]["spec"] | spec})
         self.manager._world.workloads.apply(parse_workload(self.workloads[name]))
 
@@ -123,7 +123,7 @@ class Server:
 
 
 @pytest.mark.parametrize("error", BUSY, ids=["throttled", "unavailable", "no answer"])
-async def test_who_is_first_stays_first_while_the_server_is_too_busy(error: ClusterError) -> None:
+async def test_the_first_workload_stays_first_while_the_server_is_too_busy(error: ClusterError) -> None:
     server = Server()
     server.failures = [error] * 5
     async with server.deciding():
@@ -133,7 +133,7 @@ async def test_who_is_first_stays_first_while_the_server_is_too_busy(error: Clus
     assert server.barred == ([FIRST] * 5 if isinstance(error, UnreachableError) else [])
 
 
-async def test_who_is_refused_on_the_merits_is_put_aside_for_the_next() -> None:
+async def test_a_workload_refused_on_the_merits_is_put_aside_for_the_next() -> None:
     server = Server()
     server.failures = [api_error(403, {})]
     async with server.deciding():
@@ -142,7 +142,7 @@ async def test_who_is_refused_on_the_merits_is_put_aside_for_the_next() -> None:
     assert server.tried == [FIRST, SECOND]
 
 
-async def test_an_admission_whose_answer_was_lost_is_not_written_again() -> None:
+async def test_an_admission_with_a_lost_answer_is_not_written_again() -> None:
     server = Server()
     server.failures, server.acts = [UnreachableError("connection lost")], True
     async with server.deciding():
@@ -151,7 +151,7 @@ async def test_an_admission_whose_answer_was_lost_is_not_written_again() -> None
     assert (server.admitted(), server.tried) == ([FIRST], [FIRST])
 
 
-async def test_who_is_paused_while_the_server_is_too_busy_is_not_admitted() -> None:
+async def test_a_workload_paused_while_the_server_is_too_busy_is_not_admitted() -> None:
     server = Server()
     server.failures = [api_error(429, {})] * 1_000_000
     async with server.deciding():

@@ -98,7 +98,7 @@ def test_one_life_with_one_line_a_decision() -> None:
     assert told.counted("admitter_finished_workloads_total", **QUEUE, reason="JobSucceeded") == 1
 
 
-def test_one_who_need_not_go_after_all() -> None:
+def test_a_victim_that_need_not_go_after_all() -> None:
     told = Told()
     told.change(status.admitted(told.now, ADMISSION, (0, 1), at(1)))
     told.change(status.eviction_pending(told.now, BY, at(5), at(2)))
@@ -150,7 +150,7 @@ def a_job(*, suspend: bool, started: bool) -> Any:
     return parse_job(raw)
 
 
-def test_a_start_is_told_once_and_that_of_somebody_else_is_not() -> None:
+def test_a_start_is_told_once_and_that_of_another_controller_is_not() -> None:
     told = Told()
     told.change(status.admitted(told.now, ADMISSION, (0, 1), at(1)))
     waits, runs = a_job(suspend=True, started=False), a_job(suspend=False, started=True)

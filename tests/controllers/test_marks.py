@@ -1,4 +1,4 @@
-"""What Workloads and pods show of themselves, and what of it is written. Source: design §3."""
+"""What Workloads and pods show of themselves, and what is written. Source: docs/design/elastic-quota.md."""
 
 from typing import Any, cast
 
@@ -137,12 +137,10 @@ def test_only_what_differs_is_written() -> None:
     [
         pytest.param({CAPACITY_LABEL: "in-quota"}, id="one is missing"),
         pytest.param({CAPACITY_LABEL: "in-quota", CAPACITY_ALIAS_LABEL: "over-quota"}, id="they disagree"),
-        pytest.param(
-            {CAPACITY_LABEL: "mine", CAPACITY_ALIAS_LABEL: "mine"}, id="somebody wrote another word"
-        ),
+        pytest.param({CAPACITY_LABEL: "mine", CAPACITY_ALIAS_LABEL: "mine"}, id="a user wrote another word"),
     ],
 )
-def test_labels_that_somebody_has_spoilt_are_put_right(labels: Json) -> None:
+def test_labels_that_a_user_has_overwritten_are_put_right(labels: Json) -> None:
     cluster = Cluster()
     cluster.workload("a", labels=labels)
     cluster.pods("a", 1, labels=labels)
@@ -198,14 +196,14 @@ def told() -> Json:
     return {"preemption": by, "conditions": [pending]}
 
 
-def test_who_will_be_evicted_has_the_time_on_its_pods() -> None:
+def test_a_victim_has_the_time_of_its_eviction_on_its_pods() -> None:
     cluster = Cluster()
     cluster.workload("a", labels=WITHIN["labels"], **told())
     cluster.pods("a", 1, labels=WITHIN["labels"])
     assert cluster.due() == {"a-1": {"annotations": {EVICTION_TIME_ANNOTATION: UNTIL}}}
 
 
-def test_who_is_spared_loses_it_again() -> None:
+def test_a_cancelled_eviction_takes_the_time_off_the_pods() -> None:
     cluster = Cluster()
     cluster.workload("a", labels=WITHIN["labels"])
     cluster.pods("a", 1, labels=WITHIN["labels"], annotations={EVICTION_TIME_ANNOTATION: UNTIL})
@@ -219,7 +217,7 @@ def test_pods_that_have_ended_are_left_as_they_are() -> None:
     assert cluster.due() == {}
 
 
-def test_who_waits_again_has_no_capacity() -> None:
+def test_a_workload_that_waits_again_has_no_capacity() -> None:
     cluster = Cluster()
     cluster.workload("a", labels=OVER["labels"], admission=None)
     assert cluster.due() == {"a": capacity(None)}

@@ -35,7 +35,7 @@ async def spread(scene: Owners) -> tuple[str, str]:
     return here, there
 
 
-async def test_each_tree_has_an_owner_who_fills_it() -> None:
+async def test_each_tree_has_an_owner_that_fills_it() -> None:
     async with Owners("a", "b") as scene:
         here, there = await spread(scene)
         await scene.pass_time(CALM)
@@ -55,7 +55,7 @@ async def slow_down(scene: Owners) -> Owner:
 
 
 async def move(scene: Owners) -> str:
-    """Move a queue while its owner, who learns of it late, admits in it slowly; returns where it comes to."""
+    """Move a queue while its owner, which learns of it late, admits slowly; returns where it comes to."""
     here, there = await spread(scene)
     late = await slow_down(scene)
     scene.server.reshape("clusterqueues", "left", {"cohort": there})
@@ -126,7 +126,7 @@ async def test_an_owner_that_stops_is_waited_for_until_another_has_read_the_tree
     assert scene.server.wrong == []
 
 
-async def test_one_replica_alone_owns_everything_and_waits_for_nobody() -> None:
+async def test_one_replica_alone_owns_everything_and_waits_for_no_other() -> None:
     async with Owners("a") as scene:
         await scene.pass_time(5)
         (alone,) = scene.all.values()

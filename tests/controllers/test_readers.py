@@ -1,4 +1,4 @@
-"""Who reads metrics, and what others are told."""
+"""Which users read metrics, and what others are told."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,11 +18,11 @@ Json = dict[str, Any]
 
 @dataclass
 class Reviewing:
-    """An API server that knows some tokens, and who may read metrics.
+    """An API server that knows some tokens, and the users that may read metrics.
 
     Attributes:
         known: users by token.
-        readers: those who may.
+        readers: those that may.
         away: whether it does not answer.
         asked: the kinds of what it was asked.
     """
@@ -46,7 +46,7 @@ class Reviewing:
 
 @dataclass
 class Asking:
-    """A controller that shows metrics to those who may.
+    """A controller that shows metrics to those that may.
 
     Attributes:
         server: the API server that it asks.
@@ -88,7 +88,7 @@ async def asking() -> AsyncIterator[Asking]:
             await runner.cleanup()
 
 
-async def test_metrics_are_for_those_who_may_get_them_and_probes_for_all() -> None:
+async def test_metrics_are_for_users_that_may_get_them_and_probes_for_all() -> None:
     async with asking() as each:
         assert [await each.get(token) for token in ("good", "poor", "none", None)] == [200, 403, 401, 401]
         assert await each.get("good", scheme="Basic") == 401
@@ -106,7 +106,7 @@ async def test_answers_count_for_a_while_also_those_that_refuse() -> None:
         assert await each.get("good") == 403
 
 
-async def test_an_api_server_that_is_away_lets_nobody_read() -> None:
+async def test_an_api_server_that_is_away_lets_no_user_read() -> None:
     async with asking() as each:
         each.server.away = True
         assert [await each.get("good"), await each.get(path="/healthz")] == [503, 200]

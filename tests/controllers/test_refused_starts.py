@@ -24,7 +24,7 @@ def view(version: int) -> JobView:
 @pytest.mark.parametrize(
     ("status", "message", "for_good"),
     [
-        pytest.param(403, "denied by a policy", True, id="a policy of somebody else"),
+        pytest.param(403, "denied by a policy", True, id="a policy of another administrator"),
         pytest.param(422, "spec.x: Invalid value", True, id="invalid"),
         pytest.param(413, "limit is 3145728", True, id="too large for the server"),
         pytest.param(500, "etcdserver: request is too large", True, id="too large for the store"),

@@ -43,7 +43,7 @@ class Shared(Server):
         return self.manager._reasons._wanted
 
 
-async def test_who_leads_another_shard_admits_nobody_until_this_one_comes_to_him() -> None:
+async def test_the_leader_of_another_shard_admits_nothing_until_this_one_comes_to_it() -> None:
     server = Shared()
     async with server.running():
         server.manager.lead({OTHER: 1})
@@ -95,7 +95,7 @@ async def test_what_was_decided_for_a_shard_is_not_written_any_more_when_that_is
     assert server.admitted() == []
 
 
-async def test_why_somebody_waits_is_said_by_who_leads_his_shard() -> None:
+async def test_why_a_workload_waits_is_said_by_the_leader_of_its_shard() -> None:
     server = Shared()
     async with server.running():
         server.manager.lead({OTHER: 1})

@@ -1,4 +1,4 @@
-"""Whether somebody may submit: what is asked, for how long the answer counts, and what if there is none."""
+"""Whether a user may submit: what is asked, for how long the answer counts, and what if there is none."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -39,7 +39,7 @@ def run(question: Coroutine[Any, Any, bool]) -> bool:
     return asyncio.run(question)
 
 
-def test_the_verb_is_asked_for_the_user_with_his_groups() -> None:
+def test_the_verb_is_asked_for_the_user_with_its_groups() -> None:
     authorizer = Authorizer()
     assert authorizer.says()
     (spec,) = authorizer.asked

@@ -1,4 +1,4 @@
-"""A new leader begins an epoch that never was, waits for what is on its way, and knows who holds quota."""
+"""A new leader begins an epoch that never was, waits for what is on its way, and knows what holds quota."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -145,7 +145,7 @@ async def test_an_epoch_is_larger_than_the_last(before: str | None, after: int) 
 
 
 @pytest.mark.parametrize(("handed_over", "earliest"), [(False, 2.0), (True, 0.5)])
-async def test_who_holds_quota_is_read_when_nothing_is_on_its_way_any_more(
+async def test_holders_of_quota_are_read_when_nothing_is_on_its_way_any_more(
     handed_over: bool, earliest: float
 ) -> None:
     server = Server(workload("a", "Admitted"))
@@ -155,7 +155,7 @@ async def test_who_holds_quota_is_read_when_nothing_is_on_its_way_any_more(
 
 
 @pytest.mark.parametrize("selects", [True, False], ids=["by state", "all"])
-async def test_all_who_hold_quota_are_taken_in(selects: bool) -> None:
+async def test_all_holders_of_quota_are_taken_in(selects: bool) -> None:
     server = Server(*(workload(f"a{n}", "Admitted") for n in range(3)), workload("e", "Evicted"))
     server.selects = selects
     _, world = await server.taken_over()

@@ -1,4 +1,4 @@
-"""Whose pods wait for a scheduler that says nothing, and when that is told."""
+"""Jobs with pods that wait for a scheduler that says nothing, and when that is told."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def metadata(name: str, version: int, **more: Any) -> Json:
 
 
 class Cluster:
-    """A Job and its pods, whose events are kept; its clock goes when a test says so.
+    """A Job and its pods, with events that are kept; its clock goes when a test says so.
 
     Attributes:
         told: reason and message of each event, in order.
@@ -118,7 +118,7 @@ async def test_one_that_answers_is_not_told(cluster: Cluster, status: Json, spec
     assert cluster.unanswered._timers == {}
 
 
-async def test_who_follows_tells_when_it_leads(cluster: Cluster) -> None:
+async def test_a_follower_tells_when_it_leads(cluster: Cluster) -> None:
     cluster.closed = True
     cluster.pod()
     cluster.seconds = ANSWER_SECONDS

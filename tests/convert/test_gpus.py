@@ -1,4 +1,4 @@
-"""GPUs in requests, by the names of device plugins. Sources: 000, *GPU memory limits*; design §3."""
+"""GPUs in requests, by the names of device plugins. Source: docs/design/requests.md."""
 
 from typing import Any
 

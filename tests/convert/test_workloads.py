@@ -41,7 +41,7 @@ def test_a_place_with_pods_is_one_for_each_pod() -> None:
 
 
 def test_a_pod_is_one_pod_whatever_it_requests() -> None:
-    assert asking(cpu="1", pods="1") == asking(cpu="1"), "who says so says nothing else"
+    assert asking(cpu="1", pods="1") == asking(cpu="1"), "to say so says nothing else"
     for wrong in ("0", "5", "1500m"):
         with pytest.raises(InvalidQuantityError, match=f"pods is {wrong}, but each pod counts as one"):
             asking(cpu="1", pods=wrong)

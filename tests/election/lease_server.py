@@ -20,7 +20,7 @@ class LeaseServer:
     Attributes:
         leases: by name, as they are.
         slowness: seconds that each way may take.
-        losses: the part of calls whose answer is lost, half of them before they are heard.
+        losses: the part of calls with a lost answer, half of them before they are heard.
         down: whether nothing gets through.
         calls: how many have come.
     """
@@ -43,7 +43,7 @@ class LeaseServer:
         return answer
 
     def edit(self, name: str, **spec: Any) -> None:
-        """Somebody changes a Lease by hand."""
+        """A user changes a Lease by hand."""
         self._version += 1
         lease = self.leases[name]
         metadata = lease["metadata"] | {"resourceVersion": str(self._version)}

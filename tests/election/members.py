@@ -17,7 +17,7 @@ STEP = 0.05
 
 
 class Member:
-    """One who takes part, again and again under new names; it can be paused, as by SIGSTOP.
+    """A process that takes part, again and again under new names; it can be paused, as by SIGSTOP.
 
     Attributes:
         name: the first part of its names.
@@ -140,7 +140,7 @@ class Members:
         await self.until(self.time.now + seconds, step)
 
     def owners(self) -> list[str]:
-        """Who is sure of each shard; empty: nobody."""
+        """The member that is sure of each shard; empty: none."""
         found = []
         for shard in range(self.number):
             (owner,) = [m.name for m in self.all.values() if m.is_sure_of(shard)] or [""]
@@ -148,7 +148,7 @@ class Members:
         return found
 
     def held(self, shard: int) -> str:
-        """Who holds a shard, as the server knows; empty: nobody."""
+        """The holder of a shard, as the server knows; empty: none."""
         lease = self.server.leases.get(lease_name(shard))
         return str(lease["spec"]["holderIdentity"]) if lease is not None else ""
 

@@ -1,4 +1,4 @@
-"""Several members, several shards: each has one owner, and in the end the one who has the right to it."""
+"""Several members, several shards: each has one owner, and in the end the one with the right to it."""
 
 import pytest
 
@@ -17,7 +17,7 @@ SHARDS = 4
 
 
 def rightful(scene: Members) -> list[str]:
-    """Who should have each shard."""
+    """The member that should have each shard."""
     names = {member.identity: member.name for member in scene.all.values()}
     return [names[ranked(names, shard)[0]] for shard in range(scene.number)]
 
@@ -33,7 +33,7 @@ async def test_shards_spread_over_members_by_right() -> None:
             assert metadata["annotations"][SHARDS_ANNOTATION] == str(SHARDS)
 
 
-async def test_the_shards_of_one_who_crashes_are_taken_within_seconds_and_no_others_move() -> None:
+async def test_the_shards_of_a_crashed_member_are_taken_within_seconds_and_no_others_move() -> None:
     async with Members("abc", SHARDS) as scene:
         await scene.until(8)
         before = scene.owners()
@@ -50,7 +50,7 @@ async def test_the_shards_of_one_who_crashes_are_taken_within_seconds_and_no_oth
         assert taken == before.count(dead)
 
 
-async def test_one_who_comes_gets_its_shards_when_their_owners_have_ended_what_was_on_its_way() -> None:
+async def test_a_new_member_gets_its_shards_when_their_owners_have_ended_what_was_on_its_way() -> None:
     async with Members("ab", SHARDS) as scene:
         await scene.until(8)
         before = scene.owners()
@@ -65,7 +65,7 @@ async def test_one_who_comes_gets_its_shards_when_their_owners_have_ended_what_w
         assert all(term.handed_over for _, _, term in scene.all[new].terms), "nothing is on its way"
 
 
-async def test_one_who_leaves_in_order_is_followed_at_once() -> None:
+async def test_a_member_that_leaves_in_order_is_followed_at_once() -> None:
     async with Members("ab", SHARDS) as scene:
         await scene.until(8)
         (leaving,) = {scene.owners()[0]}
@@ -75,7 +75,7 @@ async def test_one_who_leaves_in_order_is_followed_at_once() -> None:
         assert scene.owners() == rightful(scene)
 
 
-async def test_a_shard_that_its_heir_does_not_take_is_taken_by_the_next_who_keeps_it_for_a_while() -> None:
+async def test_a_shard_that_its_heir_does_not_take_is_taken_by_the_next_that_keeps_it_for_a_while() -> None:
     async with Members("ab", SHARDS) as scene:
         await scene.until(8)
         owner = scene.owners()[1]
@@ -94,7 +94,7 @@ async def test_a_shard_that_its_heir_does_not_take_is_taken_by_the_next_who_keep
         assert scene.owners()[1] == other.name
 
 
-async def test_who_knows_of_another_number_of_shards_waits_until_the_others_are_gone() -> None:
+async def test_a_member_with_another_number_of_shards_waits_until_the_others_are_gone() -> None:
     async with Members("a", SHARDS) as scene:
         await scene.until(5)
         odd = scene.start("x", number=2)
@@ -104,7 +104,7 @@ async def test_who_knows_of_another_number_of_shards_waits_until_the_others_are_
         scene.kill("a")
         await scene.pass_time(5)
         assert odd.shards == {0, 1}
-        assert lease_name(2) not in scene.server.leases, "nobody may wake up and believe that he has it"
+        assert lease_name(2) not in scene.server.leases, "no member may wake up and believe that it has it"
 
 
 async def test_a_single_shard_has_no_members_and_its_owner_does_not_look() -> None:

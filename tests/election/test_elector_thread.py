@@ -60,7 +60,7 @@ class Server:
         return self._write(self.lease["spec"] | body["spec"], body["metadata"].get("annotations", {}))
 
     def takes(self, holder: str) -> None:
-        """Somebody else takes the Lease."""
+        """Another process takes the Lease."""
         assert self.lease is not None
         self._write(self.lease["spec"] | {"holderIdentity": holder}, {})
 

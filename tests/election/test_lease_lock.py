@@ -1,4 +1,4 @@
-"""One Lease, several who want it: whatever is slow, lost or paused, no two are ever sure of it at once."""
+"""One Lease, several that want it: whatever is slow, lost or paused, no two are ever sure of it at once."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -22,7 +22,7 @@ SETTINGS = LeaseSettings()
 
 
 class Candidate:
-    """One who wants the Lease; it can be paused, as by SIGSTOP, also while it waits for an answer.
+    """A process that wants the Lease; it can be paused, as by SIGSTOP, also while it waits for an answer.
 
     Attributes:
         election: its own.
@@ -138,7 +138,7 @@ async def test_a_lease_that_is_handed_over_is_taken_at_once() -> None:
     assert second.terms[0].handed_over
 
 
-async def test_a_lease_that_somebody_emptied_was_not_handed_over() -> None:
+async def test_a_lease_that_a_user_emptied_was_not_handed_over() -> None:
     async with Scene("ab") as scene:
         await scene.until(5)
         first = scene.leader
@@ -151,7 +151,7 @@ async def test_a_lease_that_somebody_emptied_was_not_handed_over() -> None:
     assert not second.terms[0].handed_over
 
 
-async def test_a_leader_whose_server_is_away_stops_writing_and_goes_on_when_it_is_back() -> None:
+async def test_a_leader_without_its_server_stops_writing_and_goes_on_when_it_is_back() -> None:
     async with Scene("a") as scene:
         await scene.until(5)
         leader = scene.leader
@@ -161,7 +161,7 @@ async def test_a_leader_whose_server_is_away_stops_writing_and_goes_on_when_it_i
         scene.server.down = False
         await scene.until(9)
         assert leader.exclusive
-        assert len(leader.terms) == 1, "nobody else had the Lease: it is the same term"
+        assert len(leader.terms) == 1, "no other process had the Lease: it is the same term"
 
 
 async def test_a_leader_that_was_paused_learns_that_another_leads() -> None:
@@ -176,14 +176,16 @@ async def test_a_leader_that_was_paused_learns_that_another_leads() -> None:
         assert len(first.terms) == 1, "it follows again"
 
 
-async def test_a_lease_that_somebody_deletes_is_made_anew() -> None:
+async def test_a_lease_that_a_user_deletes_is_made_anew() -> None:
     async with Scene("ab") as scene:
         await scene.until(5)
         scene.server.leases.clear()
         await scene.until(9)
         terms = [term for each in scene.candidates for term in each.terms]
         assert scene.leader
-    assert [term.handed_over for term in terms] == [False, False], "whoever led may have something on its way"
+    assert [term.handed_over for term in terms] == [False, False], (
+        "the last leader may have something on its way"
+    )
 
 
 @pytest.mark.parametrize("lasts", [0, -5, None])
@@ -213,7 +215,7 @@ async def test_no_two_are_ever_sure(seed: int) -> None:
             await scene.until(minute * 6.0)
         scene.server.down, scene.server.losses, scene.server.slowness = False, 0.0, 0.1
         await scene.until(scene.time.now + 20)
-        assert scene.leader, "in the end somebody leads"
+        assert scene.leader, "in the end a process leads"
 
 
 async def test_a_refusal_is_no_reason_to_ask_without_a_pause() -> None:

@@ -1,4 +1,4 @@
-"""Who has the right to which shard, and what moves when somebody comes or goes."""
+"""Which process has the right to which shard, and what moves when one comes or goes."""
 
 from collections import Counter
 
@@ -12,7 +12,7 @@ SHARDS = range(64)
 
 
 @given(MEMBERS)
-def test_every_shard_has_one_owner_on_whom_all_agree(members: set[str]) -> None:
+def test_every_shard_has_one_owner_on_which_all_agree(members: set[str]) -> None:
     for shard in SHARDS:
         order = ranked(members, shard)
         assert sorted(order) == sorted(members)
@@ -20,7 +20,9 @@ def test_every_shard_has_one_owner_on_whom_all_agree(members: set[str]) -> None:
 
 
 @given(MEMBERS, st.data())
-def test_who_leaves_moves_its_own_shards_and_no_others(members: set[str], data: st.DataObject) -> None:
+def test_a_member_that_leaves_moves_its_own_shards_and_no_others(
+    members: set[str], data: st.DataObject
+) -> None:
     gone = data.draw(st.sampled_from(sorted(members)))
     left = members - {gone}
     for shard in SHARDS if left else ():

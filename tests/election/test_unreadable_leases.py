@@ -37,7 +37,7 @@ async def test_changed_leases_harm_no_other() -> None:
     assert list(shard_leases(cache)) == []
 
 
-async def test_one_whose_holder_can_not_be_read_is_left_out() -> None:
+async def test_a_lease_with_a_holder_that_can_not_be_read_is_left_out() -> None:
     lease = json.loads(json.dumps(stored("leases")))
     lease["spec"]["holderIdentity"] = ["a"]
     cache = LeaseCache(cast("Transport", Listed([lease])), 15.0)

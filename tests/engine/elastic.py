@@ -78,12 +78,12 @@ def used(made: Engine, resource: str = "gpu") -> dict[str, int]:
 
 
 def over(made: Engine, name: str) -> list[str]:
-    """Whose pods are over a quota now, newest first."""
+    """Workloads with pods over a quota now, newest first."""
     return made.capacity.real(name).holders()
 
 
 def settle(made: Engine, now: float = 100, most: int = 60) -> list[Plan]:
-    """Run cycles until nothing changes; who has to go goes at once and waits again."""
+    """Run cycles until nothing changes; a victim goes at once and waits again."""
     return list(settling(made, now, most))
 
 

@@ -1,6 +1,6 @@
-"""The elastic rule a second time, as plainly as design §3 has it: all is recomputed, and all sets are tried.
+"""The elastic rule again, as plain as docs/design/elastic-quota.md: all is recomputed, all sets are tried.
 
-It shares no code with the engine. Amounts are by resource name; who runs is a `Runs`.
+It shares no code with the engine. Amounts are by resource name; what runs is a `Runs`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Runs:
-    """Who holds quota: so many pods of one size; `born` has the times of those that are there."""
+    """A holder of quota: so many pods of one size; `born` has the times of those that are there."""
 
     uid: str
     quota: str
@@ -40,7 +40,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Elastic:
-    """Quotas, and who holds something of them."""
+    """Quotas, and the Workloads that hold something of them."""
 
     terms: Mapping[str, Terms]
     running: tuple[Runs, ...]
@@ -63,7 +63,7 @@ class Elastic:
         return self.there_is(resource) - sum(r.uses(resource) for r in self.running)
 
     def over(self, quota: str) -> set[str]:
-        """Whose places are over quota: by creation, size and name; those that are not there yet last."""
+        """Workloads with pods over quota: by creation, size and name; those that are not there yet last."""
         rows: list[tuple[float, float, tuple[int, ...], str, str]] = []
         named = sorted(self.terms[quota].least)
         for r in self.running:
@@ -140,7 +140,7 @@ class Elastic:
         return self.without(victims).fits(who)
 
     def may_take_its_part(self, who: Runs, victims: list[Runs], *, keep: bool = True) -> bool:
-        """Whether a quota beyond its own takes from those who are beyond their part; with `keep` in all."""
+        """Whether a quota beyond its own takes from those beyond their part; with `keep` in all."""
         contested = self.contested(who)
         after = self.without(victims).with_in(who)
         mine = self.asked(who)
@@ -158,7 +158,7 @@ class Elastic:
         return self.without(victims).fits(who)
 
     def sets(self, who: Runs, most: int = 5) -> Iterator[list[Runs]]:
-        """Sets of victims in other quotas that let somebody in; small ones first."""
+        """Sets of victims in other quotas that let a workload in; small ones first."""
         candidates = self.candidates(who)
         for size in range(1, min(most, len(candidates)) + 1):
             for victims in map(list, combinations(candidates, size)):

@@ -1,4 +1,4 @@
-"""What the cases of preemption have in common: one flavor, CPUs, and who has been running since when."""
+"""What the cases of preemption have in common: one flavor, CPUs, and which workloads run since when."""
 
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue

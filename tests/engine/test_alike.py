@@ -42,12 +42,12 @@ def test_a_flavor_that_was_full_for_the_last_one_is_tried_first_again(mine: Queu
     assert _got(made) == {"w2": "spot", "w3": "spot"}
 
 
-def test_who_would_borrow_now_looks_at_the_next_flavor() -> None:
+def test_a_workload_that_would_borrow_now_looks_at_the_next_flavor() -> None:
     made = _waiting(queue("mine", SPOT_FIRST, cohort="c", fungibility=Fungibility(borrow=False)))
     assert _got(made) == {"w0": "spot", "w1": "spot", "w2": "on-demand", "w3": "on-demand"}
 
 
-def test_who_would_borrow_now_comes_after_who_would_not() -> None:
+def test_a_workload_that_would_borrow_now_comes_after_one_that_would_not() -> None:
     made = _waiting(queue("mine", {"cpu": {"spot": "4"}}, cohort="c"))
     for number in range(2):
         made.submit(workload(f"other-{number}", pods(cpu="2"), queue="other", created=9))
@@ -66,7 +66,7 @@ def test_fewer_pods_than_asked_for_are_no_measure_for_the_next_one() -> None:
     assert [(each.uid, got.pod_sets[0].count) for each, got in plan.admissions] == [("w1", 4)]
 
 
-def test_another_order_of_flavors_holds_for_those_who_are_left() -> None:
+def test_another_order_of_flavors_holds_for_those_that_are_left() -> None:
     made = _waiting(queue("mine", SPOT_FIRST))
     made.reserve("runs", use("mine", "on-demand", cpu="4"))
     assert _got(made) == {"w0": "spot", "w1": "spot"}

@@ -1,4 +1,4 @@
-"""How often a head is judged, or glanced at: only if something may have changed for it, as that costs."""
+"""How often a head is tried, or glanced at: only if something may have changed for it, as that costs."""
 
 from collections import Counter
 
@@ -17,8 +17,8 @@ BORROWS = PreemptionPolicy(reclaim=Reclaim.ANY, borrow=BorrowWithin.GUARANTEED_S
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each has been judged."""
+def tried(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each has been tried."""
     counts: Counter[str] = Counter()
     nominate = Nominator.nominate
 
@@ -60,46 +60,46 @@ def _full(preemption: PreemptionPolicy) -> Engine:
 
 
 @pytest.mark.parametrize("preemption", [TAKES_BACK, BORROWS])
-def test_while_its_queue_uses_more_than_its_own_nobody_is_judged_who_wants_to_take_back(
-    preemption: PreemptionPolicy, judged: Counter[str]
+def test_while_its_queue_uses_more_than_its_own_no_workload_that_would_reclaim_is_tried(
+    preemption: PreemptionPolicy, tried: Counter[str]
 ) -> None:
     made = _full(preemption)
-    judged.clear()
+    tried.clear()
     for number in range(3):
         made.release(f"runs-{number}")
         made.submit(workload(f"more-{number}", pods(cpu="1"), created=number))
         assert admitted(made.cycle()) == [f"more-{number}"]
-    assert not judged["waits"]
+    assert not tried["waits"]
 
 
-def test_whoever_may_take_back_is_judged_at_once(judged: Counter[str]) -> None:
+def test_a_workload_that_may_reclaim_is_tried_at_once(tried: Counter[str]) -> None:
     made = _full(TAKES_BACK)
     for number in range(8):
         made.submit(workload(f"lent-{number}", pods(cpu="1"), queue="other", created=-1))
     for number in range(7):  # each makes room for one of the other queue, which borrows from the fifth on
         made.release(f"runs-{number}")
         assert admitted(made.cycle()) == [f"lent-{number}"]
-    assert judged["waits"] == 1
+    assert tried["waits"] == 1
     made.release("runs-7")  # now it uses nothing of its own, and all 4 of it are lent
     plan = made.cycle()
     assert list(plan.planned) == ["waits"]
     assert len(plan.evictions) == 4 - 1
-    assert judged["waits"] == 1 + 1
+    assert tried["waits"] == 1 + 1
 
 
-def test_the_next_of_a_class_is_not_judged_where_the_first_took_all(judged: Counter[str]) -> None:
+def test_the_next_of_a_class_is_not_tried_where_the_first_took_all(tried: Counter[str]) -> None:
     made = _full(TAKES_BACK)
     for number in range(5):
         made.submit(workload(f"small-{number}", pods(cpu="1"), created=10 + number))
     made.cycle()
-    judged.clear()
+    tried.clear()
     for number in range(5):
         made.release(f"runs-{number}")
         assert admitted(made.cycle()) == [f"small-{number}"]
-    assert judged == {"small-0": 1}, "the others get what the first one got"
+    assert tried == {"small-0": 1}, "the others get what the first one got"
 
 
-def test_nobody_is_glanced_at_again_before_anything_is_decided(glances: Counter[str]) -> None:
+def test_no_workload_is_glanced_at_again_before_anything_is_decided(glances: Counter[str]) -> None:
     made = engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}))
     for number, name in enumerate(("runs", "next", "last")):
         made.submit(workload(name, pods(cpu="4"), created=number))
@@ -108,10 +108,10 @@ def test_nobody_is_glanced_at_again_before_anything_is_decided(glances: Counter[
     made.release("runs")
     assert glances == {"q": 1}, "something may fit"
     assert admitted(made.cycle()) == ["next"]
-    assert glances == {"q": 3}, "as it begins to compete, and then who is behind it"
+    assert glances == {"q": 3}, "as it begins to compete, and then the one behind it"
 
 
-def test_nobody_is_woken_who_is_awake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_workload_is_requeued_that_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     made = engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}, cohort="c", preemption=TAKES_BACK))
     for number, name in enumerate(("runs", "next")):
         made.submit(workload(name, pods(cpu="4"), created=number))
@@ -130,7 +130,7 @@ def test_nobody_is_woken_who_is_awake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_can_do_with_fewer_pods_is_not_looked_at_before_so_much_is_free(
-    judged: Counter[str], glances: Counter[str]
+    tried: Counter[str], glances: Counter[str]
 ) -> None:
     made = engine(flavor("default"), queue("q", {"cpu": {"default": "8"}}))
     for number in range(8):
@@ -138,10 +138,10 @@ def test_what_can_do_with_fewer_pods_is_not_looked_at_before_so_much_is_free(
     made.cycle()
     made.submit(workload("waits", pods(8, cpu="1", min_count=3), created=100))
     made.cycle()
-    judged.clear()
+    tried.clear()
     glances.clear()
     for number in range(3):
-        assert judged["waits"] == glances["q"] == 0
+        assert tried["waits"] == glances["q"] == 0
         made.release(f"runs-{number}")
         plan = made.cycle()
     assert [(w.uid, a.pod_sets[0].count) for w, a in plan.admissions] == [("waits", 3)]

@@ -1,4 +1,4 @@
-"""`borrowWithinCohort`: preempting in order to borrow. Source: design §3, *Preemption*."""
+"""`borrowWithinCohort`: preempting in order to borrow. Source: docs/design/preemption.md."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_preempting_in_order_to_borrow(threshold: int | None, victim: int, *, ex
     assert evicted(made.cycle()) == ({"borrows": "asks"} if expected else {})
 
 
-def test_a_borrower_does_not_preempt_who_is_within_its_own() -> None:
+def test_a_borrower_does_not_preempt_a_workload_within_its_own_quota() -> None:
     policy = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "2", policy), cpus("b", "4"))
     running(made, "within", 4, "b")
@@ -38,7 +38,7 @@ def test_a_borrower_does_not_preempt_who_is_within_its_own() -> None:
     assert evicted(made.cycle()) == {}
 
 
-def test_who_borrows_takes_only_what_others_borrow_if_they_could_take_it_back() -> None:
+def test_a_borrower_takes_only_what_others_borrow_if_they_could_take_it_back() -> None:
     borrows = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(DEFAULT, cpus("a", "2", borrows), cpus("b", "4", RECLAIM), cpus("c", "2"))
     running(made, "first", 3, "b", since=1)

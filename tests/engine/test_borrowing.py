@@ -1,4 +1,4 @@
-"""Borrowing between queues of a cohort. Source: 003, *Flavors and borrowing semantics* and its example."""
+"""Borrowing between queues of a cohort. Source: docs/coming-from-kueue.md."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which pods are over an elastic quota. Sources: design §3, *Capacity labels*; 000, *Over-quotas*.
+"""Which pods are over an elastic quota. Sources: docs/design/elastic-quota.md, docs/coming-from-nos.md.
 
 A pod is written as when it was created and its name; what is not there yet has a place all the same.
 """
@@ -42,7 +42,7 @@ def over_quota(made: Engine) -> set[str]:
     return {pod for pods_ in labels(made.capacity.real("q")).values() for pod in pods_}
 
 
-def test_within_the_minimum_nobody_is_over() -> None:
+def test_within_the_minimum_no_workload_is_over_quota() -> None:
     made = quotas(gpus("q", 20))
     one(made, "a", 10, 1)
     one(made, "b", 10, 2)
@@ -110,7 +110,7 @@ def test_a_pod_that_uses_nothing_of_the_quota_is_over_only_behind_others_that_ar
     assert over_quota(made) == {"large", "after"}
 
 
-def test_places_whose_pod_is_not_there_yet_come_last() -> None:
+def test_places_without_a_pod_yet_come_last() -> None:
     made = quotas(gpus("q", 10))
     one(made, "waits-for-its-pod", 10, since=1)
     one(made, "runs", 10, 50, since=40)
@@ -119,7 +119,7 @@ def test_places_whose_pod_is_not_there_yet_come_last() -> None:
     assert labels(made.capacity.real("q")) == {"waits-for-its-pod": {"late"}}, "it is the newer pod for good"
 
 
-def test_among_these_who_was_admitted_first_goes_first() -> None:
+def test_among_these_the_workload_that_was_admitted_first_goes_first() -> None:
     made = quotas(gpus("q", 10))
     one(made, "a", 6, since=2)
     one(made, "b", 6, since=1)
@@ -193,7 +193,7 @@ def test_a_pod_set_without_pods_has_no_place() -> None:
     assert over_quota(made) == set()
 
 
-def test_who_is_evicted_is_over_in_fact_but_not_by_the_plan() -> None:
+def test_an_evicted_workload_is_over_quota_in_fact_but_not_by_the_plan() -> None:
     made = quotas(gpus("q", 10), gpus("other", 10))
     one(made, "a", 10, 1)
     one(made, "b", 5, 2)
@@ -247,7 +247,7 @@ def test_pods_that_are_known_before_their_workload_is() -> None:
     assert over_quota(made) == {"a"}
 
 
-def test_who_is_over_is_listed_newest_first() -> None:
+def test_workloads_over_quota_are_listed_newest_first() -> None:
     made = quotas(gpus("q", 0))
     one(made, "a", 1, 2)
     one(made, "b", 1, 3)
@@ -282,7 +282,7 @@ def test_the_next_pod_of_a_job_that_is_over_in_part_is_in_quota() -> None:
     assert not excess.coming, "two of its pods are within 10, and the next one is the first"
 
 
-# Random ones, against the sentence of design §3, word by word.
+# Random ones, against the sentence of docs/design/elastic-quota.md, word by word.
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ def test_to_take_the_newest_changes_nothing_for_those_before(
             del before[uid]
         after = labels(made.capacity.real("q"))
         assert after.keys() <= before.keys()
-        assert all(pods_ <= before[uid] for uid, pods_ in after.items()), "nobody goes over by it"
+        assert all(pods_ <= before[uid] for uid, pods_ in after.items()), "no workload goes over quota by it"
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])

@@ -1,4 +1,4 @@
-"""What a waiting workload's subtree owns is not newly borrowed (003; docs/design/claims.md)."""
+"""What a waiting workload's subtree owns is not newly borrowed (docs/design/claims.md)."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def owners(*more: Queue, strategy: Strategy = Strategy.BEST_EFFORT_FIFO) -> Engi
 
 
 @pytest.mark.parametrize("strategy", [Strategy.STRICT_FIFO, Strategy.BEST_EFFORT_FIFO])
-def test_an_owner_starts_once_enough_has_ended_whoever_else_comes(strategy: Strategy) -> None:
+def test_an_owner_starts_once_enough_has_ended_whatever_else_is_submitted(strategy: Strategy) -> None:
     made = owners(strategy=strategy)
     asks(made, "b0", 4, "b")
     for number in range(4):
@@ -74,7 +74,7 @@ def test_behind_a_strict_head_that_owns_too_little_nothing_is_kept() -> None:
 
 
 def test_a_queue_takes_its_own_back_whatever_others_claim() -> None:
-    """Both own something that a third one borrows: who stays within its own is not bound."""
+    """Both own something that a third one borrows: one that stays within its own is not bound."""
     made = engine(DEFAULT, cpus("a", "2"), cpus("b", "4"), cpus("d", "0"))
     for number in range(6):
         running(made, f"d{number}", 1, "d")
@@ -161,7 +161,7 @@ def test_what_a_cohort_owns_is_kept_from_other_cohorts_and_not_from_its_own() ->
     assert admitted(made.cycle()) == ["sibling"], "the cohort owns it for both"
 
 
-def test_whoever_is_more_important_in_the_borrowing_queue_does_not_take_over_what_it_borrows() -> None:
+def test_a_more_important_workload_of_the_borrowing_queue_does_not_take_over_what_it_borrows() -> None:
     """Else Jobs of ever higher priority could keep the owner out for ever."""
     made = owners()
     made.set_queue(cpus("a", "2", LOWER))

@@ -43,7 +43,7 @@ def terms(draw: st.DrawFn, resources: tuple[str, ...]) -> Terms:
 class Quotas(RuleBasedStateMachine):
     """Random loads of two to four elastic quotas, with one or two resources.
 
-    In half of the runs all workloads of a quota have one size: then nobody waits for whom there are victims.
+    In half of the runs all workloads of a quota have one size: then none waits for which there are victims.
     """
 
     make: Callable[[], Engine] = Engine
@@ -57,7 +57,7 @@ class Quotas(RuleBasedStateMachine):
         self.waiting: dict[str, Workload] = {}
         self.running: dict[str, tuple[Workload, Admission, float]] = {}
         self.evicted: dict[str, str] = {}
-        self.told: set[str] = set()  # of these, who goes on for a while
+        self.told: set[str] = set()  # of these, the ones that go on for a while
         self.promised: dict[str, tuple[Workload, Admission]] = {}
         self.pods: dict[str, tuple[float, ...]] = {}
         self.serial = 0
@@ -133,7 +133,7 @@ class Quotas(RuleBasedStateMachine):
     @precondition(lambda self: self.told)
     @rule(data=st.data())
     def time_is_up(self, data: st.DataObject) -> None:
-        """Somebody who was told goes: from now on whatever becomes of his preemptor."""
+        """A pending eviction starts: from now on the victim goes, whatever becomes of its preemptor."""
         uid = data.draw(st.sampled_from(sorted(self.told)))
         self.told.discard(uid)
         self.engine.start_eviction(uid)
@@ -161,7 +161,7 @@ class Quotas(RuleBasedStateMachine):
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
-        """Who was promised a place that is given up waits again; who was told to go for it stays."""
+        """A preemptor without its reservation waits again; its pending evictions are cancelled."""
         for uid in [uid for uid in self.promised if uid not in self.engine.ledger.pending_reservations]:
             self.waiting[uid], _ = self.promised.pop(uid)
         for uid in sorted(self.told):
@@ -170,7 +170,7 @@ class Quotas(RuleBasedStateMachine):
                 self.told.discard(uid)
                 del self.evicted[uid]
             else:  # perhaps another one than before
-                assert preemptor in self.engine.ledger.pending_reservations, f"{uid} goes for nobody"
+                assert preemptor in self.engine.ledger.pending_reservations, f"{uid} goes for no preemptor"
                 self.evicted[uid] = preemptor
         assert all(self.engine.ledger.evicting(uid) for uid in self.evicted)
 
@@ -232,7 +232,7 @@ class Quotas(RuleBasedStateMachine):
     @precondition(lambda self: self.waiting or self.promised)
     @rule()
     def settle(self) -> None:
-        """Victims go and compete again: that comes to an end, and nobody evicts who has just evicted it."""
+        """Victims go and compete again: that ends, and none evicts one that has just evicted it."""
         happened: list[tuple[str, str]] = []
         for _ in range(60):
             happened += self.step()
@@ -256,7 +256,7 @@ class Quotas(RuleBasedStateMachine):
         return found
 
     def nobody_waits_for_nothing(self) -> None:
-        """At rest nobody waits who fits, or for whom somebody could go."""
+        """At rest no workload waits that fits, or for which a victim could go."""
         rest = self.planned()
         for workload in self.waiting.values():
             who = self.asking(workload)
@@ -280,7 +280,7 @@ class Quotas(RuleBasedStateMachine):
     @precondition(lambda self: self.engine.due is not None and not self.engine.changed)
     @rule()
     def time_passes(self) -> None:
-        """Until somebody has run for long enough; before that nothing would be decided."""
+        """Until a workload has run for long enough; before that nothing would be decided."""
         due = self.engine.due
         assert due is not None
         before = self.rebuilt().cycle(max(self.now, due - 0.5))
@@ -300,7 +300,7 @@ class Quotas(RuleBasedStateMachine):
         return replace(self.asking(workload), since=since, born=self.pods.get(uid, ()))
 
     def planned(self) -> Elastic:
-        """Who holds quota once evictions are over and promises kept."""
+        """The workloads that hold quota once evictions are over and promises kept."""
         stay = [self.as_runs(uid) for uid in self.running if uid not in self.evicted]
         coming = [self.asking(workload) for workload, _ in self.promised.values()]
         return Elastic(self.terms, (*stay, *coming), self.now)

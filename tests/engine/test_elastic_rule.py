@@ -1,4 +1,7 @@
-"""Who gives way to whom between elastic quotas. Sources: 000, *Over-quota fair sharing*; 001; design §3."""
+"""Which workloads give way to which between elastic quotas.
+
+Sources: docs/elastic-quota.md, docs/coming-from-nos.md, docs/coming-from-scheduler-plugins.md.
+"""
 
 import pytest
 
@@ -44,7 +47,7 @@ def test_the_newest_that_is_over_goes_whatever_the_priorities(priorities: tuple[
     assert evicted(made.cycle(100)) == {"b-3": "asks"}
 
 
-def test_the_newest_is_who_has_the_newest_pod() -> None:
+def test_the_newest_workload_is_the_one_with_the_newest_pod() -> None:
     made = the_example()
     made.set_pods("b-0", ((5, "b-0"),))
     for number, created in ((1, 20), (2, 30), (3, 10)):
@@ -53,7 +56,7 @@ def test_the_newest_is_who_has_the_newest_pod() -> None:
     assert evicted(made.cycle(100)) == {"b-2": "asks"}, "admitted before b-3, but its pod came later"
 
 
-def test_who_was_within_its_quota_can_lose_its_place_by_a_new_pod() -> None:
+def test_a_workload_within_its_quota_can_lose_its_place_by_a_new_pod() -> None:
     made = the_example()
     for number in range(4):
         made.set_pods(f"b-{number}", ((number, f"b-{number}"),))
@@ -99,7 +102,7 @@ def test_of_its_own_quota_only_lower_priority_gives_way_over_quota_or_not() -> N
     made = quotas(gpus("a", 20), gpus("b", 0))
     runs(made, "a", 10, 10, priority=2)
     asks(made, "a", 10, priority=2)
-    assert evicted(made.cycle(100)) == {}, "nobody of equal priority, however new"
+    assert evicted(made.cycle(100)) == {}, "no workload of equal priority, however new"
 
 
 def test_what_is_lent_is_taken_back_before_its_own_lose_anything() -> None:
@@ -163,7 +166,7 @@ def crowded() -> Engine:
     return made
 
 
-def test_who_asks_for_more_than_its_part_waits_and_nothing_loops() -> None:
+def test_a_workload_that_asks_for_more_than_its_part_waits_and_nothing_loops() -> None:
     made = crowded()
     asks(made, "a", 70)
     plans = settle(made)
@@ -180,7 +183,7 @@ def test_who_asks_for_more_than_its_part_waits_and_nothing_loops() -> None:
         pytest.param(4, {"b-7"}, id="the next newest alone is enough"),
         pytest.param(10, {"b-7", "b-8"}, id="both"),
         pytest.param(40, {"b-8", "b-7", "b-6", "b-5", "b-4"}, id="all that it is guaranteed"),
-        pytest.param(41, {"b-8", "b-6", "b-5", "b-4", "b-3"}, id="and a part of what nobody uses"),
+        pytest.param(41, {"b-8", "b-6", "b-5", "b-4", "b-3"}, id="and a part of what is unused"),
         pytest.param(55, {"b-7", "b-6", "b-5", "b-4", "b-3", "b-2"}, id="40 and all of its part: 15"),
         pytest.param(56, set(), id="more than that"),
         pytest.param(80, set(), id="all there is"),
@@ -217,7 +220,7 @@ def test_a_gang_goes_as_a_whole_though_only_its_last_pod_is_over() -> None:
     assert used(made) == {"a": 5, "b": 0}, "all six do not fit beside it"
 
 
-def test_if_all_who_may_go_are_not_enough_nobody_goes() -> None:
+def test_if_all_candidates_are_not_enough_none_is_evicted() -> None:
     made = quotas(gpus("a", 40), gpus("b", 10), gpus("c", 30))
     runs(made, "a", 45)
     runs(made, "b", 10, 10)
@@ -263,7 +266,7 @@ def test_a_quota_that_goes_leaves_its_workloads_over_quota() -> None:
     assert evicted(made.cycle(100)) == {"b-0": "asks"}, "there are 10 in all now, and they are a's"
 
 
-def test_a_minimum_that_shrinks_evicts_nobody_by_itself() -> None:
+def test_a_minimum_that_shrinks_evicts_no_workload_by_itself() -> None:
     made = quotas(gpus("a", 10), gpus("b", 10))
     runs(made, "b", 5, 5)
     made.set_queue(gpus("b", 5))
@@ -305,7 +308,7 @@ def test_a_minimum_is_given_back_though_a_newer_one_is_of_no_use() -> None:
         ),
     ],
 )
-def test_a_resource_that_is_limited_from_now_on_counts_for_who_has_a_place(
+def test_a_resource_that_is_limited_from_now_on_counts_for_a_pending_reservation(
     before: Queue, after: Queue
 ) -> None:
     made = quotas(before)
@@ -337,7 +340,7 @@ def test_what_was_granted_stays_granted_when_the_quota_goes() -> None:
     assert [eviction.grace for eviction in made.cycle(100).evictions] == [300]
 
 
-def test_who_is_admitted_later_than_was_thought_changes_who_is_over() -> None:
+def test_a_later_admission_than_planned_changes_which_workloads_are_over_quota() -> None:
     """The API server has another time of admission than the engine: by it the small one is the newer one."""
     made = quotas(gpus("a", 40), gpus("b", 10), gpus("c", 30))
     running(made, "a-0", pods(gpu="40"), name="a")

@@ -1,4 +1,4 @@
-"""The stories and cases of capacity scheduling, with their numbers. Source: 001.
+"""Stories and cases of capacity scheduling, with numbers. Source: docs/coming-from-scheduler-plugins.md.
 
 Each quota is a queue of one common cohort; numbers are GPUs, or CPUs where the document has those.
 """
@@ -56,7 +56,7 @@ def test_story_1() -> None:
     assert used(made) == [4, 6]
 
 
-def test_story_2_who_is_within_its_min_takes_from_who_is_beyond() -> None:
+def test_story_2_a_quota_within_its_min_takes_from_one_beyond_its_min() -> None:
     made = story("3..4", "4..6", "3..4")
     runs(made, "a", 2, 1, 1)
     runs(made, "b", 2, 1)
@@ -65,7 +65,7 @@ def test_story_2_who_is_within_its_min_takes_from_who_is_beyond() -> None:
     assert evicted(made.cycle()) == {"a-2": "asks"}, "a uses 4 of 3, c 3 of 3"
 
 
-def test_story_2_who_is_beyond_its_min_takes_from_its_own() -> None:
+def test_story_2_a_quota_beyond_its_min_takes_from_its_own() -> None:
     made = story("3..4", "4..6", "3..4")
     runs(made, "a", 2)
     runs(made, "b", 2, 3)
@@ -96,10 +96,10 @@ def test_nothing_passes_a_max_and_nothing_the_sum_of_all_min() -> None:
 @pytest.mark.parametrize(
     ("own", "others", "request_", "priority", "victims"),
     [
-        pytest.param(1, (4, 1), 1, 0, {"b-0"}, id="within min: from who is beyond his"),
-        pytest.param(1, (3, 2), 1, 10**9, {"c-0"}, id="within min: never from who is within his"),
+        pytest.param(1, (4, 1), 1, 0, {"b-0"}, id="within min: from one beyond its min"),
+        pytest.param(1, (3, 2), 1, 10**9, {"c-0"}, id="within min: never from one within its min"),
         pytest.param(2, (4, 0), 1, 10**9, {"a-1"}, id="beyond min: lower priority of its own"),
-        pytest.param(2, (4, 0), 1, 0, set(), id="beyond min: nobody of equal priority"),
+        pytest.param(2, (4, 0), 1, 0, set(), id="beyond min: none of equal priority"),
     ],
 )
 def test_the_four_cases_of_preemption(

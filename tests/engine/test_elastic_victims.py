@@ -1,4 +1,4 @@
-"""Elastic quotas: victims that a first attempt does not find, and those who need not go after all."""
+"""Elastic quotas: victims that a first attempt does not find, and those that need not go after all."""
 
 from admitter.engine.model import Workload
 from tests.engine.builders import engine, evicted, flavor, pods, queue, use, workload
@@ -41,8 +41,8 @@ def test_the_same_in_queues_written_by_hand() -> None:
     assert evicted(made.cycle(1)) == {"runs": "asks"}
 
 
-def test_who_is_told_for_somebody_who_is_gone_need_not_go_for_a_place_that_is_kept_elsewhere() -> None:
-    """The quota was cut meanwhile, so by the plan there is no room for it; but nobody waits for its place."""
+def test_a_pending_eviction_for_a_preemptor_that_is_gone_is_not_needed_for_a_reservation_elsewhere() -> None:
+    """The quota was cut meanwhile, so by the plan there is no room for it; but no preemptor waits for it."""
     grace = {"gracePeriod": "1m"}
     made = quotas(
         gpus("a", 4), gpus("b", 0, preemption=grace), DEFAULT, cpus("elsewhere", "4", LOWER, parent="")

@@ -74,10 +74,10 @@ def test_flavors_that_do_not_suit_are_named() -> None:
     found = explained(made, "w")
     assert [refused.flavor for refused in found.mismatches["main"]] == ["spot"]
     assert [amounts.flavor for amounts in found.amounts["main"]] == ["default"]
-    assert found.enders == (), "nobody's end helps"
+    assert found.enders == (), "no workload's end helps"
 
 
-def test_who_waits_ahead_and_behind_a_strict_head() -> None:
+def test_the_explanation_lists_workloads_ahead_and_behind_a_strict_head() -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, Strategy.STRICT_FIFO))
     made.reserve("runs", use("q", "default", cpu="3"))
     for number in range(3):
@@ -85,7 +85,7 @@ def test_who_waits_ahead_and_behind_a_strict_head() -> None:
     assert [explained(made, f"w{number}").ahead for number in range(3)] == [0, 1, 2]
 
 
-def test_who_could_be_evicted_if_that_were_enough() -> None:
+def test_the_explanation_lists_candidates_that_would_not_be_enough() -> None:
     policy = PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY, reclaim=Reclaim.ANY)
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, preemption=policy))
     for uid, priority in (("low", 0), ("high", 9)):
@@ -97,8 +97,8 @@ def test_who_could_be_evicted_if_that_were_enough() -> None:
     assert found.enders == ("high",), "then it evicts the other one"
 
 
-def test_who_was_told_to_go_for_one_that_ends_too() -> None:
-    """`asks` takes back what `told` borrows, who may go on, and would stay if `asks` alone ended."""
+def test_a_pending_eviction_for_a_preemptor_that_ends_too() -> None:
+    """`asks` takes back what `told` borrows, that may go on, and would stay if `asks` alone ended."""
     made = engine(
         DEFAULT,
         queue("a", {"cpu": {"default": "2"}}, cohort="c", preemption=PreemptionPolicy(reclaim=Reclaim.ANY)),
@@ -155,7 +155,7 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
     asked=st.integers(1, 12),
     lending=st.sampled_from(["6", "6/2", "6..8/4"]),
 )
-def test_the_end_of_the_enders_lets_it_in_and_none_can_be_left_out(
+def test_the_end_of_the_blocking_workloads_lets_it_in_and_none_can_be_left_out(
     running: list[tuple[str, int]], asked: int, lending: str
 ) -> None:
     made = engine(
@@ -186,7 +186,7 @@ def test_the_end_of_the_enders_lets_it_in_and_none_can_be_left_out(
     assert admitted(made.cycle()) == ["w"]
 
 
-def test_who_is_behind_a_strict_head_is_told_so_again() -> None:
+def test_a_workload_behind_a_strict_head_says_so_again() -> None:
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, Strategy.STRICT_FIFO))
     made.submit(workload("head", pods(cpu="5")))
     made.submit(workload("small", pods(cpu="1"), created=1))
@@ -200,7 +200,7 @@ def test_who_is_behind_a_strict_head_is_told_so_again() -> None:
     assert small.refusal.reason is Reason.BEHIND_HEAD
 
 
-def test_enders_of_a_workload_that_can_do_with_fewer_pods() -> None:
+def test_blocking_workloads_of_a_workload_that_can_do_with_fewer_pods() -> None:
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}))
     made.reserve("one", use("q", "f", cpu="1"), since=1)
     made.reserve("three", use("q", "f", cpu="3"), since=0)
@@ -211,7 +211,7 @@ def test_enders_of_a_workload_that_can_do_with_fewer_pods() -> None:
     assert explanation.enders == ("one",)
 
 
-def test_who_could_be_evicted_in_the_second_flavor() -> None:
+def test_the_explanation_lists_candidates_in_the_second_flavor() -> None:
     lower = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=lower))
     made.reserve("high", use("q", "a", cpu="4"), workload("high", priority=9))
@@ -224,7 +224,7 @@ def test_who_could_be_evicted_in_the_second_flavor() -> None:
     assert explanation.evictable == ("low",)
 
 
-def test_one_who_waits_for_its_victims_and_one_who_waits_for_that_one() -> None:
+def test_a_workload_that_waits_for_its_victims_and_one_that_waits_for_that_one() -> None:
     lower = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=lower))
     made.reserve("low", use("q", "f", cpu="4"), workload("low"))

@@ -1,4 +1,4 @@
-"""Shares of what is borrowed, by weight: who goes first, who has to give, and that it comes to an end."""
+"""Shares of what is borrowed, by weight: which goes first, which has to give, and that it comes to an end."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def submit(made: Engine, name: str, count: int, cpu: str = "1", priority: int = 
 
 
 def settle(made: Engine, rounds: int = 100) -> Counter[str]:
-    """Cycles, whose victims leave at once and compete again, until nothing is evicted; the use by queue."""
+    """Cycles with victims that leave at once and compete again, till nothing is evicted; the use by queue."""
     for now in range(1, rounds):
         plan = made.cycle(now)
         if not plan.evictions and not made.changed:
@@ -79,7 +79,7 @@ def test_heads_go_in_the_order_of_their_shares_with_them_in() -> None:
     assert "".join(order) == "babbab"
 
 
-def test_who_needs_no_borrowing_goes_before_a_smaller_share() -> None:
+def test_a_head_that_needs_no_borrowing_goes_before_a_smaller_share() -> None:
     made = tree(2, team("a", minimum="4"), team("b"))
     made.reserve("x", use("a", "f", cpu="1"))
     submit(made, "a", 5)
@@ -105,7 +105,7 @@ def test_a_minimum_is_taken_back_whatever_the_shares() -> None:
     assert used == {"a": 4, "b": 8}, "its min of 4; of the rest b is worth a hundred times as much"
 
 
-def test_priority_limits_whom_a_share_may_evict() -> None:
+def test_priority_limits_the_candidates_of_a_share() -> None:
     lower = PreemptionPolicy(reclaim=Reclaim.LOWER_PRIORITY)
     made = tree(6, team("a"), team("b", preemption=lower))
     submit(made, "a", 3, priority=0)
@@ -124,7 +124,7 @@ def test_borrowing_by_priority_follows_the_shares_too() -> None:
     assert settle(made) == {"a": 3, "b": 3}, "priority alone would let b take all of it"
 
 
-def test_without_fair_sharing_nobody_gives_what_is_borrowed() -> None:
+def test_without_fair_sharing_no_queue_gives_back_what_it_borrows() -> None:
     made = engine(F, cohort("all", limits={"cpu": {"f": "6"}}), team("a"), team("b", 9))
     submit(made, "a", 6)
     settle(made)
@@ -146,7 +146,7 @@ def test_only_the_root_says_whether_it_is_fair() -> None:
     assert settle(made) == {"a": 6, "b": 0}
 
 
-def test_two_of_weight_zero_do_not_fight_and_give_way_to_everybody_else() -> None:
+def test_two_of_weight_zero_do_not_fight_and_give_way_to_all_others() -> None:
     made = tree(6, team("a", 0), team("b", 0), team("c"))
     submit(made, "a", 4, cpu="3")
     assert settle(made)["a"] == 6
@@ -272,7 +272,7 @@ def test_a_workload_that_others_lose_nothing_by_is_admitted_whatever_its_share()
     assert settle(made) == {"a": 8, "b": 1}
 
 
-def test_change_of_weight_is_seen_by_those_who_wait() -> None:
+def test_pending_workloads_see_a_change_of_weight() -> None:
     made = tree(8, team("a"), team("b"))
     submit(made, "a", 8)
     submit(made, "b", 8)
@@ -280,7 +280,7 @@ def test_change_of_weight_is_seen_by_those_who_wait() -> None:
     made.set_queue(team("b", 3))
     assert settle(made) == {"a": 2, "b": 6}
     made.set_cohort(Cohort("all", "", {}))
-    assert settle(made) == {"a": 2, "b": 6}, "nobody is evicted because a quota was cut"
+    assert settle(made) == {"a": 2, "b": 6}, "no workload is evicted because a quota was cut"
 
 
 def test_a_queue_keeps_its_min_whatever_its_weight() -> None:

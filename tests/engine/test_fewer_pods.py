@@ -13,10 +13,10 @@ from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, cpus, runnin
 
 
 class Cluster:
-    """Whoever is evicted is gone at once, and competes again.
+    """A victim is gone at once, and competes again.
 
     Attributes:
-        evictions: who was evicted for whom, in order.
+        evictions: each victim and its preemptor, in order.
         counts: with how many pods of the first pod set everybody runs.
     """
 
@@ -69,7 +69,7 @@ def test_two_queues_come_to_rest_with_fewer_pods_each() -> None:
 
 
 def asks(made: Engine, count: int, least: int) -> tuple[int, dict[str, str]]:
-    """With how many pods of 1 CPU somebody of q starts, now or once its victims are gone; and these."""
+    """With how many pods of 1 CPU a workload of q starts, now or once its victims are gone; and these."""
     made.submit(workload("asks", pods(count, cpu="1", min_count=least), queue="q", priority=5, created=9))
     plan = made.cycle(9)
     victims = evicted(plan)
@@ -114,7 +114,7 @@ def test_of_several_flavors_the_one_in_which_most_pods_start() -> None:
     assert asks(made, 6, 1) == (3, {"low-b": "asks"})
 
 
-def test_who_was_refused_is_tried_again_when_somebody_may_be_evicted_for_fewer_pods() -> None:
+def test_a_refused_workload_is_tried_again_when_a_victim_is_enough_for_fewer_pods() -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     running(made, "high", 4, "q", priority=9)
     assert asks(made, 8, 2) == (0, {})
@@ -135,7 +135,7 @@ def test_what_can_start_with_fewer_pods_is_not_told_that_it_never_can() -> None:
     assert made.cycle().refusals["never"].reason is Reason.NEVER_FITS
 
 
-def test_who_may_be_evicted_for_the_fewest_pods_is_named() -> None:
+def test_candidates_for_the_fewest_pods_are_named() -> None:
     made = engine(DEFAULT, cpus("q", "8", LOWER))
     running(made, "low", 3, "q")
     running(made, "high", 5, "q", priority=9)

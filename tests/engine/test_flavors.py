@@ -1,4 +1,4 @@
-"""Which flavor a pod set gets. Source: 003, *Resources*, *Codependent resources*, *ResourceFlavor object*."""
+"""Which flavor a pod set gets. Source: docs/coming-from-kueue.md."""
 
 import pytest
 
@@ -20,7 +20,7 @@ SPOT = flavor("spot", taints=(SPOT_TAINT,), instance="spot")
 ON_DEMAND = flavor("on-demand", instance="on-demand")
 VENDORS = (flavor("vendor1", accelerator="vendor1"), flavor("vendor2", accelerator="vendor2"))
 
-# The codependent example of 003: cpu and memory on spot, then on-demand; gpu apart, on two vendors.
+# The codependent example of Kueue: cpu and memory on spot, then on-demand; gpu apart, on two vendors.
 TOTAL = queue(
     "q",
     {
@@ -155,7 +155,7 @@ def test_a_flavor_brings_its_own_toleration() -> None:
     assert admitted(made.cycle()) == ["w"]
 
 
-def test_a_taint_that_only_discourages_keeps_nobody_away() -> None:
+def test_a_taint_that_only_discourages_keeps_no_workload_away() -> None:
     mild = flavor("mild", taints=(Taint("old", "", "PreferNoSchedule"),))
     made = engine(mild, queue("q", {"cpu": {"mild": "1"}}))
     made.submit(workload("w", pods(1, cpu="1")))
@@ -310,7 +310,7 @@ def test_flavors_of_several_groups_do_not_contradict_each_other_by_keys_that_one
     assert flavors_of(made.cycle(), "w") == {"main": {"cpu": "spot", "gpu": "x"}}
 
 
-def test_a_label_that_a_flavor_gets_excludes_who_was_admitted_without_it() -> None:
+def test_a_label_that_a_flavor_gets_excludes_workloads_admitted_without_it() -> None:
     made = engine(SMALL, queue("q", {"cpu": {"small": "4"}}))
     made.submit(workload("first", pods(cpu="1", selector={"model": "y"})))
     assert admitted(made.cycle()) == ["first"]

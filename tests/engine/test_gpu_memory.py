@@ -1,4 +1,4 @@
-"""GPU memory as a resource: how many GB a pod needs depends on the flavor. Source: design §3."""
+"""GPU memory as a resource: the GB that a pod needs depend on the flavor. Source: docs/design/requests.md."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -173,7 +173,7 @@ def test_with_fewer_pods_it_needs_less_memory_on_each_flavor() -> None:
 
 
 def waiting_for_a_place(made: Engine) -> None:
-    """`low` holds a GPU, and goes for `high`, whose place is kept."""
+    """`low` holds a GPU, and goes for `high`, which has a pending reservation."""
     submit(made, "low", pod(gpu=1))
     made.cycle()
     submit(made, "high", pod(gpu=1), priority=9)
@@ -181,7 +181,7 @@ def waiting_for_a_place(made: Engine) -> None:
     assert list(made.ledger.pending_reservations) == ["high"]
 
 
-def test_a_flavor_whose_memory_changes_while_a_place_is_kept() -> None:
+def test_the_memory_of_a_flavor_changes_while_a_reservation_is_pending() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}, preemption=LOWER))
     waiting_for_a_place(made)
     made.set_flavor(replace(H100, gpu_memory=96))
@@ -208,7 +208,7 @@ def test_a_flavor_that_changes_nothing_of_its_memory_keeps_the_place() -> None:
     assert list(made.ledger.pending_reservations) == ["high"]
 
 
-def test_who_runs_keeps_what_it_was_counted_with() -> None:
+def test_a_running_workload_keeps_what_it_was_counted_with() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}))
     submit(made, "old", pod(gpu=1))
     made.cycle()
@@ -218,7 +218,7 @@ def test_who_runs_keeps_what_it_was_counted_with() -> None:
     assert used(made) == {("h100", GPU_MEMORY): 80 + 20}
 
 
-def test_who_waits_is_tried_again_when_a_gpu_gets_smaller() -> None:
+def test_a_pending_workload_is_tried_again_when_a_gpu_gets_smaller() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "40"}}))
     submit(made, "one", pod(gpu=1))
     assert made.cycle().refusals["one"].reason is Reason.NEVER_FITS
@@ -325,7 +325,7 @@ def test_a_victim_that_frees_enough_for_the_smaller_gpu_is_enough() -> None:
     assert evicted(made.cycle()) == {"22": "high"}
 
 
-def test_who_is_tolerated_on_the_larger_gpu_pays_for_it() -> None:
+def test_a_workload_that_tolerates_the_larger_gpu_pays_for_it() -> None:
     taint = Taint("only", "important", "NoSchedule")
     made = engine(replace(H100, taints=(taint,)), T4, queue("q", BOTH))
     tolerant = replace(pod(gpu=1), tolerations=(Toleration("only", "Exists"),))

@@ -1,4 +1,4 @@
-"""`borrowWithinCohort: GuaranteedShare`. Sources: design §3, *Preemption*; 000, *Over-quota fair sharing*."""
+"""`borrowWithinCohort: GuaranteedShare`. Sources: docs/design/preemption.md, docs/coming-from-nos.md."""
 
 from fractions import Fraction
 
@@ -96,7 +96,7 @@ def test_priority_plays_no_part() -> None:
     assert evicted(made.cycle()) == {"b-3": "asks"}
 
 
-def test_nobody_is_pushed_below_his_own() -> None:
+def test_no_queue_is_pushed_below_its_own() -> None:
     made = engine(flavor("gpu"), quota("a", 40), quota("b", 10), quota("c", 30))
     running(made, "a", 40)
     running(made, "b", 9, 31)
@@ -161,7 +161,7 @@ def test_cohorts_above_take_part_with_all_queues_of_the_tree() -> None:
     assert evicted(made.cycle()) == {"b-3": "asks"}
 
 
-def test_who_borrows_by_priority_leaves_what_is_guaranteed() -> None:
+def test_a_workload_that_borrows_by_priority_leaves_what_is_guaranteed() -> None:
     lower = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(flavor("gpu"), quota("a", 40), quota("b", 10, lower), quota("c", 30))
     running(made, "a", 50)
@@ -189,7 +189,9 @@ def three(name: str, preemption: PreemptionPolicy = NO_PREEMPTION, **own: str) -
 
 @pytest.mark.parametrize("after", [False, True], ids=["known", "just-come"])
 @pytest.mark.parametrize(("first", "second"), [("r1", "r2"), ("r2", "r1")])
-def test_whoever_an_eviction_lets_in_competes_in_his_order(first: str, second: str, *, after: bool) -> None:
+def test_a_workload_that_an_eviction_lets_in_competes_in_its_order(
+    first: str, second: str, *, after: bool
+) -> None:
     """Two victims make room for `w`, and one of them for `b` too, which is more important than `c`.
 
     `a`, which is awake, would compete for `q` already, if only one of the victims had been looked at.

@@ -1,4 +1,4 @@
-"""The hierarchy of 002 at the engine: 900 for a parent, children with none, 750 and 750; static queues."""
+"""docs/hierarchy.md at the engine: 900 for a parent, children with none, 750 and 750; static queues."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ def demand(made: Engine, names: Iterable[str], cpus: str = "50", count: int = 21
         ),
     ],
 )
-def test_the_parents_900_go_to_who_comes_first(order: tuple[str, ...], expected: dict[str, int]) -> None:
+def test_the_parents_900_go_to_the_first_queue(order: tuple[str, ...], expected: dict[str, int]) -> None:
     made = parent_and_children()
     assert demand(made, order) == Counter(expected)
     cell = made.ledger.real.at(("cohort", "parent"), ("default", "cpu"))

@@ -1,4 +1,4 @@
-"""Namespaces that share a queue (004): the tables, whose turn it is, and who must give way."""
+"""Namespaces that share a queue (docs/namespace-fairness.md): the tables, turns, and which must give way."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def test_the_tables(
     assigned: dict[tuple[str, str], int],
     late: str,
 ) -> None:
-    """16 CPUs, Jobs of one CPU; with preemption it makes no difference who comes late."""
+    """16 CPUs, Jobs of one CPU; with preemption it makes no difference which comes late."""
     sharing = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     made = engine(
         flavor("default"),
@@ -197,7 +197,7 @@ def test_in_a_strict_queue_the_head_of_the_smallest_share_holds_all_up() -> None
     }
 
 
-def test_a_namespace_with_nothing_that_fits_holds_nobody_up_else() -> None:
+def test_a_namespace_with_nothing_that_fits_holds_up_no_other() -> None:
     made = engine(flavor("default"), shared("q", "4"))
     made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
     made.submit(job("large", "ns2", "3"))
@@ -292,14 +292,14 @@ def test_the_largest_share_gives_first_and_of_it_the_lowest_priority() -> None:
     assert evicted(made.cycle()) == {"c1": "a1"}
 
 
-def test_who_never_preempts_waits_for_his_turn() -> None:
+def test_a_workload_that_never_preempts_waits_for_its_turn() -> None:
     made = full(("b1", "ns2", "2", 0), ("b2", "ns2", "2", 0), cpus="4")
     made.set_queue(shared("q", "4"))
     made.submit(job("a1", "ns1", "1"))
     assert evicted(made.cycle()) == {}
 
 
-def test_who_was_refused_is_tried_again_when_another_namespace_has_grown() -> None:
+def test_a_refused_workload_is_tried_again_when_another_namespace_has_grown() -> None:
     """Nothing of it is contested at first: ns2 takes memory, and so has the larger share of the two."""
     both = queue("q", {"cpu": {"default": "4"}, "memory": {"default": "10Gi"}}, preemption=LOWER)
     made = engine(flavor("default"), replace(both, by_namespace=True))
@@ -313,7 +313,7 @@ def test_who_was_refused_is_tried_again_when_another_namespace_has_grown() -> No
     assert evicted(plan) == {"b1": "a2"}
 
 
-def test_who_was_refused_is_tried_again_when_his_namespace_has_shrunk() -> None:
+def test_a_refused_workload_is_tried_again_when_its_namespace_has_shrunk() -> None:
     """ns1 has memory that is not contested; without it its share is the smaller one."""
     both = queue("q", {"cpu": {"default": "4"}, "memory": {"default": "10Gi"}}, preemption=LOWER)
     made = engine(flavor("default"), replace(both, by_namespace=True))
@@ -334,7 +334,7 @@ def test_the_own_namespace_may_give_together_with_another() -> None:
     assert sorted(evicted(made.cycle(9))) == ["a1", "b5"]
 
 
-def test_in_a_strict_queue_another_head_is_tried_when_somebody_else_uses_more() -> None:
+def test_in_a_strict_queue_another_head_is_tried_when_another_namespace_uses_more() -> None:
     made = engine(flavor("default"), shared("q", "10", Strategy.STRICT_FIFO))
     made.reserve("b1", use("q", "default", cpu="1"), job("b1", "ns2", "1"))
     made.submit(job("a1", "ns1", "12"))
@@ -344,7 +344,7 @@ def test_in_a_strict_queue_another_head_is_tried_when_somebody_else_uses_more() 
     assert admitted(made.cycle(2)) == ["b2"]
 
 
-def test_an_order_that_is_switched_on_and_off_leaves_nobody_behind() -> None:
+def test_an_order_that_is_switched_on_and_off_leaves_no_workload_behind() -> None:
     made = engine(flavor("default"), shared("q", "2"))
     made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
     made.submit(job("b", "ns1", "1"))
@@ -373,7 +373,7 @@ def test_a_pod_that_outlives_its_workload_counts_for_its_namespace() -> None:
     early=st.integers(0, 4),
     preempts=st.booleans(),
 )
-def test_at_rest_shares_of_who_wants_more_differ_by_less_than_a_job(
+def test_at_rest_shares_of_namespaces_that_want_more_differ_by_less_than_a_job(
     cpus: int, demands: list[tuple[int, int]], early: int, preempts: bool
 ) -> None:
     """One namespace may come before the others; only with preemption does that make no difference."""
@@ -386,5 +386,5 @@ def test_at_rest_shares_of_who_wants_more_differ_by_less_than_a_job(
             if (each.namespace == f"ns{early}" and preempts) is first:
                 made.submit(each)
         settle(made, running)
-    assert len(running) == min(cpus, len(everybody)), "nothing is left free that somebody wants"
+    assert len(running) == min(cpus, len(everybody)), "nothing is left free that a workload wants"
     check_balance(made, running, everybody, "q")

@@ -23,7 +23,7 @@ from tests.engine.preempting import DEFAULT, RECLAIM
 
 
 def comes_to_rest(made: Engine, asking: list[Workload]) -> None:
-    """Who is evicted goes at once and waits again: in the end nobody is, however often they look."""
+    """A victim goes at once and waits again: in the end there are none, however often they look."""
     by_uid = {each.uid: each for each in asking}
     evictions = 0
     for cycle in range(30):
@@ -77,7 +77,7 @@ def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
     comes_to_rest(made, asking)
 
 
-def test_three_of_whom_one_reclaims_what_it_owns_and_borrows_the_rest() -> None:
+def test_one_of_three_reclaims_what_it_owns_and_borrows_the_rest() -> None:
     """Memory is taken back with borrowed CPU; that goes to middle priority, and from there to high."""
     both = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, borrow=BorrowWithin.LOWER_PRIORITY)
     made = engine(

@@ -1,4 +1,4 @@
-"""An engine that tries everybody in every cycle decides the same as one that parks who was refused.
+"""An engine that tries all in every cycle decides the same as one that marks the refused inadmissible.
 
 Random events of `test_tree_properties`, half of them in queues that share one flavor and grant time before
 they give way: an eviction may then turn out not to be needed, and its victim is in the plan again.
@@ -47,7 +47,7 @@ def plain(draw: st.DrawFn, name: str) -> Queue:
 
 
 class Untiring(Engine):
-    """Judges everybody in every cycle: neither a glance nor what another one got replaces that."""
+    """Tries all in every cycle: neither a glance nor what another one got replaces that."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Whom to evict when less is left than is in use: 8 CPUs are left of 16, of the root's `max`."""
+"""Which workloads to evict when less is left than is in use: 8 CPUs are left of 16, of the root's `max`."""
 
 import pytest
 
@@ -73,7 +73,7 @@ def test_owners_go_too_if_even_what_is_theirs_is_gone() -> None:
     assert made.overflow("root") == ["b1", "a2"]
 
 
-def test_who_leaves_already_counts_no_more() -> None:
+def test_a_workload_with_a_started_eviction_counts_no_more() -> None:
     made = busy(("b1", "b", "4", 0, 1), ("b2", "b", "4", 0, 2), ("b3", "b", "4", 0, 3))
     made.set_cohort(shrunk())
     assert made.overflow("root", {"b1"}) == []

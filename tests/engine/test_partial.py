@@ -30,7 +30,7 @@ def listed(spare: list[int]) -> list[int]:
 @example([1, 3, 3, 9])
 @example([2, 2, 2])
 @example([0, 5])
-def test_who_is_left_out_is_as_if_all_were_listed(spare: list[int]) -> None:
+def test_the_candidates_left_out_are_as_if_all_were_listed(spare: list[int]) -> None:
     order = listed(spare)
     for total in range(len(order) + 1):
         expected = Counter(order[:total])

@@ -124,7 +124,7 @@ def test_a_limit_holds_over_the_pods_of_all_flavors() -> None:
     assert admitted(submit(made, "one", pods(1, cpu="1"))) == ["one"]
 
 
-def test_who_has_too_many_pods_is_preempted() -> None:
+def test_a_workload_with_too_many_pods_is_preempted() -> None:
     made = engine(DEFAULT, queue("q", KUEUE, preemption=LOWER))
     submit(made, "few", pods(1, cpu="1"))
     submit(made, "many", pods(4, cpu="1"))
@@ -136,7 +136,7 @@ def test_an_elastic_quota_counts_pods_too() -> None:
     assert admitted(submit(made, "three", pods(3, cpu="1"))) == []
     assert admitted(submit(made, "two", pods(2, cpu="1"))) == ["two"]
     assert made.ledger.used("q") == {(POOL, PODS): 2}
-    assert admitted(submit(made, "nothing", pods(1))) == [], "beyond min, and nobody lends"
+    assert admitted(submit(made, "nothing", pods(1))) == [], "beyond min, and no queue lends"
     made.set_queue(quota("r", {PODS: 4}))
     assert admitted(made.cycle(9)) == ["nothing"]
     assert over(made, "q") == ["nothing"]

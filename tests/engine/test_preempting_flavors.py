@@ -1,4 +1,4 @@
-"""In which flavor somebody is evicted, if none of them is free (design §3, *Flavors*)."""
+"""In which flavor a workload is evicted, if none of them is free (docs/design/preemption.md)."""
 
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from tests.engine.preempting import LOWER
 BOTH = (flavor("on-demand"), flavor("spot"))
 
 
-def full(preemption: PreemptionPolicy = LOWER, patience: float = 0) -> Engine:
+def full(preemption: PreemptionPolicy = LOWER, runtime: float = 0) -> Engine:
     """Alpha uses 6 of its 10 on demand and 5 of its 10 spot; beta borrows the other 5 spot."""
     alpha = queue("alpha", {"cpu": {"on-demand": "10", "spot": "10"}}, cohort="c", preemption=preemption)
-    alpha = replace(alpha, victim_terms=VictimTerms(runtime=patience))
+    alpha = replace(alpha, victim_terms=VictimTerms(runtime=runtime))
     made = engine(*BOTH, alpha, queue("beta", {"cpu": {"on-demand": "0", "spot": "0"}}, cohort="c"))
     for uid, name, kind, cpu in (
         ("demand", "alpha", "on-demand", "6"),
@@ -27,7 +27,7 @@ def full(preemption: PreemptionPolicy = LOWER, patience: float = 0) -> Engine:
 
 
 def asks(made: Engine, priority: int = 1) -> dict[str, str]:
-    """Who is evicted for one of alpha that asks for 5."""
+    """The victims for one of alpha that asks for 5."""
     made.submit(workload("high", pods(cpu="5"), queue="alpha", priority=priority, created=9))
     return evicted(made.cycle(9))
 
@@ -41,7 +41,7 @@ BOTH_RULES = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 
 @pytest.mark.parametrize(
-    ("preemption", "patience", "priority"),
+    ("preemption", "terms", "priority"),
     [
         pytest.param(PreemptionPolicy(reclaim=Reclaim.ANY), 0, 1, id="none of the own may be evicted"),
         pytest.param(BOTH_RULES, 0, 0, id="none of the own has a lower priority"),
@@ -49,9 +49,9 @@ BOTH_RULES = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     ],
 )
 def test_what_is_taken_back_comes_before_an_earlier_flavor_that_would_be_borrowed(
-    preemption: PreemptionPolicy, patience: float, priority: int
+    preemption: PreemptionPolicy, terms: float, priority: int
 ) -> None:
-    assert asks(full(preemption, patience), priority) == {"other": "high"}
+    assert asks(full(preemption, terms), priority) == {"other": "high"}
 
 
 def test_what_can_be_taken_back_in_a_later_flavor_does_not_come_before_an_earlier_one() -> None:

@@ -1,4 +1,4 @@
-"""Whom preemption takes, what it keeps for whom, and for how long. Source: design §3, *Preemption*."""
+"""Which victims preemption takes, and what it reserves for how long. Source: docs/design/preemption.md."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_the_preemptor_is_admitted_when_its_victim_has_gone() -> None:
     assert admitted(made.cycle()) == ["high"]
 
 
-def test_nobody_else_takes_the_hole() -> None:
+def test_no_other_workload_takes_the_hole() -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     running(made, "low", 3, "q")
     asks(made, "high", 4, "q", priority=1)
@@ -98,7 +98,7 @@ def test_lowest_priority_then_newest_then_uid_goes_first() -> None:
     assert evicted(made.cycle()) == {"a": "asks", "b": "asks"}
 
 
-def test_who_is_not_needed_is_put_back() -> None:
+def test_a_victim_that_is_not_needed_is_put_back() -> None:
     made = engine(DEFAULT, cpus("q", "6", LOWER))
     running(made, "small", 1, "q", since=9)
     running(made, "large", 5, "q", since=1)
@@ -148,7 +148,7 @@ def test_a_strict_queue_waits_for_its_preempting_head() -> None:
     assert admitted(made.cycle()) == ["head", "small"]
 
 
-@pytest.mark.parametrize("end", ["withdrawn", "spared", "resized"])
+@pytest.mark.parametrize("end", ["withdrawn", "cancelled", "resized"])
 def test_a_place_is_kept_no_longer_than_it_is_wanted(end: str) -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     running(made, "low", 4, "q")
@@ -156,13 +156,13 @@ def test_a_place_is_kept_no_longer_than_it_is_wanted(end: str) -> None:
     made.cycle()
     if end == "withdrawn":
         made.withdraw("high")
-    elif end == "spared":
+    elif end == "cancelled":
         made.cancel_eviction("low")
     else:
         asks(made, "high", 9, "q", priority=1)
     made.release("low")
     asks(made, "next", 4, "q", priority=0)
-    assert admitted(made.cycle()) == (["high"] if end == "spared" else ["next"])
+    assert admitted(made.cycle()) == (["high"] if end == "cancelled" else ["next"])
 
 
 def test_a_place_survives_a_restart() -> None:
@@ -178,7 +178,7 @@ def test_a_place_survives_a_restart() -> None:
 
 
 def test_a_place_of_which_only_some_evictions_were_written_is_not_taken_before_there_is_room() -> None:
-    """The one who planned it ended between the writes: what he had not written he had not evicted."""
+    """The process that planned it ended between the writes: what it had not written it had not evicted."""
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     for victim in ("first", "second"):
         running(made, victim, 2, "q")
@@ -226,7 +226,7 @@ def test_a_place_is_not_kept_where_it_is_not_allowed_any_more(change: str) -> No
     assert admitted(made.cycle()) == []
 
 
-def test_a_queue_in_which_somebody_waits_goes_while_a_place_is_kept_beside_it() -> None:
+def test_a_queue_with_a_pending_workload_goes_while_a_reservation_is_pending_beside_it() -> None:
     made = engine(DEFAULT, cpus("gone", "2"), cpus("stays", "2", LOWER))
     running(made, "low", 4, "stays")
     asks(made, "high", 4, "stays", priority=1)
@@ -270,7 +270,7 @@ def test_a_leftover_pod_in_a_kept_place_ends_it() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["with another priority", "that was unknown before"])
-def test_who_runs_and_becomes_evictable_is_evicted(*, known: bool) -> None:
+def test_a_running_workload_that_becomes_evictable_is_evicted(*, known: bool) -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     before = workload("runs", pods(cpu="4"), priority=5) if known else None
     made.reserve("runs", use("q", "default", cpu="4"), before)
@@ -292,7 +292,7 @@ def test_the_one_of_several_choices_that_is_hopeless_is_replaced(sets: int) -> N
     assert evicted(made.cycle()) == {"a": "asks", "z": "asks"}
 
 
-def test_who_is_admitted_elsewhere_waits_no_longer() -> None:
+def test_a_workload_that_is_admitted_elsewhere_waits_no_longer() -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     asks(made, "twice", 2, "q", priority=5)
     running(made, "twice", 2, "q")
@@ -301,7 +301,7 @@ def test_who_is_admitted_elsewhere_waits_no_longer() -> None:
 
 
 @pytest.mark.parametrize(
-    "free", [True, False], ids=["the second flavor is free", "and there too somebody must go"]
+    "free", [True, False], ids=["the second flavor is free", "and there too a victim must go"]
 )
 @pytest.mark.parametrize("preempt", [True, False], ids=["Preempt", "TryNextFlavor"])
 def test_choices_that_collide_are_replaced_together(*, free: bool, preempt: bool) -> None:
@@ -322,7 +322,7 @@ def test_choices_that_collide_are_replaced_together(*, free: bool, preempt: bool
     assert set(evicted(made.cycle())) == ({"low-a"} if free else {"low-a", "low-b"})
 
 
-def test_who_was_woken_goes_before_lesser_ones_of_his_queue() -> None:
+def test_a_requeued_workload_goes_before_lesser_ones_of_its_queue() -> None:
     made = engine(
         DEFAULT, cohort("c", limits={"cpu": {"default": "7"}}), cpus("a", "0"), cpus("b", "0", LOWER)
     )

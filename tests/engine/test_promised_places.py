@@ -1,4 +1,4 @@
-"""Places that are kept while victims end: whose they are, and what is spared (docs/design/preemption.md)."""
+"""Pending reservations: their owners, and which evictions are cancelled (docs/design/preemption.md)."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ LOWER_AND_RECLAIM = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
 
 
 def graceful(name: str, limits: str, seconds: float, preemption: PreemptionPolicy | None = None) -> Queue:
-    """A queue whose workloads are told so long before they go."""
+    """A queue that grants its workloads so long a grace period."""
     return replace(cpus(name, limits, preemption), victim_terms=VictimTerms(grace=seconds))
 
 
@@ -81,7 +81,7 @@ def test_before_another_one_is_evicted_a_place_passes() -> None:
     assert (evicted(plan), passed_on(plan)) == ({}, {"v-low": "high"})
 
 
-def test_whose_place_has_passed_on_evicts_another_one_for_itself() -> None:
+def test_a_preemptor_that_lost_its_reservation_evicts_another_victim() -> None:
     made = engine(DEFAULT, graceful("q", "2", 60, LOWER))
     running(made, "v1", 1, "q", since=1)
     running(made, "v2", 1, "q")
@@ -106,7 +106,7 @@ def test_what_need_not_go_for_the_more_important_one_stays() -> None:
     assert not made.ledger.evicting("v2")
 
 
-def test_nobody_inherits_an_eviction_without_a_right_to_it() -> None:
+def test_no_workload_inherits_an_eviction_without_a_right_to_it() -> None:
     """big has to go for hi, which gets in when short ends; free, which evicts nothing, relied on its room."""
     made = engine(DEFAULT, graceful("a", "8", 60, LOWER), cpus("b", "0"))
     running(made, "big", 6, "a")

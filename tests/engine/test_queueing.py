@@ -1,4 +1,4 @@
-"""The order of admission. Source: 003, *Queueing strategy*; design §3, *Order*."""
+"""The order of admission. Sources: docs/coming-from-kueue.md, docs/design/engine.md."""
 
 import pytest
 
@@ -87,7 +87,7 @@ def test_a_larger_quota_and_a_changed_flavor_wake_what_waits() -> None:
     assert admitted(made.cycle()) == ["elsewhere"]
 
 
-def test_a_workload_that_changes_while_it_waits_is_judged_anew() -> None:
+def test_a_workload_that_changes_while_it_waits_is_tried_anew() -> None:
     made = engine(DEFAULT, BEST_EFFORT)
     made.submit(workload("w", pods(cpu="10")))
     made.cycle()
@@ -108,7 +108,7 @@ def test_a_queue_that_goes_keeps_its_waiting_and_its_use() -> None:
     assert admitted(made.cycle()) == ["waits"]
 
 
-def test_who_asks_for_what_its_queue_does_not_count_holds_nobody_up() -> None:
+def test_a_workload_that_asks_for_what_its_queue_does_not_count_holds_up_no_other() -> None:
     made = engine(
         DEFAULT,
         queue("mine", {"cpu": {"default": "4"}}, cohort="c"),
@@ -120,7 +120,7 @@ def test_who_asks_for_what_its_queue_does_not_count_holds_nobody_up() -> None:
     made.submit(workload("small", pods(cpu="1"), queue="mine"))
     made.submit(workload("borrows", pods(cpu="8"), queue="theirs", priority=2))
     made.release("runs")
-    assert admitted(made.cycle()) == ["small"], "who needs no borrowing goes first"
+    assert admitted(made.cycle()) == ["small"], "one that needs no borrowing goes first"
 
 
 def test_queues_do_not_touch_each_other() -> None:
@@ -130,7 +130,7 @@ def test_queues_do_not_touch_each_other() -> None:
     assert admitted(made.cycle()) == ["b", "a"], "queues are looked at by name"
 
 
-def test_a_cut_cycle_of_cohorts_that_is_mended_wakes_all_of_them() -> None:
+def test_a_cut_cycle_of_cohorts_that_is_corrected_requeues_all_of_them() -> None:
     made = engine(
         flavor("a"),
         cohort("A", "B"),
@@ -166,5 +166,5 @@ def heads_of_two_resources(*, parked: bool) -> Engine:
 
 
 @pytest.mark.parametrize("parked", [False, True], ids=["learnt at once", "after a wait"])
-def test_a_head_that_can_not_fit_does_not_hide_who_stands_behind_it(*, parked: bool) -> None:
+def test_a_head_that_can_not_fit_does_not_hide_the_workload_behind_it(*, parked: bool) -> None:
     assert admitted(heads_of_two_resources(parked=parked).cycle()) == ["y"]

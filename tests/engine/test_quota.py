@@ -1,4 +1,4 @@
-"""The quota tree. Source: 003, *Cohort* and *Max quotas*; design §3, *Quota*."""
+"""The quota tree. Sources: docs/coming-from-kueue.md, docs/design/engine.md."""
 
 import sys
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
+from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.generator import PARTS, scenario
-from tests.engine.scenarios.judges import judges
 from tests.engine.scenarios.playing import play
 from tests.engine.scenarios.starving import starves
 
@@ -28,8 +28,8 @@ def test_rules_hold_in_random_scenarios(part: int) -> None:
         outcome = play(case)
         assert not outcome.rule, outcome.told(case)
         met.update(outcome.met)
-    unmet = [judge.rule for judge in judges() if not met[judge.rule]]
-    assert not unmet, f"nothing was met that these rules judge: {unmet}"
+    unmet = [check.rule for check in checks() if not met[check.rule]]
+    assert not unmet, f"nothing was met that these rules check: {unmet}"
 
 
 @pytest.mark.parametrize("seed", [6282, 52130, 56092, 59465, 62966, 78969, 81597])

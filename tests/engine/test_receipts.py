@@ -1,4 +1,4 @@
-"""By which rule somebody is evicted for somebody else, and what was compared."""
+"""By which rule a victim is evicted for a preemptor, and what was compared."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tests.engine.preempting import DEFAULT, LOWER, NEWER, RECLAIM, asks, cpus, 
 def evictions(made: Engine) -> list[PlannedEviction]:
     """What the next cycle evicts; the test's engine is spent then."""
     plan = made.cycle(100)
-    assert plan.evictions, "somebody has to go"
+    assert plan.evictions, "a victim has to go"
     return plan.evictions
 
 
@@ -127,14 +127,14 @@ def test_a_queue_without_a_weight_is_said_to_have_all() -> None:
 
 
 def passing(plan: Plan) -> dict[str, str]:
-    """Who is admitted out of order, and what he is told."""
+    """Which workload is admitted out of order, and what its status says."""
     return {
         uid: passing_message(each, workload_title("ns", each.workload.uid, "ns"))
         for uid, each in plan.passed.items()
     }
 
 
-def test_who_passes_another_one_that_does_not_fit_is_told_so() -> None:
+def test_a_workload_that_passes_one_that_does_not_fit_says_so() -> None:
     made = engine(DEFAULT, cpus("q", "4"))
     running(made, "runs", 2, "q")
     asks(made, "large", 4, "q", priority=5)
@@ -145,7 +145,7 @@ def test_who_passes_another_one_that_does_not_fit_is_told_so() -> None:
     assert passing(made.cycle()) == {"small": words, "smallest": words}
 
 
-def test_who_goes_in_order_passes_nobody() -> None:
+def test_a_workload_in_order_passes_none() -> None:
     made = engine(DEFAULT, cpus("q", "4"))
     asks(made, "first", 2, "q", priority=1)
     asks(made, "second", 2, "q")
@@ -168,7 +168,7 @@ def test_namespaces_take_turns() -> None:
     assert passing(plan) == {"two-3": words}
 
 
-def test_a_place_that_was_kept_is_not_given_to_who_comes_later() -> None:
+def test_a_pending_reservation_is_not_given_to_a_later_workload() -> None:
     made = engine(DEFAULT, replace(cpus("q", "4", LOWER), strategy=Strategy.STRICT_FIFO))
     running(made, "victim", 4, "q")
     asks(made, "preemptor", 4, "q", priority=3)

@@ -1,4 +1,4 @@
-"""`reclaimWithinCohort`: a queue takes back what it lent. Source: design §3, *Preemption*."""
+"""`reclaimWithinCohort`: a queue takes back what it lent. Source: docs/design/preemption.md."""
 
 import pytest
 
@@ -58,7 +58,7 @@ POOLED = PreemptionPolicy(reclaim=Reclaim.ANY)
 
 @pytest.mark.parametrize("pooled", [True, False], ids=["in the cohort", "by another queue"])
 def test_taking_back_one_resource_while_borrowing_another(*, pooled: bool) -> None:
-    """GPUs are contested; CPUs are free, but owned by nobody or by somebody who could claim them."""
+    """GPUs are contested; CPUs are free, but owned by no queue or by one that could claim them."""
     made = engine(
         DEFAULT,
         cohort("c", limits={"cpu": {"default": "8" if pooled else "0"}, "gpu": {"default": "0"}}),
@@ -175,7 +175,7 @@ def test_what_a_lending_limit_keeps_home_needs_no_reclaim() -> None:
 
 
 def near_and_far() -> Engine:
-    """An owner of 4, and two who own nothing: one below the same cohort, one above it."""
+    """An owner of 4, and two that own nothing: one below the same cohort, one above it."""
     return engine(
         DEFAULT,
         cohort("right", "top"),

@@ -1,4 +1,4 @@
-"""A cycle that looks at some trees alone: what has changed in others is kept for whoever looks at them."""
+"""A cycle that looks at some trees alone: what has changed in others is kept for the next look at them."""
 
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason
@@ -31,7 +31,7 @@ def test_only_trees_that_are_ones_own_are_decided_and_what_changed_in_others_is_
     assert plan.refusals["too-much"].reason is Reason.NEVER_FITS
 
 
-def test_who_takes_a_tree_again_says_anew_why_anybody_waits() -> None:
+def test_a_process_that_takes_a_tree_again_says_anew_why_its_workloads_wait() -> None:
     made = engine(DEFAULT, cpus("first", "4", parent="one"))
     asks(made, "too-much", 5, "first")
     assert "too-much" in made.cycle(0.0, first).refusals

@@ -163,14 +163,14 @@ class Tree(RuleBasedStateMachine):
     @precondition(lambda self: self.evicted)
     @rule(data=st.data())
     def spare(self, data: st.DataObject) -> None:
-        """The eviction of somebody does not come about."""
+        """An eviction does not come about."""
         uid = data.draw(st.sampled_from(sorted(self.evicted)))
         del self.evicted[uid]
         self.engine.cancel_eviction(uid)
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
-        """A change of limits may end promises; who was promised competes again."""
+        """A change of limits may end promises; a preemptor with a reservation competes again."""
         for uid in [uid for uid in self.promised if uid not in self.engine.ledger.pending_reservations]:
             workload, _ = self.promised.pop(uid)
             self.waiting[uid] = workload
@@ -178,7 +178,7 @@ class Tree(RuleBasedStateMachine):
     @precondition(lambda self: self.waiting)
     @rule(data=st.data())
     def explain(self, data: st.DataObject) -> None:
-        """To look for victims, flavors and whose end would help leaves every number as it was."""
+        """To look for victims, flavors and blocking workloads leaves every number as it was."""
         uid = data.draw(st.sampled_from(sorted(self.waiting)))
         before, changed = self.numbers(), self.engine.changed
         explanation = self.engine.explain(uid)

@@ -1,4 +1,4 @@
-"""`withinClusterQueue`. Source: design §3, *Preemption*."""
+"""`withinClusterQueue`. Source: docs/design/preemption.md."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_within_a_queue(policy: PreemptionPolicy, priority: int, created: float,
     assert evicted(made.cycle()) == ({"victim": "asks"} if expected else {})
 
 
-def test_whoever_uses_nothing_of_what_is_contested_stays() -> None:
+def test_a_workload_that_uses_nothing_of_what_is_contested_stays() -> None:
     made = engine(
         flavor("spot"),
         flavor("on-demand"),

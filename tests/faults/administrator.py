@@ -1,4 +1,4 @@
-"""An administrator who edits, deletes and makes anew, and whose hand is not always steady."""
+"""An administrator that edits, deletes and makes anew, with a hand that is not always steady."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ LOOK_SECONDS: Final = 0.2
 _PLACES: Final = {place.name: place for place in PLACES}
 _SHARED: Final = ("alpha", "beta", "gamma")
 _STEADY: Final = ("strict", "burst")
-"""Nobody lays hands on these: what is judged there takes order for granted."""
+"""These are left alone: what is checked there takes order for granted."""
 
 
 class Administrator:
@@ -30,7 +30,7 @@ class Administrator:
 
         Args:
             api: as an administrator.
-            hand: with the controller's own account: nobody else may write what it writes.
+            hand: with the controller's own account: no other client may write what it writes.
             ledger: is told what is deleted on purpose.
         """
         self._api = api
@@ -61,7 +61,7 @@ class Administrator:
         await self._replace(random.choice(_SHARED), seconds)
 
     async def recreate_bystander(self, seconds: float, _random: Random) -> None:
-        """The same of one that nobody shares with."""
+        """The same of one that shares with no other."""
         await self._replace("bystander", seconds)
 
     async def _replace(self, name: str, seconds: float) -> None:
@@ -70,7 +70,7 @@ class Administrator:
             await asyncio.sleep(seconds)
             await self._api.create(f"{OWN}/clusterqueues", queue(_PLACES[name]))
 
-    async def spoil_bystander(self, seconds: float, _random: Random) -> None:
+    async def overwrite_bystander(self, seconds: float, _random: Random) -> None:
         """Delete a queue, make it anew at once with a flavor that does not exist, and right it later."""
         place = _PLACES["bystander"]
         wrong = Place(place.name, place.least, place.most, "", "missing", place.share)
@@ -111,14 +111,14 @@ class Administrator:
         await self._api.delete(f"{CORE}/namespaces/{name}")
 
     async def delete_workload(self, _seconds: float, random: Random) -> bool:
-        """Delete somebody's Workload, whether or not it is admitted."""
+        """Delete a user's Workload, whether or not it is admitted."""
 
         async def delete(workload: Json) -> None:
             await self._api.delete(_path(workload))
 
         return await self._lay_hands_on(random, lambda _: True, delete)
 
-    async def spoil_status(self, _seconds: float, random: Random) -> bool:
+    async def overwrite_status(self, _seconds: float, random: Random) -> bool:
         """Write nonsense into what a Workload's status says, but for what it holds."""
         nonsense = {
             "type": random.choice(("QuotaReserved", "Nonsense", "EvictionPending")),
@@ -161,7 +161,7 @@ class Administrator:
     async def _lay_hands_on(
         self, random: Random, wanted: Callable[[Json], bool], act: Callable[[Json], Awaitable[None]]
     ) -> bool:
-        """Do something to somebody's Workload that is not finished, as soon as there is one."""
+        """Do something to a user's Workload that is not finished, as soon as there is one."""
         for _ in range(LOOKS):
             listed = await self._api.get(f"{OWN}/workloads")
             found = [
@@ -193,11 +193,11 @@ ACTS: Final[dict[str, Act]] = {
     "queue edited": Administrator.edit_queue,
     "queue recreated": Administrator.recreate_queue,
     "bystander queue recreated": Administrator.recreate_bystander,
-    "bystander queue spoilt": Administrator.spoil_bystander,
+    "bystander queue written over": Administrator.overwrite_bystander,
     "LocalQueue recreated": Administrator.recreate_local_queue,
     "flavor recreated": Administrator.recreate_flavor,
     "namespace deleted": Administrator.delete_namespace,
     "Workload deleted": Administrator.delete_workload,
-    "status spoilt": Administrator.spoil_status,
+    "status written over": Administrator.overwrite_status,
     "evicted by hand": Administrator.evict_by_hand,
 }

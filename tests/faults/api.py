@@ -1,6 +1,6 @@
 """The API server as people, and the auditor, reach it: directly, with no code of Admitter's.
 
-Whoever is cut off, or refused since the server is starting, tries again: people do.
+A client that is cut off, or refused since the server is starting, tries again: people do.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ CALL_SECONDS: Final = 30.0
 PATIENCE_SECONDS: Final = 180.0
 PAUSE_SECONDS: Final = 0.3
 _LATER: Final = frozenset({401, 403, 429, 500, 502, 503, 504})
-"""A server that has just started answers 403 until it has read who may do what."""
+"""A server that has just started answers 403 until it has read the rights of users."""
 OWN: Final = "/apis/admitter.dev/v1alpha1"
 BATCH: Final = "/apis/batch/v1"
 CORE: Final = "/api/v1"
@@ -81,7 +81,7 @@ class Api:
         return await self._call("GET", path, query=query)
 
     async def create(self, path: str, body: Json) -> Json:
-        """Create an object; one that is there already, from an attempt whose answer was lost, will do."""
+        """Create an object; one that is there already, from an attempt with a lost answer, will do."""
         try:
             return await self._call("POST", path, body)
         except RefusedError as error:

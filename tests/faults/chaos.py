@@ -41,12 +41,12 @@ class Chaos:
     """Carries faults out.
 
     Attributes:
-        plane: whose API server and etcd suffer.
+        plane: the one with the API server and etcd that suffer.
         replicas: the controllers.
-        administrator: who edits and deletes.
+        administrator: edits and deletes.
         done: how many faults of each kind came about.
         missed: how many found nothing to harm.
-        take_overs: how long nobody led after the leader was killed, in seconds.
+        take_overs: how long no replica led after the leader was killed, in seconds.
     """
 
     plane: ControlPlane
@@ -107,12 +107,12 @@ class Chaos:
         return await administrator.ACTS[fault.kind](self.administrator, fault.seconds, random)
 
     async def _who(self, *, leads: bool) -> Replica | None:
-        """A replica that leads, or one that does not; None if nobody leads for too long."""
+        """A replica that leads, or one that does not; None if none leads for too long."""
         found = await awaited_leader(self.replicas)
         return found if leads or found is None else next((r for r in self.replicas if r is not found), None)
 
     async def _kill(self, *, leads: bool) -> bool:
-        async with self._killing:  # whoever is to be killed next leads by then
+        async with self._killing:  # the next one to be killed leads by then
             if leads:
                 return await kill_leader(self.replicas, self.take_overs)
             replica = await self._who(leads=False)

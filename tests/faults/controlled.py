@@ -84,7 +84,7 @@ def for_seconds(seconds: float, act: Callable[[], object]) -> int:
 
 
 class OrderAuditor(Auditor):
-    """Also watches that nobody of a queue takes what an earlier one of it waits for.
+    """Also watches that no Workload of a queue takes what an earlier one of it waits for.
 
     Attributes:
         overtaken: every admission by which it was so, in words.
@@ -97,7 +97,7 @@ class OrderAuditor(Auditor):
             cluster: what to watch.
             namespace: the one to watch.
             limit: the only flavor and resource that is used, and how much there is of it.
-            queue: the LocalQueue whose order is strict.
+            queue: the LocalQueue with the strict order.
         """
         super().__init__(cluster, namespace, dict([limit]))
         self.overtaken: list[str] = []

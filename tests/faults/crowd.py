@@ -1,4 +1,4 @@
-"""People who create Jobs, and, for Jobs that have no pods, what stands in for the Job controller.
+"""People that create Jobs, and, for Jobs that have no pods, what stands in for the Job controller.
 
 It does what the Job controller does with a suspended Job, and says so in the Job's status: it acts on the
 end of the suspension, on a new suspension after the time that pods take to end, and on the end of the work.
@@ -40,7 +40,7 @@ class Course:
         active: whether it says that it runs.
         finished: whether it is over, or gone.
         over: whether it has run for its time.
-        busy: whether somebody is at it.
+        busy: whether a task is at it.
         timer: ends its work.
     """
 
@@ -66,7 +66,7 @@ class Course:
 
 @dataclass
 class Crowd:
-    """Everybody who asks for something.
+    """All users that ask for something.
 
     Attributes:
         api: to the API server.

@@ -19,7 +19,7 @@ _LABEL: Final = "admitter.dev/queue-name"
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a Workload was given: whose quota, how much, and in whose term; a pod does not tell the last."""
+    """What a Workload was given: which quota, how much, in which term; a pod does not tell the last."""
 
     queue: str
     use: tuple[tuple[Key, int], ...]
@@ -78,7 +78,7 @@ class PodFact:
 
     Attributes:
         uid: its own.
-        workload: namespace and name of the Workload whose quota it uses.
+        workload: namespace and name of the Workload with the quota that it uses.
         job: the UID of its Job.
         live: whether it still runs, or may.
         succeeded: whether it has done its work.
@@ -100,8 +100,8 @@ class QuotaFact:
     Attributes:
         uid: its own.
         name: of the queue, as admissions name it.
-        cohort: with whom it shares; empty for nobody.
-        strict: whether nobody may overtake.
+        cohort: with which it shares; empty for none.
+        strict: whether no Workload may overtake.
         generation: of its spec.
         observed: the generation that the controller has told of.
         least: what it brings.

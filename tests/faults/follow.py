@@ -10,7 +10,7 @@ import aiohttp
 
 from tests.faults.api import BATCH, CORE, OWN, PAUSE_SECONDS, Api, RefusedError
 from tests.faults.facts import parse, quota_name
-from tests.faults.timeline import Judge, Timeline
+from tests.faults.timeline import Checker, Timeline
 
 Json = dict[str, Any]
 
@@ -117,14 +117,14 @@ class Follower:
 
 
 class Auditor:
-    """Follows everything that counts, and judges it.
+    """Follows everything that counts, and checks it.
 
     Attributes:
-        timeline: where it goes, and the judge behind.
+        timeline: where it goes, and the checker behind.
     """
 
-    def __init__(self, api: Api, judge: Judge, scope: Scope = EVERYTHING) -> None:
-        self.timeline = Timeline(judge, scope.paths)
+    def __init__(self, api: Api, checker: Checker, scope: Scope = EVERYTHING) -> None:
+        self.timeline = Timeline(checker, scope.paths)
         self._api = api
         self._scope = scope
         self._followers = [Follower(api, collection, scope, self.timeline) for collection in scope.paths]
@@ -149,6 +149,6 @@ class Auditor:
                 await self._api.get(path, limit="1")
 
     async def catch_up(self, version: int) -> None:
-        """Wait until everything up to a version has been judged."""
+        """Wait until everything up to a version has been checked."""
         for collection in self._scope.paths:
             await self.timeline.has_reached(collection, version)

@@ -43,7 +43,7 @@ class Outcome:
         blind: how often and for how long, in versions, the auditor knew only the differences.
         drained: in how many seconds all came to rest after the last fault.
         starts: how often controllers were started.
-        take_overs: how long nobody led after the leader was killed, in seconds.
+        take_overs: how long no replica led after the leader was killed, in seconds.
     """
 
     plan: Plan
@@ -63,7 +63,7 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
     """Play a plan on a fresh control plane.
 
     Args:
-        plane: one with nothing installed, whose API server is kept (`tests.faults.keeper`).
+        plane: one with nothing installed, with an API server that is kept (`tests.faults.keeper`).
         folder: for logs; is made.
         plan: what people and faults do.
         number: of replicas.
@@ -125,11 +125,11 @@ async def _told(tenants: Tenants, api: Api, outcome: Outcome) -> None:
         outcome.trails.append(f"{words}\n{trail}")
     outcome.counts["operations of tenants"] = tenants.crowd.done
     outcome.counts["pods of tenants bound"] = tenants.watcher.counts["pods bound"]
-    outcome.counts["use of tenants judged"] = tenants.watcher.counts["judged"]
+    outcome.counts["use of tenants checked"] = tenants.watcher.counts["checked"]
 
 
 async def _at_rest(api: Api, auditor: Auditor, ledger: Ledger) -> None:
-    """Wait until all is over and the auditor has judged it, or until nothing ends any more."""
+    """Wait until all is over and the auditor has checked it, or until nothing ends any more."""
     least, moved = -1, time.monotonic()
     while True:
         listed = await api.get(f"{BATCH}/jobs", limit="1")

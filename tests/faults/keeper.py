@@ -1,4 +1,4 @@
-"""A control plane whose API server is started again when it ends, on the same port and data.
+"""A control plane that starts its API server again when it ends, on the same port and data.
 
 The sandbox takes its control plane down with any component. So what it starts as API server here is a
 keeper that stays, and runs the real one: it is what a kubelet does for a cluster's own API server.

@@ -84,13 +84,13 @@ class Work:
 
 @dataclass
 class Ledger:
-    """Takes facts and judges.
+    """Takes facts and checks them.
 
     Attributes:
         findings: what was wrong, in words.
         trails: what led to it: the last that was heard of the Job.
         counts: Jobs, admissions and so on.
-        expected_gone: names of Jobs, or of namespaces, that somebody deletes on purpose.
+        expected_gone: names of Jobs, or of namespaces, that a user deletes on purpose.
         limits: of all queues.
     """
 
@@ -111,7 +111,7 @@ class Ledger:
     _booked: dict[str, list[Admission]] = field(default_factory=dict)
     _use: dict[str, Counter[Key]] = field(default_factory=lambda: defaultdict(Counter))
     _unproven: set[str] = field(default_factory=set)
-    _unjudged: dict[Place, int] = field(default_factory=dict)
+    _unchecked: dict[Place, int] = field(default_factory=dict)
     _trails: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=30)))
 
     def take(self, uid: str, fact: Fact | None, moment: Moment) -> None:
@@ -137,14 +137,14 @@ class Ledger:
             self._pod(uid, fact if isinstance(fact, PodFact) else None, moment)
 
     def settle(self, moment: Moment) -> None:
-        """Everything up to a moment is known again: judge what happened while it was not."""
+        """Everything up to a moment is known again: check what happened while it was not."""
         for uid in sorted(self._unproven):
             job = self._jobs[uid]
             if job.open and not any(a.last is not None for a in self._accounts_of(uid)):
                 self._find(moment, f"Job {job.fact.name} is not suspended and was never admitted")
         self._unproven.clear()
-        unjudged, self._unjudged = self._unjudged, {}
-        grown = [(queue, key) for (queue, key), before in unjudged.items() if self._use[queue][key] > before]
+        unchecked, self._unchecked = self._unchecked, {}
+        grown = [(queue, key) for (queue, key), before in unchecked.items() if self._use[queue][key] > before]
         self._within("what was not seen", grown, 0, moment)
 
     def use(self, queue: str) -> Counter[Key]:
@@ -284,9 +284,9 @@ class Ledger:
 
     @staticmethod
     def _was_on_its_way(job: Work, accounts: list[Account], moment: Moment) -> bool:
-        """Whether a start may have been sent before somebody deleted the Workload that it was for.
+        """Whether a start may have been sent before a user deleted the Workload that it was for.
 
-        Nobody can call it back. What it uses counts all the same, and its Job has to stop: a second start on
+        It can't be called back. What it uses counts all the same, and its Job has to stop: a second start on
         the same admission is a fault.
         """
         if any(account.holds is not None for account in accounts):
@@ -330,7 +330,7 @@ class Ledger:
             self._find(moment, words, pod.job)
 
     def _rebook(self, name: str, moment: Moment) -> None:
-        """Enter anew what a Workload, its Job and its pods use together; judge if that made use grow."""
+        """Enter anew what a Workload, its Job and its pods use together; check if that made use grow."""
         before = self._add_up(self._booked.pop(name, ()))
         held = self._held(name)
         if held:
@@ -339,7 +339,7 @@ class Ledger:
         changed = [place for place in {**before, **after} if before[place] != after[place]]
         for queue, key in changed:
             if not moment.exact:
-                self._unjudged.setdefault((queue, key), self._use[queue][key])
+                self._unchecked.setdefault((queue, key), self._use[queue][key])
             self._use[queue][key] += after[queue, key] - before[queue, key]
         if moment.exact:
             account = self._accounts.get(name)
@@ -367,7 +367,7 @@ class Ledger:
     def _within(self, cause: str, grown: Iterable[Place], born: int, moment: Moment) -> None:
         """Nothing may be used beyond a limit: neither of the queue's own, nor of its cohort's."""
         for queue, key in grown:
-            self.counts["judged"] += 1
+            self.counts["checked"] += 1
             words = f"{cause} made the use of {' '.join(key).strip()} in"
             used = self._use[queue][key]
             most = self.limits.of_queue(queue, key, born, moment.heard)
@@ -383,7 +383,7 @@ class Ledger:
                 self._find(moment, f"{words} cohort {known.cohort} {together}, of {most}; {users}")
 
     def _users(self, queue: str) -> str:
-        """Who uses a queue's quota, so that a finding can be understood."""
+        """The Workloads that use a queue's quota, so that a finding can be understood."""
         booked = (n for n, held in self._booked.items() if any(each.queue == queue for each in held))
         known = ((name, self._accounts.get(name)) for name in sorted(booked))
         jobs = ((name, account, self._jobs.get(account.fact.job)) for name, account in known if account)
@@ -394,18 +394,18 @@ class Ledger:
         )
 
     def _order(self, account: Account, moment: Moment) -> None:
-        """In a strict queue nobody takes what an earlier one waits for.
+        """In a strict queue no Workload takes what an earlier one waits for.
 
         An earlier one counts if the controller had written why it waits before the one that was admitted
-        existed: then whoever decided knew of it. An admission may arrive long after it was decided, so what
-        even earlier ones were given meanwhile does not count: they may have taken the place of one whose
-        own was not written.
+        existed: then the process that decided knew of it. An admission may arrive long after it was decided,
+        so what even earlier ones were given meanwhile does not count: they may have taken the place of one of
+        which the admission was not written.
         """
         holds, place = account.holds, self._place(account)
         queue = self.limits.queues.get(holds.queue) if holds is not None else None
         if holds is None or place is None or queue is None or not queue.strict:
             return
-        self.counts["order judged"] += 1
+        self.counts["order checked"] += 1
         waiting = [self._accounts[name] for name in self._waiting[account.namespace]]
         known = [other for other in waiting if 0 < other.told < account.born]
         earlier = [other for other in known if (self._place(other) or place) < place]

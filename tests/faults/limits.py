@@ -3,7 +3,7 @@
 An edit binds a controller that has seen it, and not what was decided before and is on its way. That it has
 been seen is told by the API itself: the queue's status names the generation. So a limit binds
 
-- every Workload that came into being after that status (whoever decided about it had seen the edit), and
+- every Workload that came into being after that status (its decision was made with the edit), and
 - every admission `GRACE_SECONDS` after that status, or `UNSEEN_SECONDS` after the edit if no status tells.
 
 Of several limits that may have been meant the largest counts. So what is found is a fault beyond doubt.

@@ -15,7 +15,7 @@ QUIET_SECONDS: Final = 4.0
 
 @dataclass(frozen=True)
 class Task:
-    """A Job that somebody will create.
+    """A Job that a user will create.
 
     Attributes:
         at: when, in seconds since the start.
@@ -84,12 +84,12 @@ KINDS: Final = {
     "queue edited": Kind(6, 5, 20),
     "queue recreated": Kind(2, 1, 4),
     "bystander queue recreated": Kind(3, 1, 5),
-    "bystander queue spoilt": Kind(3, 1, 5),
+    "bystander queue written over": Kind(3, 1, 5),
     "LocalQueue recreated": Kind(3, 1, 5),
     "flavor recreated": Kind(3, 1, 5),
     "namespace deleted": Kind(2, 2, 4),
     "Workload deleted": Kind(5, 0, 0),
-    "status spoilt": Kind(6, 0, 0),
+    "status written over": Kind(6, 0, 0),
     "evicted by hand": Kind(4, 0, 0),
 }
 OF_FOLLOWERS: Final = {"follower killed": Kind(3, 0, 0), "follower paused": Kind(3, 2, 12)}
@@ -111,7 +111,7 @@ class Plan:
         faults: what goes wrong, by its time.
         burst: how many Jobs are created at once, and deleted at once.
         burst_at: when.
-        operations: how many operations tenants carry out who try what they can.
+        operations: how many operations are carried out by tenants that try what they can.
         direct: whether controllers reach the API server directly, since only processes fail.
     """
 

@@ -56,7 +56,7 @@ class FaultProxy:
     """Serves TLS on loopback for as long as a block lasts.
 
     Attributes:
-        rules: the first that concerns a call, and whose chance has come, decides; replace them at any time.
+        rules: the first that concerns a call and has its chance decides; replace them at any time.
         streams: what happens to watches; change it by `act`.
         seen: all calls, in the order in which they came.
         answered: how many calls of each kind the API server has answered, watches left out.
@@ -105,7 +105,7 @@ class FaultProxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        with warnings.catch_warnings():  # connections that were held up have nobody left who could close them
+        with warnings.catch_warnings():  # connections that were held up have no owner left to close them
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
 

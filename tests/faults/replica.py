@@ -1,7 +1,7 @@
 """`admitter run`, by a clock that jumps: `python -m tests.faults.replica FILE ARGUMENTS...`.
 
-FILE holds eight bytes: by how many seconds the clock is wrong, as a double. Whoever writes them makes it
-jump.
+FILE holds eight bytes: by how many seconds the clock is wrong, as a double. A process that writes
+them makes it jump.
 """
 
 import mmap
@@ -26,7 +26,7 @@ class Jumping(datetime):
 
 
 def jump(file: Path, seconds: float) -> None:
-    """Make the clock of whoever runs by a file wrong by so many seconds from now on."""
+    """Make the clock of the processes that run by a file wrong by so many seconds from now on."""
     with file.open("r+b" if file.exists() else "w+b") as opened:
         opened.write(struct.pack("d", seconds))
 

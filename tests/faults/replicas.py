@@ -98,13 +98,13 @@ class Replica:
 
 
 async def leader(among: list[Replica]) -> Replica | None:
-    """Who says that he leads; None if nobody does, since he is paused, or there is none just now."""
+    """The replica that says it leads; None if none does, since it is paused, or there is none just now."""
     roles = await asyncio.gather(*(replica.role() for replica in among))
     return next((replica for replica, role in zip(among, roles, strict=True) if role == LEADER), None)
 
 
 async def awaited_leader(among: list[Replica]) -> Replica | None:
-    """Who leads, as soon as somebody does; None if nobody does for too long."""
+    """The leader, as soon as there is one; None if there is none for too long."""
     for _ in range(LOOKS):
         found = await leader(among)
         if found is not None:
@@ -114,14 +114,14 @@ async def awaited_leader(among: list[Replica]) -> Replica | None:
 
 
 async def kill_leader(among: list[Replica], take_overs: list[float]) -> bool:
-    """Kill who leads.
+    """Kill the leader.
 
     Args:
         among: the controllers.
-        take_overs: gets the seconds until somebody leads again.
+        take_overs: gets the seconds until a replica leads again.
 
     Returns:
-        Whether somebody led.
+        Whether a replica led.
     """
     replica = await awaited_leader(among)
     if replica is None:

@@ -130,7 +130,7 @@ def slow(shortest: float, longest: float) -> Fault:
 
 
 def held_up(until: threading.Event) -> Fault:
-    """The call waits on its way until it is let go; who has sent it may be gone by then."""
+    """The call waits on its way until it is let go; its sender may be gone by then."""
 
     async def fault(forward: Forward, _random: Random) -> Answer:
         await asyncio.to_thread(until.wait)

@@ -6,7 +6,7 @@
 | strict | StrictFIFO, by itself; Jobs without pods |
 | real-a, real-b | a cohort with reclaim; Jobs with pods on simulated nodes |
 | elastic-a, elastic-b | namespaces with an ElasticQuota each; Jobs with pods |
-| bystander | is deleted, made anew and spoilt, with its LocalQueue and its flavor |
+| bystander | is deleted, made anew and written over, with its LocalQueue and its flavor |
 | burst | thousands of Jobs at once |
 """
 
@@ -33,7 +33,7 @@ class Place:
         name: of both.
         least: CPU of its own.
         most: CPU that it may use.
-        cohort: with whom it shares.
+        cohort: with which it shares.
         flavor: of its quota.
         share: of all Jobs, in hundredths.
         real: whether its Jobs have pods.

@@ -1,8 +1,8 @@
-"""Tenants who try what they can (`tests.abuse`) while things fail, and the watcher of what they use.
+"""Tenants that try what they can (`tests.abuse`) while things fail, and the watcher of what they use.
 
-What the ledger takes for granted of Jobs (that nobody deletes them, that each comes to its end) does not hold
-for theirs. So it is not told of their namespaces, and the watcher of `tests.abuse` judges them by bound pods
-alone. Elastic quotas have one pool: the watcher adds up those of the crowd too.
+What the ledger takes for granted of Jobs (that no user deletes them, that each comes to its end) does not
+hold for theirs. So it is not told of their namespaces, and the watcher of `tests.abuse` checks them by bound
+pods alone. Elastic quotas have one pool: the watcher adds up those of the crowd too.
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Tenants:
 
     Attributes:
         auditor: follows the API server; runs all the while.
-        watcher: judges.
+        watcher: checks.
         crowd: the tenants.
     """
 
@@ -73,7 +73,7 @@ class Tenants:
         await clear(self._api)
 
     async def close(self, version: int) -> list[tuple[str, str]]:
-        """Delete what they have left, and judge everything up to a version.
+        """Delete what they have left, and check everything up to a version.
 
         Returns:
             What was wrong, and what led to it.

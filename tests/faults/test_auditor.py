@@ -15,7 +15,7 @@ CPU = ("default", "cpu")
 
 
 class History:
-    """Writes what an API server would tell, one version after the other, and has it judged."""
+    """Writes what an API server would tell, one version after the other, and has it checked."""
 
     def __init__(self) -> None:
         self.ledger = Ledger()
@@ -30,7 +30,7 @@ class History:
         self.timeline.progress("all", self.version)
 
     def queue(self, name: str = "queue", *, least: int = 4, generation: int = 1, **more: Any) -> None:
-        """A ClusterQueue of so many CPUs, whose status names the generation unless told otherwise."""
+        """A ClusterQueue of so many CPUs, with a status that names the generation unless told otherwise."""
         fields: dict[str, Any] = {"cohort": "", "strict": False, "observed": generation, "most": least} | more
         most = () if fields["most"] is None else ((CPU, fields["most"] * 1000),)
         made = QuotaFact(
@@ -140,7 +140,9 @@ def test_a_start_that_was_on_its_way_when_its_workload_was_deleted_is_counted_an
     assert history.ledger.use("queue") == {CPU: 3000}, "it counts all the same"
     history.job("a")
     history.job("a", suspended=False)
-    assert ["without an admission" in found for found in history.found] == [True], "nobody starts it again"
+    assert ["without an admission" in found for found in history.found] == [True], (
+        "no controller starts it again"
+    )
 
 
 def test_a_start_long_after_its_workload_was_deleted_is_a_fault(history: History) -> None:
@@ -257,7 +259,7 @@ def test_work_that_was_done_while_its_job_was_evicted_may_be_done_anew(history: 
     assert history.found == []
 
 
-def test_what_somebody_deletes_on_purpose_is_not_lost(history: History) -> None:
+def test_what_a_user_deletes_on_purpose_is_not_lost(history: History) -> None:
     history.ledger.expected_gone.add("team")
     history.runs("a", 1)
     history.tell("a", None)
@@ -298,7 +300,7 @@ def test_a_workload_that_came_after_the_edit_was_seen_keeps_to_it_at_once(histor
 
 
 @pytest.mark.parametrize(("observed", "seconds"), [(True, GRACE_SECONDS), (False, UNSEEN_SECONDS)])
-def test_after_a_while_everybody_keeps_to_an_edit(
+def test_after_a_while_every_admission_keeps_to_an_edit(
     history: History, *, observed: bool, seconds: float
 ) -> None:
     edited(history, observed=observed)
@@ -333,7 +335,7 @@ def test_in_a_strict_queue_a_later_one_does_not_take_what_an_earlier_one_waits_f
     assert ["team/w-third overtook" in found for found in history.found] == [True]
 
 
-def test_who_fits_beside_those_that_are_before_him_has_overtaken_nobody() -> None:
+def test_a_workload_that_fits_beside_earlier_ones_has_overtaken_none() -> None:
     history = strict()
     history.ends("first", 3)
     history.job("third", created="3")
@@ -343,7 +345,7 @@ def test_who_fits_beside_those_that_are_before_him_has_overtaken_nobody() -> Non
     assert history.found == []
 
 
-def test_who_was_there_before_an_earlier_one_was_known_has_overtaken_nobody() -> None:
+def test_a_workload_from_before_an_earlier_one_was_known_has_overtaken_none() -> None:
     history = History()
     history.queue(strict=True)
     history.runs("first", 3)
@@ -355,7 +357,7 @@ def test_who_was_there_before_an_earlier_one_was_known_has_overtaken_nobody() ->
     assert history.found == []
 
 
-def test_who_was_decided_with_one_whose_place_an_even_earlier_one_took_has_overtaken_nobody() -> None:
+def test_a_workload_decided_with_one_that_lost_its_quota_to_an_earlier_one_has_overtaken_none() -> None:
     history = History()
     history.queue(strict=True)
     history.runs("running", 2)
@@ -370,7 +372,7 @@ def test_who_was_decided_with_one_whose_place_an_even_earlier_one_took_has_overt
     assert history.found == []
 
 
-def test_where_only_the_differences_are_known_order_is_not_judged_but_sums_are(history: History) -> None:
+def test_where_only_the_differences_are_known_order_is_not_checked_but_sums_are(history: History) -> None:
     def unseen() -> None:
         history.job("a", suspended=False, active=1)
         history.workload("a", 3)
@@ -396,7 +398,7 @@ def test_a_job_that_was_started_unseen_and_never_admitted_is_found(history: Hist
     assert ["was never admitted" in found for found in history.found] == [True]
 
 
-def test_events_of_several_watches_are_judged_by_their_versions() -> None:
+def test_events_of_several_watches_are_checked_by_their_versions() -> None:
     ledger = Ledger()
     timeline = Timeline(ledger, ("jobs", "workloads"))
     waits = JobFact("a", "team/a", "1", suspended=True, finished=False, active=0, parallelism=1)
@@ -444,5 +446,5 @@ def test_a_workload_that_the_api_server_calls_pending_is_not_told_why_it_waits()
         fact = parse("workloads", {"metadata": metadata, "spec": {"podSets": []}, "status": status})
         return isinstance(fact, WorkloadFact) and fact.told
 
-    assert not told(state="Pending"), "what the definition sets is nobody's answer"
+    assert not told(state="Pending"), "what the definition sets is no controller's answer"
     assert told(state="Pending", reason="InsufficientQuota")

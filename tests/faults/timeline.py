@@ -1,12 +1,12 @@
 """Puts what several watches bring into one order: that of resource versions.
 
 All objects of a cluster are in one store, so the resource versions of all kinds count the same writes. Each
-watch brings its events in order, but one may be behind another. So an event is judged when every watch has
+watch brings its events in order, but one may be behind another. So an event is checked when every watch has
 got past it, as its events and bookmarks tell.
 
-An API server that was started anew does not remember what happened before. Who had not heard it lists
-again, and takes the differences for events: what he finds is true, but in between nothing is known of the
-order. Such an interval is blind: what happens in it is entered, and judged when all of it is known again.
+An API server that was started anew does not remember what happened before. A client that had not heard it
+lists again, and takes the differences for events: what it finds is true, but in between nothing is known of
+the order. Such an interval is blind: what happens in it is entered, and checked when all is known again.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Moment:
 
     Attributes:
         version: the resource version since which it is. heard: when the auditor heard of it, in seconds.
-        exact: whether everything before it is known; otherwise it is judged later, and only by what is
+        exact: whether everything before it is known; otherwise it is checked later, and only by what is
         beyond doubt.
     """
 
@@ -35,27 +35,27 @@ class Moment:
     exact: bool = True
 
 
-class Judge(Protocol):
+class Checker(Protocol):
     """Is told everything in order."""
 
     def take(self, uid: str, fact: Any, moment: Moment) -> None:
         """Something became of an object, as an auditor reads it; None if it was deleted or does not count."""
 
     def settle(self, moment: Moment) -> None:
-        """Everything up to a moment is known again: judge what happened while it was not."""
+        """Everything up to a moment is known again: check what happened while it was not."""
 
 
 class Timeline:
-    """Feeds a judge in order.
+    """Feeds a checker in order.
 
     Attributes:
         blind: the intervals of which only the end is known: after a version, up to another.
     """
 
-    def __init__(self, judge: Judge, collections: Iterable[str]) -> None:
+    def __init__(self, checker: Checker, collections: Iterable[str]) -> None:
         """Prepare; nothing is known of any of the collections yet."""
         self.blind: list[tuple[int, int]] = []
-        self._told = judge
+        self._told = checker
         self._reached = dict.fromkeys(collections, 0)
         self._entries: list[Entry] = []
         self._numbers = count()
@@ -64,7 +64,7 @@ class Timeline:
 
     @property
     def waiting(self) -> int:
-        """How many events are not judged yet."""
+        """How many events are not checked yet."""
         return len(self._entries)
 
     async def has_reached(self, collection: str, version: int) -> None:
@@ -83,12 +83,12 @@ class Timeline:
             self.blind.append((after, until))
 
     def progress(self, collection: str, version: int) -> None:
-        """A watch brings nothing more up to this version; judge what all have got past."""
+        """A watch brings nothing more up to this version; check what all have got past."""
         self._reached[collection] = max(version, self._reached[collection])
         self._moved.set()
-        self._judge(min(self._reached.values()))
+        self._check(min(self._reached.values()))
 
-    def _judge(self, until: int) -> None:
+    def _check(self, until: int) -> None:
         while self._entries and self._entries[0][0] <= until:
             version, _, uid, fact, heard = heapq.heappop(self._entries)
             exact = not any(after < version <= end for after, end in self.blind)

@@ -1,4 +1,4 @@
-"""nos and scheduler-plugins, field by field; and what nos' page says of its quotas, simulated (000)."""
+"""nos and scheduler-plugins, field by field; and what nos' page says of its quotas, simulated."""
 
 from pathlib import Path
 

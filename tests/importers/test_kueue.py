@@ -216,7 +216,7 @@ def test_a_local_queue_of_v1beta2() -> None:
 
 
 @pytest.mark.parametrize(("version", "outcome"), [("v1beta1", "translated"), ("v1beta2", "approximated")])
-def test_a_local_queue_that_kueue_gives_to_who_names_none(version: str, outcome: str) -> None:
+def test_a_local_queue_that_kueue_gives_to_jobs_that_name_none(version: str, outcome: str) -> None:
     text = f"""
         apiVersion: kueue.x-k8s.io/{version}
         kind: LocalQueue

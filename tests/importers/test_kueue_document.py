@@ -1,4 +1,4 @@
-"""Every manifest on a page of Kueue about ClusterQueues, imported, and simulated to do what it says (003)."""
+"""Every manifest on a page of Kueue about ClusterQueues, imported, and simulated to do what it says."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every manifest of the proposal of capacity scheduling, imported, and simulated to do what it says (001)."""
+"""Every manifest of the proposal of capacity scheduling, imported, and simulated to do what it says."""
 
 from pathlib import Path
 from typing import Any

@@ -27,7 +27,7 @@ def test_what_is_not_accounted_for_is_refused_by_name() -> None:
     }
 
 
-def test_a_field_does_not_account_for_one_whose_name_begins_like_its_own() -> None:
+def test_a_field_does_not_account_for_one_with_a_name_that_begins_alike() -> None:
     thing, into = source({"spec": {"quota": 1, "quotas": 2, "list": [1, 2]}})
     thing.translated("spec.quota", "the same")
     thing.translated("spec.list[1]", "the same")
@@ -220,7 +220,7 @@ def test_a_name_that_is_kept_is_given_to_no_other() -> None:
         (SystemName.VOLCANO, "scheduling.volcano.sh/v1beta1", "Queue", "ClusterQueue"),
     ],
 )
-def test_who_has_to_be_renamed_does_not_become_who_comes_later(
+def test_a_renamed_queue_does_not_become_one_that_comes_later(
     system: SystemName, version: str, kind: str, becomes: str
 ) -> None:
     def named(name: str) -> Document:

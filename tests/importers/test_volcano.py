@@ -153,7 +153,7 @@ def test_queues_below_a_queue_are_in_its_cohort() -> None:
     ],
     ids=["a parent that is not there", "each above the other", "above itself"],
 )
-def test_a_queue_whose_parents_lead_nowhere_is_at_the_top(queues: list[str], why: str) -> None:
+def test_a_queue_with_parents_that_lead_nowhere_is_at_the_top(queues: list[str], why: str) -> None:
     into = imported("volcano", *queues)
     assert account(into)["spec.parent"] is REFUSED
     assert why in words(into, "spec.parent")
@@ -181,7 +181,7 @@ def test_the_queue_called_root_is_the_top() -> None:
     ],
     ids=["without a configuration", "not to be reclaimed", "by default", "reclaim", "preempt"],
 )  # fmt: skip
-def test_who_is_evicted_for_whom_is_up_to_the_actions(
+def test_which_victim_goes_for_which_preemptor_is_up_to_the_actions(
     texts: list[str], preemption: Json | None, outcome: Fidelity
 ) -> None:
     into = imported("volcano", *texts)

@@ -1,4 +1,4 @@
-"""Volcano's page on namespaces that share a queue, imported, and simulated to do what it says (004)."""
+"""Volcano's page on namespaces that share a queue, imported, and simulated to do what it says."""
 
 from collections import Counter
 from pathlib import Path

@@ -183,15 +183,15 @@ def test_a_good_name_stays_with_its_queue_though_another_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "who",
+    "holder",
     [
         "{apiVersion: v1, kind: Namespace, metadata: {name: prod-a}}",
         "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {queue: prod-a}}, spec: {containers: [{}]}}",
     ],
     ids=["a namespace that gets a queue of its name", "a pod that names a queue yet to be made"],
 )
-def test_a_queue_does_not_become_one_that_is_still_to_be_made(who: str) -> None:
-    into = imported("yunikorn", one_queue().replace("name: a", "name: Prod_A"), who)
+def test_a_queue_does_not_become_one_that_is_still_to_be_made(holder: str) -> None:
+    into = imported("yunikorn", one_queue().replace("name: a", "name: Prod_A"), holder)
     (name,) = (name for name in specs(into, "ClusterQueue") if name != "prod-a")
     assert name.startswith("prod-a-")
 
@@ -289,9 +289,9 @@ def test_a_max_that_is_zero_in_all_resources_is_none() -> None:
         ("", "properties: {preemption.delay: 1m}", "", {"gracePeriod": "1m"}),
     ],
     ids=["nothing said", "guaranteed", "only a max", "switched off", "a fence around all", "its own fence",
-         "spared", "spared from above", "all wait as long"],
+         "kept", "kept from above", "all wait as long"],
 )  # fmt: skip
-def test_who_is_guaranteed_something_takes_it_back(
+def test_a_queue_with_a_guarantee_takes_it_back(
     partition: str, root: str, fields: str, expected: dict[str, str]
 ) -> None:
     if fields.startswith("{"):

@@ -12,7 +12,7 @@ ANY_RANK = ("Group", "system:authenticated")
 
 
 def tree(root: str = "", inner: str = "", leaf: str = "") -> str:
-    """A configuration of root, a and a.b; each part says who may submit there."""
+    """A configuration of root, a and a.b; each part says which users may submit there."""
     return f"""
 partitions:
 - queues:
@@ -29,7 +29,7 @@ partitions:
 
 
 def granted(text: str, *more: str) -> dict[str, set[tuple[str, str]]]:
-    """Who may submit, by the names of LocalQueues; `*` stands for all."""
+    """The users that may submit, by the names of LocalQueues; `*` stands for all."""
     into = imported("yunikorn", text, *more)
     roles: dict[str, Any] = {}
     for name, role in by_name(into, "ClusterRole").items():
@@ -73,7 +73,7 @@ def test_a_list_without_users_makes_no_role(acl: str) -> None:
     assert granted(tree(f"submitacl: {acl}")) == {}
 
 
-def test_who_may_submit_above_may_submit_below() -> None:
+def test_a_user_that_may_submit_above_may_submit_below() -> None:
     assert granted(tree(inner="submitacl: sue", leaf="submitacl: ' dev'")) == {
         "a.b": {("User", "sue"), ("Group", "dev")},
         "a.c": {("User", "sue")},
@@ -91,7 +91,7 @@ def test_all_users_in_the_list_of_a_queue_are_all_users_of_that_queue() -> None:
     }
 
 
-def test_who_administrates_a_queue_may_submit_to_it_and_the_rest_of_his_powers_is_approximated() -> None:
+def test_an_administrator_of_a_queue_may_submit_to_it_and_its_other_powers_are_approximated() -> None:
     text = tree(leaf="adminacl: sue")
     assert granted(text) == {"a.b": {("User", "sue")}}
     into = imported("yunikorn", text)

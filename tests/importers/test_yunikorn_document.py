@@ -1,4 +1,4 @@
-"""Every manifest of YuniKorn's page on quota, imported, and simulated to do as the page says (002)."""
+"""Every manifest of YuniKorn's page on quota, imported, and simulated to do as the page says."""
 
 from collections import Counter
 from pathlib import Path
@@ -226,7 +226,7 @@ def test_children_use_what_their_parent_has_and_no_more_than_their_own(
     assert used == expected
 
 
-def test_children_who_come_together_use_900_together_and_none_more_than_750(tmp_path: Path) -> None:
+def test_children_that_come_together_use_900_together_and_none_more_than_750(tmp_path: Path) -> None:
     into = imported("yunikorn", CHILDREN)
     paths = ["parent.child1", "parent.child2", "parent.child3"]
     jobs = [job for path in paths for job in one_cpu_jobs("team", path, 21, cpu="50")]

@@ -18,7 +18,7 @@ def specs(into: Translation, kind: str) -> dict[str, Json]:
 
 
 def quotas(spec: Json) -> dict[str, Json]:
-    """The quota by resource of a spec whose resources come in the flavor of any node."""
+    """The quota by resource of a spec of which the resources come in the flavor of any node."""
     resources = spec.get("resources", [])
     assert all([flavor["name"] for flavor in each["flavors"]] == ["default"] for each in resources)
     return {each["name"]: each["flavors"][0].get("quota", {}) for each in resources}

@@ -16,7 +16,7 @@ AT_LEISURE = ("--estimate-for", "1h")
 
 
 class Desk:
-    """Somebody who asks about one state of a cluster."""
+    """A user that asks about one state of a cluster."""
 
     def __init__(self, state: State, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Who may still come: kinds that keep coming, how often, and for how long."""
+"""Workloads that may still come: kinds that keep coming, how often, and for how long."""
 
 from collections import Counter
 from itertools import pairwise
@@ -58,7 +58,7 @@ def futures(state: State) -> list[list[Change]]:
 
 
 def ends(state: State) -> list[float]:
-    """After how many seconds the last one comes, in many futures; zero if nobody does."""
+    """After how many seconds the last one comes, in many futures; zero if none does."""
     return [future[-1].time - NOW if future else 0.0 for future in futures(state)]
 
 
@@ -66,7 +66,7 @@ def asks(change: Change) -> str:
     return str(change.object["spec"]["podSets"][0]["requests"]["cpu"])
 
 
-def test_those_who_came_every_ten_seconds_go_on_so(state: State) -> None:
+def test_workloads_that_came_every_ten_seconds_go_on_so(state: State) -> None:
     came(state, *range(-1000, 0, 10))
     longest = max(futures(state), key=len)
     assert len(longest) == MOST
@@ -75,7 +75,7 @@ def test_those_who_came_every_ten_seconds_go_on_so(state: State) -> None:
     assert pauses == {10.0}
 
 
-def test_those_who_came_together_come_together(state: State) -> None:
+def test_workloads_that_came_together_come_together(state: State) -> None:
     came(state, *(at for at in range(-960, 0, 120) for _ in range(6)))
     longest = max(futures(state), key=len)
     batches = Counter(round(change.time, 3) for change in longest[:600])
@@ -128,7 +128,7 @@ def test_one_kind_may_come_from_several_namespaces(state: State) -> None:
     assert {change.object["metadata"]["namespace"] for change in drawn} == {"a", "b"}
 
 
-def test_who_comes_runs_for_what_its_kind_took_and_has_a_name_that_nobody_can_have(state: State) -> None:
+def test_a_newcomer_runs_for_what_its_kind_took_and_has_a_name_that_no_object_can_have(state: State) -> None:
     came(state, -160, -110, took=30)
     came(state, -60, -55, took=50)
     drawn = [change.object["metadata"] for future in futures(state) for change in future]
@@ -137,13 +137,13 @@ def test_who_comes_runs_for_what_its_kind_took_and_has_a_name_that_nobody_can_ha
     assert all(" " in each["name"] for each in drawn)
 
 
-def test_a_kind_is_left_out_of_whose_runtime_nothing_is_known(state: State) -> None:
+def test_a_kind_of_unknown_runtime_is_left_out(state: State) -> None:
     for moment in (-100, -80, -60):
         state.waits("a", f"waits{moment}", {"cpu": "4"}, created=moment)
     assert not arrivals(state)
 
 
-def test_only_those_come_again_of_whom_something_is_known(state: State) -> None:
+def test_only_kinds_of_which_something_is_known_come_again(state: State) -> None:
     state.waits("a", "unknown", {"cpu": "4"}, created=-100)
     for moment in (-75, -50):
         known = {"admitter.dev/expected-runtime": f"{-moment}s"}

@@ -117,7 +117,7 @@ def test_those_that_still_run_take_longer_than_so_far() -> None:
     assert list(found) == sorted(found)
 
 
-def test_who_outlasts_all_that_have_ended_takes_a_little_longer() -> None:
+def test_a_workload_that_outlasts_all_that_have_ended_takes_a_little_longer() -> None:
     found = likely([10.0, 20.0, 30.0], [25.0, 50.0, 50.0])
     # 1/6, then 1/5 and at 30 one in three of the rest end; two thirds of it, 4/9, go on beyond 50.
     assert Counter(found)[50.0 * LONGER] == round(POINTS * 4 / 9)
@@ -157,7 +157,7 @@ def test_what_varied_gives_a_range(state: State) -> None:
     assert estimated(state, "second") == [second], "the same state, the same answer"
 
 
-def test_nobody_knows_when_one_ends_of_which_nothing_is_known(state: State) -> None:
+def test_the_end_of_a_workload_of_which_nothing_is_known_is_unknown(state: State) -> None:
     state.waits("a", "second", {"cpu": "4"})
     (second,) = estimated(state, "second")
     assert (second.earliest, second.median, second.latest, second.unknown) == (None, None, None, 2)
@@ -194,7 +194,7 @@ def keep_coming(state: State, priority_class: str, cpus: str = "4") -> None:
         made["spec"]["priorityClassName"] = priority_class
 
 
-def test_those_who_keep_coming_and_go_first_move_the_end_of_the_range_alone(state: State) -> None:
+def test_newcomers_that_go_first_move_the_end_of_the_range_alone(state: State) -> None:
     keep_coming(state, "high")
     state.waits("a", "second", {"cpu": "4"})
     (second,) = estimated(state, "second")
@@ -214,7 +214,7 @@ def test_those_who_keep_coming_and_go_first_move_the_end_of_the_range_alone(stat
     assert short(second).startswith("in 10 s (10 s to ")
 
 
-def test_those_who_keep_coming_and_queue_up_behind_it_make_no_difference(state: State) -> None:
+def test_newcomers_that_queue_up_behind_it_make_no_difference(state: State) -> None:
     keep_coming(state, "normal")
     state.waits("a", "second", {"cpu": "4"})
     assert estimated(state, "second")[0].latest == estimated(state, "second", expected=())[0].latest
@@ -239,14 +239,16 @@ def test_smaller_ones_that_keep_coming_pass_where_the_order_is_best_effort() -> 
     assert second.coming
 
 
-def test_an_end_that_nobody_can_tell_with_those_who_keep_coming_is_told_so() -> None:
+def test_an_end_that_is_unknown_with_newcomers_is_told_so() -> None:
     second = Estimate(600.0, 600.0, None, (), unknown=1, coming=True)
     assert start(second).endswith("in 10 min if no more Jobs come, or later if they keep coming as they did")
     assert start(replace(second, coming=False)) == "not before in 10 min, probably in 10 min, or later"
 
 
-def test_who_starts_in_no_future_with_newcomers_is_not_told_as_if_they_made_no_difference() -> None:
-    """Someone of unknown runtime gets in beside them, and stays."""
+def test_a_workload_that_starts_in_no_playout_with_newcomers_is_not_told_as_if_they_made_no_difference() -> (
+    None
+):
+    """A Workload of unknown runtime gets in beside them, and stays."""
     state = State()
     state.queue("total", {"cpu": {"default": {"min": "20"}}})
     state.namespace("a", "total")
@@ -270,7 +272,7 @@ def test_who_starts_in_no_future_with_newcomers_is_not_told_as_if_they_made_no_d
     assert (second.median, second.latest, second.coming) == (2000.0, None, True)
 
 
-def test_who_is_expected_is_reckoned_with_in_every_future(state: State) -> None:
+def test_an_expected_workload_is_reckoned_with_in_every_playout(state: State) -> None:
     finished(state, 160, 160, 160)
     state.waits("a", "second", {"cpu": "4"})
     state.put("priorityclasses", "high", value=1)

@@ -186,7 +186,7 @@ def test_time_goes_to_all_trees_alike() -> None:
     assert (max(told) - min(told) <= 1, sum(told)) == (True, 10), "the last one may have been begun"
 
 
-def test_newcomers_for_whom_there_was_no_time_are_not_left_out_in_silence() -> None:
+def test_newcomers_for_which_there_was_no_time_are_not_left_out_in_silence() -> None:
     only_alone = Estimate(60.0, 60.0, None, (), 0, coming=True, told=1)
     assert start(only_alone) == (
         "not before in 1 min, probably in 1 min if no more Jobs come, "

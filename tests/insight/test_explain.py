@@ -62,7 +62,7 @@ def test_every_flavor_is_told_and_what_each_has(desk: Desk) -> None:
     assert (told["t4"]["free"], told["t4"]["borrowable"], told["t4"]["short"]) == ("2", "0", "4")
 
 
-def test_who_is_ahead_and_whose_end_would_let_it_in(desk: Desk) -> None:
+def test_the_workloads_ahead_and_the_blocking_workloads(desk: Desk) -> None:
     answer = desk.explain("train")
     assert [(other["namespace"], other["name"]) for other in answer["ahead"]] == [("a", "first")]
     (ender,) = answer["wouldLetIn"]
@@ -156,7 +156,7 @@ def test_a_name_that_is_not_there_is_told_with_the_nearest(desk: Desk, state: St
     assert desk.run("explain", "trian", "-n", "a", exit_code=1) == ""
 
 
-def test_who_waits_for_the_end_of_those_evicted_for_it_is_told_whose(state: State, tmp_path: Path) -> None:
+def test_a_preemptor_that_waits_for_its_victims_names_them(state: State, tmp_path: Path) -> None:
     pod_set = {"name": "main", "count": 1, "flavors": {GPU: "a100"}, "usage": {GPU: "2"}}
     place = {"clusterQueue": "team-a", "podSets": [pod_set]}
     state.put("priorityclasses", "high", value=100)

@@ -182,7 +182,7 @@ def test_for_what_can_never_run_nothing_is_searched(state: State, monkeypatch: p
     assert with_blocking(explainer, answer, Deadline(0.0, lambda: 1.0)).sought
 
 
-def test_of_one_that_is_on_its_way_in_it_is_known_at_once_whose_end_it_waits_for(tmp_path: Path) -> None:
+def test_the_blocking_workloads_of_one_that_is_on_its_way_in_are_known_at_once(tmp_path: Path) -> None:
     state = State()
     state.put("priorityclasses", "high", value=10)
     preemption = {"withinClusterQueue": "LowerPriority"}

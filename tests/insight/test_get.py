@@ -26,7 +26,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(state, tmp_path)
 
 
-def test_who_holds_quota_comes_first_then_who_waits_by_position(desk: Desk) -> None:
+def test_holders_of_quota_come_first_then_pending_workloads_by_position(desk: Desk) -> None:
     heading, *rows = desk.run("get", "workloads", "-n", "a").splitlines()
     assert heading.split() == [
         *("NAMESPACE", "NAME", "QUEUE", "CLUSTERQUEUE"),
@@ -42,7 +42,7 @@ def test_all_namespaces(desk: Desk) -> None:
     assert {tuple(row.split()[:2]) for row in rows} >= {("a", "runs"), ("b", "elsewhere")}
 
 
-def test_starts_that_nobody_knows_are_said_to_be_unknown(desk: Desk) -> None:
+def test_starts_that_are_not_known_are_said_to_be_unknown(desk: Desk) -> None:
     heading, *rows = desk.run("get", "workloads", "-n", "a", "-o", "wide", *AT_LEISURE).splitlines()
     assert heading.split()[-1] == "START"
     assert [row.split()[-1] for row in rows[2:]] == ["unknown", "unknown"]

@@ -105,7 +105,7 @@ def cluster(*, shared: bool) -> SnapshotFile:
     return state.snapshot()
 
 
-def spoilt(snapshot: SnapshotFile, place: tuple[str, str], value: Any) -> SnapshotFile:
+def overwritten(snapshot: SnapshotFile, place: tuple[str, str], value: Any) -> SnapshotFile:
     """The same with another value at a path of an object of `hostile`, as it is read from a file."""
     (plural, name), keys = place[0].split("/"), place[1].split("/")
     if "annotations" in keys or "labels" in keys:  # names there have slashes
@@ -161,7 +161,7 @@ def answers(known: Facts) -> Json:
 
 
 @cache
-def unspoilt() -> Json:
+def untouched() -> Json:
     return answers(facts(cluster(shared=False)))
 
 
@@ -172,7 +172,7 @@ def unspoilt() -> Json:
 @example(("jobs/waits", "metadata/creationTimestamp"), "0001-01-01T00:00:00Z")
 @example(("workloads/over", "status/conditions/2/lastTransitionTime"), "9999-12-31T23:59:59-14:00")
 def test_answers_about_other_trees_are_unchanged(place: tuple[str, str], value: Any) -> None:
-    assert answers(facts(spoilt(cluster(shared=False), place, value))) == unspoilt()
+    assert answers(facts(overwritten(cluster(shared=False), place, value))) == untouched()
 
 
 @settings(max_examples=60)
@@ -181,6 +181,6 @@ def test_answers_about_other_trees_are_unchanged(place: tuple[str, str], value: 
 @example(("jobs/waits", "spec/activeDeadlineSeconds"), 2**63 - 1)
 @example(("workloads/runs", "status/preemption/evictAt"), "soon")
 def test_workloads_that_share_a_queue_with_it_are_answered(place: tuple[str, str], value: Any) -> None:
-    found = answers(facts(spoilt(cluster(shared=True), place, value)))
+    found = answers(facts(overwritten(cluster(shared=True), place, value)))
     assert orjson.dumps(found)
     assert len(found["rows"]) == 3

@@ -87,12 +87,12 @@ def test_of_a_namespace_that_files_leave_out_only_the_name_is_known(
     assert (("NotSelected", "LocalQueue absent/main") not in found(state)) == selected
 
 
-def test_queues_that_nobody_may_use(state: State) -> None:
+def test_queues_that_no_user_may_use(state: State) -> None:
     state.queue("alone", {"cpu": {"default": {"min": "1"}}})
-    state.queue("nobody", {"cpu": {"default": {"min": "1"}}}, namespaceSelector=None)
-    state.put("localqueues", "nobody", "a", spec={"clusterQueue": "nobody"})
+    state.queue("no-users", {"cpu": {"default": {"min": "1"}}}, namespaceSelector=None)
+    state.put("localqueues", "no-users", "a", spec={"clusterQueue": "no-users"})
     rules = found(state)
-    assert {("NobodyMayUse", "ClusterQueue alone"), ("NobodyMayUse", "ClusterQueue nobody")} <= rules
+    assert {("NobodyMayUse", "ClusterQueue alone"), ("NobodyMayUse", "ClusterQueue no-users")} <= rules
 
 
 def test_quota_above_what_nodes_have(state: State) -> None:
@@ -109,7 +109,7 @@ def test_quota_of_what_nodes_do_not_have(state: State) -> None:
 
 
 def test_elastic_quotas_above_what_their_nodes_have(state: State) -> None:
-    """Nodes with a taint count: who tolerates it may run there."""
+    """Nodes with a taint count: what tolerates it may run there."""
     node(state, "default", cpu="4")
     taints = [{"key": "spot", "effect": "NoSchedule"}]
     node(state, "spot", taints, cpu="2")
@@ -172,7 +172,7 @@ def test_flavors_without_nodes_without_queues_and_twice_the_same(state: State) -
     }
 
 
-def test_a_flavor_whose_nodes_take_nobody_until_one_does(state: State) -> None:
+def test_a_flavor_with_nodes_that_take_no_pod_until_one_does(state: State) -> None:
     state.put("resourceflavors", "gpu", spec={"nodeLabels": {"kind": "gpu"}})
     state.queue("gpus", {"cpu": {"gpu": {"min": "4"}}})
     state.namespace("b", "gpus")
@@ -212,7 +212,7 @@ def test_weights_of_zero_count_only_where_shares_are_weighed(state: State) -> No
     assert found(state) == {("WeightOfZero", "ClusterQueue team-b")}
 
 
-def test_lending_that_nobody_can_borrow(state: State) -> None:
+def test_lending_that_no_queue_can_borrow(state: State) -> None:
     state.queue("alone", {"cpu": {"default": {"min": "4", "lendingLimit": "2"}}}, "mistyped")
     state.namespace("b", "alone")
     assert found(state) == {("UselessLending", "ClusterQueue alone")}

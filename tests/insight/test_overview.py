@@ -52,7 +52,7 @@ def test_what_one_borrows_others_lend_in_proportion_to_what_they_leave() -> None
     assert cores(found["ClusterQueue b"])[4] == 2_000
 
 
-def test_who_waits_is_counted_whether_it_may_compete_or_not() -> None:
+def test_a_pending_workload_is_counted_whether_it_may_compete_or_not() -> None:
     state = department()
     state.waits("team-a", "large", {"cpu": "99"})
     state.waits("team-a", "stray", {"cpu": "1"}, queue="nowhere")

@@ -254,7 +254,7 @@ def test_a_lie_moves_the_estimates_of_others_no_further_than_the_range_says(stat
     assert short(found).endswith(", by unproven words)")
 
 
-def test_an_owner_whose_words_were_false_three_times_misleads_others_no_more(state: State) -> None:
+def test_an_owner_with_three_false_statements_misleads_others_no_more(state: State) -> None:
     past(state, "30d", 600, 600, 600)
     had_begun(state, "liar", "30d", since=-60)
     state.waits("b", "other", {"cpu": "4"}, created=-30)
@@ -279,7 +279,7 @@ def test_one_that_is_past_its_word_takes_a_little_longer(state: State) -> None:
     assert 0 < found.latest <= 61 + 1
 
 
-def test_an_answer_says_whose_end_is_known_by_its_own_word_only(state: State, tmp_path: Path) -> None:
+def test_an_answer_says_which_ends_are_known_by_a_stated_runtime_only(state: State, tmp_path: Path) -> None:
     had_begun(state, "runs", "10m", since=-60)
     state.waits("b", "other", {"cpu": "4"}, created=-30)
     desk = Desk(state, tmp_path)
@@ -315,18 +315,18 @@ def test_what_if_counts_words_below_the_starts_that_it_compares(state: State, tm
     assert printed.splitlines()[-1] == "  This rests on what 2 Workloads say of themselves"
 
 
-def test_a_status_whose_times_no_calendar_has_leaves_only_its_own_workload_out(
+def test_a_status_with_times_that_no_calendar_has_leaves_only_its_own_workload_out(
     state: State, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     state.holds("a", "runs", {"cpu": ("4", "default")}, cluster_queue="total")
     state.waits("b", "other", {"cpu": "4"}, created=-30)
-    spoilt = state.holds("a", "spoilt", {"cpu": ("1", "default")}, cluster_queue="total")
-    spoilt["status"]["conditions"][0]["lastTransitionTime"] = "9999-12-31T23:59:59-14:00"
+    invalid = state.holds("a", "invalid", {"cpu": ("1", "default")}, cluster_queue="total")
+    invalid["status"]["conditions"][0]["lastTransitionTime"] = "9999-12-31T23:59:59-14:00"
     born = state.waits("a", "unborn", {"cpu": "4"})
     born["metadata"]["creationTimestamp"] = "0001-01-01T00:00:00+14:00"
     desk = Desk(state, tmp_path)
     assert desk.explain("other", "b")["ahead"] == []
     rows = json.loads(desk.run("get", "workloads", "-A", "-o", "json"))
-    assert [row["state"] for row in rows if row["name"] == "spoilt"] == ["Admitted"], "what it holds counts"
+    assert [row["state"] for row in rows if row["name"] == "invalid"] == ["Admitted"], "what it holds counts"
     left_out = {record.message.split(" ")[2] for record in caplog.records}
-    assert left_out == {"workloads/a/spoilt", "jobs/a/unborn"}
+    assert left_out == {"workloads/a/invalid", "jobs/a/unborn"}

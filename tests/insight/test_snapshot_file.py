@@ -21,7 +21,7 @@ SECRET = "hunter2"
 
 
 def whole_job() -> dict[str, Any]:
-    """A Job with all that nobody else is to read."""
+    """A Job with all that no other user is to read."""
     container = {
         "name": "main",
         "image": f"registry.example.com/{SECRET}",
@@ -116,5 +116,5 @@ def test_an_object_that_can_not_be_read_harms_no_other() -> None:
     state = State()
     state.queue("total", {"cpu": {"default": {"min": "4"}}})
     state.holds("a", "runs", {"cpu": ("2", "default")}, cluster_queue="total")
-    state.put("workloads", "spoilt", "a", spec={}, metadata={"resourceVersion": "none"})
+    state.put("workloads", "invalid", "a", spec={}, metadata={"resourceVersion": "none"})
     assert set(facts(state.snapshot()).views["workloads"]) == {("a", "runs")}

@@ -56,7 +56,7 @@ def test_what_is_wrong_already_is_no_fault_of_the_change(state: State, tmp_path:
     assert effects(answer) == {("a", "waits-0"): "admitted", ("a", "waits-1"): "admitted"}
 
 
-def test_less_quota_is_over_and_evicts_nobody_by_itself(desk: Desk) -> None:
+def test_less_quota_is_over_and_evicts_no_workload_by_itself(desk: Desk) -> None:
     answer = desk.what_if(queue("team-b", "1"))
     assert effects(answer) == {}
     (over,) = answer["over"]
@@ -82,7 +82,7 @@ def test_what_is_asked_for_can_never_be_had_any_more(desk: Desk) -> None:
     assert never == [("a", f"waits-{number}") for number in range(3)]
 
 
-def test_a_queue_that_is_deleted_lets_nobody_compete(desk: Desk) -> None:
+def test_a_queue_that_is_deleted_lets_no_workload_compete(desk: Desk) -> None:
     answer = desk.what_if(options=("--without", "ClusterQueue/team-a"))
     assert {effect for key, effect in effects(answer).items() if "waits" in key[1]} == {"may not compete"}
 

@@ -78,7 +78,7 @@ def test_with_time_enough_it_is_as_if_there_was_no_limit(state: State) -> None:
     assert "Other starts: 11" in told(whole)
 
 
-def test_starts_are_compared_as_far_as_both_courses_were_played(state: State) -> None:
+def test_starts_are_compared_as_far_as_both_playouts_were_played(state: State) -> None:
     whole = compared(state, None)
     clock = Steps()
     compared(state, Allowance(10_000.0, clock))
@@ -124,7 +124,7 @@ def _evictions(simulator: Simulator) -> Iterator[Event]:
         yield Event(simulator.now, "Preempted", ("a", "runs"), "total", "Preempted")
 
 
-def test_two_courses_in_one_process_have_half_of_the_time_each(state: State) -> None:
+def test_two_playouts_in_one_process_have_half_of_the_time_each(state: State) -> None:
     known = facts(state.snapshot())
     parts: list[float] = []
 

@@ -198,7 +198,7 @@ def test_a_job_for_a_local_queue_that_leads_elsewhere_now_comes_once() -> None:
     assert [each.key for each in apart.outcomes if each.key[1] == "more"] == [("d", "more")]
 
 
-def test_a_job_that_was_started_and_whose_workload_holds_nothing_may_use_something_anywhere() -> None:
+def test_a_started_job_with_a_workload_that_holds_nothing_may_use_something_anywhere() -> None:
     state = _three_trees()
     flavors = json.dumps({"cpu": "default"})
     template: Json = {

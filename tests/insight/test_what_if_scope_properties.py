@@ -29,7 +29,7 @@ locals_ = st.sampled_from(["main", "other", "new"])
 
 @st.composite
 def states(draw: st.DrawFn) -> State:
-    """Some queues in cohorts; LocalQueues that lead to them, or are missing; who waits, and who holds."""
+    """Some queues in cohorts; LocalQueues that lead to them, or are missing; Workloads."""
     made = State()
     for number in QUEUES:
         made.queue(f"q-{number}", {"cpu": {"default": {"min": draw(cpus)}}}, draw(cohorts))

@@ -67,9 +67,9 @@ def test_what_makes_no_difference_is_not_written(tmp_path: Path) -> None:
         made.cycle()
         (path,) = files(tmp_path)
         before = calls(path)
-        made.withdraw("nobody")
-        made.release("nobody")
-        made.cancel_eviction("nobody")
+        made.withdraw("unknown")
+        made.release("unknown")
+        made.cancel_eviction("unknown")
         held = made.ledger.held("w0001")
         assert held is not None
         made.reserve("w0001", held.admission, held.workload, held.since)

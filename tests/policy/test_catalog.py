@@ -1,4 +1,4 @@
-"""What administrators write, put in force together: who is told, and what each one shows."""
+"""What administrators write, put in force together: which users are told, and what each one shows."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ class Cluster:
         self._changed(kind, name)
 
     def refresh(self) -> list[str]:
-        """Put all in force; whoever was told of it."""
+        """Put all in force; returns what was told of it."""
         self.catalog.refresh()
         told = list(self.told)
         self.told.clear()
@@ -143,7 +143,7 @@ def test_a_queue_that_changes_is_told_to_the_cohorts_above_it_only(cluster: Clus
     assert cluster.cohorts_told == [{"top", "above"}, {"top", "above", "beside"}]
 
 
-def test_a_change_above_that_changes_nothing_below_tells_nobody(cluster: Cluster) -> None:
+def test_a_change_above_that_changes_nothing_below_is_not_told(cluster: Cluster) -> None:
     cluster.write("cohort", "top", {"resources": CPU, "fairSharing": {"enabled": True}})
     assert cluster.refresh() == []
     assert cluster.engine.tree.cohorts["top"].fair
@@ -318,7 +318,7 @@ def test_a_queue_that_was_made_anew_and_is_invalid_brings_nothing_of_the_one_bef
 ) -> None:
     if seen:
         cluster.delete("queue", "y")
-    else:  # who lists again sees only that there is another one
+    else:  # a client that lists again sees only that there is another one
         cluster.world.cluster_queues.replace([], cluster.serial)
     invalid = resources(cpu={"a": {"min": 4, "lendingLimit": 5}}, memory={"a": {"min": 1}, "b": {}})
     cluster.write("queue", "y", {"cohort": "other", "resources": [*CPU, *invalid]})

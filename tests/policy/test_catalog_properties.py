@@ -1,6 +1,6 @@
 """However definitions come, change and go: in force is what a catalog that starts now would put in force.
 
-And whoever shows something else than before has been told.
+And each object that shows something else than before has been told.
 """
 
 import os
@@ -93,7 +93,7 @@ class Definitions(RuleBasedStateMachine):
         told |= {("cohort", name) for names in self.cluster.cohorts_told for name in names}
         before, self.shown = self.shown, shown(self.cluster)
         changed = {each for each, now in self.shown.items() if before.get(each) != now}
-        assert changed <= told, "who shows something else is told"
+        assert changed <= told, "what shows something else is told"
         fresh = rebuilt(self.cluster)
         assert self.cluster.engine.tree.queues == fresh.engine.tree.queues
         assert self.cluster.engine.tree.cohorts == fresh.engine.tree.cohorts

@@ -1,4 +1,4 @@
-"""Elastic quotas as they come and go: what is wrong with each, who governs, and who is told of a change."""
+"""Elastic quotas as they come and go: what is wrong with each, which governs, which is told of a change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -120,7 +120,7 @@ def test_a_quota_becomes_a_queue_and_its_namespace_is_told(cluster: Cluster) -> 
     assert cluster.quotas.governing("b") is None
 
 
-def test_what_is_as_before_is_told_nobody(cluster: Cluster) -> None:
+def test_what_is_as_before_is_not_told(cluster: Cluster) -> None:
     cluster.write("a/quota", min=cpu(2))
     cluster.news()
     cluster.write("a/quota", min=cpu(2))
@@ -235,7 +235,7 @@ def test_a_composite_that_lets_go_of_a_namespace(cluster: Cluster) -> None:
         ),
     ],
 )
-def test_one_whose_spec_becomes_invalid_keeps_what_it_was_and_admits_nothing(
+def test_a_quota_with_a_spec_that_becomes_invalid_keeps_what_it_was_and_admits_nothing(
     cluster: Cluster, wrong: Json, words: str
 ) -> None:
     cluster.write("a/quota", 1, min=cpu(2))
@@ -337,7 +337,7 @@ def test_a_conflict_goes_before_a_flavor_and_a_flavor_before_a_namespace(cluster
     assert reason() is ActiveReason.NAMESPACE_NOT_FOUND
 
 
-def test_why_nobody_governs_though_somebody_would(cluster: Cluster) -> None:
+def test_why_no_quota_governs_though_one_would(cluster: Cluster) -> None:
     cluster.write("a/older", 1, min=cpu(1))
     cluster.write("ops/both", 2, namespaces=["a", "b"], min=cpu(1))
     assert cluster.quotas.governing("b") is None

@@ -1,4 +1,4 @@
-"""Elastic quotas: who is told of changes, and what becomes of Workloads at a bad time."""
+"""Elastic quotas: which are told of changes, and what becomes of Workloads at a bad time."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -70,7 +70,7 @@ def meta(namespace: str, name: str) -> Json:
 
 
 def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
-    """Who may compete by the one rule and must stop by the other would start and stop for ever."""
+    """What may compete by the one rule and must stop by the other would start and stop for ever."""
     world = World()
     engine = Engine()
     catalog = Catalog(world, engine, DEFAULT_GPUS)

@@ -75,7 +75,7 @@ def job(*, suspended: bool = True, **spec: object) -> JobView:
     return parse_job({"metadata": metadata, "spec": {"suspend": suspended, "template": template, **spec}})
 
 
-def test_a_job_whose_pods_are_found_by_a_selector_of_its_own_does_not_compete() -> None:
+def test_a_job_with_a_pod_selector_of_its_own_does_not_compete() -> None:
     world = World()
     gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
     waiting = gate.check(view(None), job(manualSelector=True))

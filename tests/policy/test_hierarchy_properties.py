@@ -31,7 +31,7 @@ COHORTS = {"root": [""], "left": ["root"], "right": ["root"], "deep": ["left", "
 QUEUES = ("q0", "q1", "q2", "q3")
 NODES = ("n0", "n1", "n2")
 ADMITTED, PASSED = 300, 20
-"""So much is judged at least: admissions, and cycles with a limit that was lowered below what is in use."""
+"""So much is checked at least: admissions, and cycles with a limit that was lowered below what is in use."""
 
 amount = st.sampled_from((4, 9, 6, 2, 8, 1, 5, 3, 7, 0))  # the first ones are drawn more often
 quota = st.builds(

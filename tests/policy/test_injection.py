@@ -105,7 +105,7 @@ def test_what_the_user_changed_after_an_admission_is_kept() -> None:
 @pytest.mark.parametrize(
     "record", ["no json", "[]", '{"nodeSelector": []}', '{"nodeSelector": {}}'], ids=repr
 )
-def test_a_spoilt_record_counts_as_none(record: str) -> None:
+def test_an_overwritten_record_counts_as_none(record: str) -> None:
     _, job = start(raw_job(), SPOT)
     job["metadata"]["annotations"]["admitter.dev/injected"] = record
     assert original(job)[0] == {"type": "spot"}

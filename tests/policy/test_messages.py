@@ -81,7 +81,7 @@ def test_the_engines_reasons_are_those_of_the_conditions() -> None:
 @pytest.mark.parametrize(
     ("fair", "words"), [(False, "would make room"), (True, "would make room, by the shares of their queues")]
 )
-def test_that_nobody_can_be_preempted(*, fair: bool, words: str) -> None:
+def test_that_no_workload_can_be_preempted(*, fair: bool, words: str) -> None:
     policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(
         flavor("f"),

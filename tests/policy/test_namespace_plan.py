@@ -21,7 +21,7 @@ LOCAL = ("localqueues", "finance", "finance")
 
 @pytest.fixture
 def server() -> Server:
-    """With the namespace and the Cohort of 002."""
+    """With the namespace and the Cohort of docs/namespaces.md."""
     made = Server()
     made.cohort("production")
     made.namespace("finance", GOOD)
@@ -97,7 +97,7 @@ def test_annotations_that_are_gone_take_the_queues_with_them(server: Server) -> 
 def test_a_namespace_that_is_gone_takes_its_queue_with_it(server: Server) -> None:
     server.delete("localqueues", "finance", "finance")
     server.namespace("finance", GOOD, terminating=True)
-    assert server.converge("finance") == plan(server.world, "nobody"), "nothing is done while it goes"
+    assert server.converge("finance") == plan(server.world, "unknown"), "nothing is done while it goes"
     assert list(server.objects()) == [QUEUE]
     server.remove_namespace("finance")
     server.converge("finance")
@@ -122,7 +122,7 @@ def test_an_edit_of_a_generated_object_is_set_right(server: Server) -> None:
     [{}, {GENERATED_LABEL: "sales", GENERATED_BY_LABEL: "annotations"}],
     ids=["made by hand", "made for another namespace"],
 )
-def test_what_is_somebody_s_own_is_left_alone(place: tuple[str, str, str], labels: dict[str, str]) -> None:
+def test_what_a_user_owns_is_left_alone(place: tuple[str, str, str], labels: dict[str, str]) -> None:
     server = Server()
     own = {"metadata": {"namespace": place[1], "name": place[2], "labels": labels}, "spec": {"own": 1}}
     server.put(place[0], own)

@@ -86,7 +86,7 @@ def test_an_invalid_policy_stays_what_it_was() -> None:
     assert cluster.policies.problem("p") == (ActiveReason.INVALID_SPEC, "spec.rules[0]: label is missing")
     assert cluster.policies.readable
     cluster.policy("q", wrong)
-    assert not cluster.policies.readable, "nobody knows whom q selects"
+    assert not cluster.policies.readable, "it is unknown which namespaces q selects"
     cluster.policy("q", spec(team="y"))
     assert cluster.policies.readable
 
@@ -114,7 +114,7 @@ LATE = 10**6
         ),
     ],
 )
-@pytest.mark.parametrize("stamp", [{}, STAMPED], ids=["nobody knows its maker", "it says who made it"])
+@pytest.mark.parametrize("stamp", [{}, STAMPED], ids=["its maker is unknown", "it names its maker"])
 def test_which_jobs_are_a_policys_whatever_they_say_of_their_maker(
     created: float, annotations: dict[str, str], labelled: float, claim: PlacementClaim, stamp: dict[str, str]
 ) -> None:
@@ -147,7 +147,7 @@ def test_a_job_with_a_queue_of_kueue_is_placed_only_if_kueue_does_not_have_it(
 @pytest.mark.parametrize(
     ("suspend", "claim"), [(True, PlacementClaim.YES), (False, PlacementClaim.NO)], ids=["waits", "runs"]
 )
-def test_a_job_whose_policy_has_ended_is_the_next_ones_unless_it_was_resumed(
+def test_a_job_of_a_policy_that_has_ended_is_the_next_ones_unless_it_was_resumed(
     suspend: bool, claim: PlacementClaim
 ) -> None:
     cluster = Cluster()

@@ -38,7 +38,7 @@ def composite(name: str, *namespaces: str, created: float = 0, namespace: str = 
 
 
 def in_force(*declared: Declared) -> dict[str, str]:
-    """Who governs each namespace, the same for every order in which they are known."""
+    """What governs each namespace, the same for every order in which they are known."""
     found, conflicts = governing(declared)
     for other in permutations(declared):
         assert governing(other) == (found, conflicts)
@@ -216,7 +216,7 @@ def test_the_queue_of_a_quota() -> None:
     assert made.preemption == RULES
 
 
-def test_all_share_one_cohort_and_one_pool_that_nobody_else_can_have() -> None:
+def test_all_share_one_cohort_and_one_pool_that_no_other_can_have() -> None:
     assert COHORT == ELASTIC_QUOTA_QUEUE == "elastic-quota"
     for name in (POOL, ANY_NODE):
         assert not OBJECT_NAME.fullmatch(name), "a ResourceFlavor could have that name"

@@ -1,4 +1,4 @@
-"""What follows from a tree of Cohorts for those below. Source: 002, *Quota configuration and rules*."""
+"""What follows from a tree of Cohorts for those below. Source: docs/coming-from-yunikorn.md."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Namespaces that bring their own quota: what their annotations ask for, and what may be wrong (002)."""
+"""Namespaces that bring their own quota: their annotations, and what may be wrong (docs/namespaces.md)."""
 
 import json
 
@@ -39,19 +39,19 @@ def asked(annotations: dict[str, str]) -> Json | None:
             {YUNIKORN_QUOTA: '{"cpu": "64", "memory": "100G", "nvidia.com/gpu": "1"}'},
             "root",
             {"cpu": "64", "memory": "100G", "nvidia.com/gpu": "1"},
-            id="002, Namespace quota: 64 CPUs, 100GB memory and 1 nvidia.com/gpu",
+            id="Namespace quota: 64 CPUs, 100GB memory and 1 nvidia.com/gpu",
         ),
         pytest.param(
             {MAX_CPU: "64", MAX_MEMORY: "100Gi"},
             "root",
             {"cpu": "64", "memory": "100Gi"},
-            id="002, Namespace quota: the deprecated annotations",
+            id="Namespace quota: the deprecated annotations",
         ),
         pytest.param(
             {YUNIKORN_PARENT: "root.production"},
             "production",
             None,
-            id="002, Namespace parent queue: no quota, so no limits",
+            id="Namespace parent queue: no quota, so no limits",
         ),
         pytest.param({YUNIKORN_PARENT: "production"}, "production", None, id="root. can be omitted"),
         pytest.param({PARENT: "root"}, "root", None, id="the root need not be there"),
@@ -108,7 +108,7 @@ def test_annotations_ask_for(annotations: dict[str, str], cohort: str, limits: J
 @pytest.mark.parametrize(
     "annotations",
     [{}, {"admitter.dev/user": "ada"}, {"yunikorn.apache.org/namespace.max.gpu": "1"}],
-    ids=["none", "another one", "none that anybody knows"],
+    ids=["none", "another one", "none that is known"],
 )
 def test_other_annotations_ask_for_nothing(annotations: dict[str, str]) -> None:
     assert asked(annotations) is None

@@ -160,7 +160,7 @@ def test_the_root_has_what_nodes_have_beyond_the_min_below(
 ) -> None:
     spec = {} if declared is None else {"resources": cpus(max=declared)}
     found = root({("a", "cpu"): 10_000, ("b", "cpu"): 5000}, queues, cohorts, **spec)
-    assert found == {("a", "cpu"): expected}, "and of flavors that nobody names it has nothing"
+    assert found == {("a", "cpu"): expected}, "and of flavors that are not named it has nothing"
 
 
 def test_what_is_named_and_on_no_node_is_not_there() -> None:

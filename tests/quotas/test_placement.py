@@ -75,12 +75,12 @@ RULES: dict[str, tuple[Json, Json, str]] = {
     "the namespace": ({"from": "Namespace"}, {}, "finance"),
     "the rule itself": ({"from": "Queue", "queue": "root.gold"}, {}, "gold"),
     "the user": ({"from": "User"}, {"maker": ALICE}, "alice"),
-    "the user by his queue's name": (
+    "the user by the queue's name": (
         {"from": "User"},
         {"maker": Maker("alice@example.com")},
         "alice-example.com-ff8d9819fc",
     ),
-    "his first group that is not of Kubernetes": ({"from": "Group"}, {"maker": ALICE}, "data"),
+    "the first group that is not of Kubernetes": ({"from": "Group"}, {"maker": ALICE}, "data"),
 }
 
 
@@ -121,7 +121,7 @@ LACKING: dict[str, tuple[Cluster, Json, Json, str]] = {
         "its label queue is elastic-quota, which no ClusterQueue can be called",
     ),
     "an unknown maker": (Cluster(), {"from": "User"}, {}, "the maker of the Job is not known"),
-    "a maker who can't be read": (
+    "a maker that can't be read": (
         Cluster(),
         {"from": "User"},
         {"complaint": "annotation x is no JSON"},
@@ -169,7 +169,7 @@ LACKING: dict[str, tuple[Cluster, Json, Json, str]] = {
         {"labels": {"queue": "root.sales"}},
         "the name sales is kept for the ClusterQueue of namespace sales",
     ),
-    "a label that names somebody's own queue": (
+    "a label that names a user's own queue": (
         Cluster({"alice": True}, personal={"alice"}),
         from_label(),
         {"labels": {"queue": "alice"}},
@@ -283,7 +283,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("user", "queue"), NAMES.items(), ids=list(NAMES))
-def test_a_user_has_a_queue_of_his_name_or_of_a_name_like_it(user: str, queue: str) -> None:
+def test_a_user_has_a_queue_of_its_name_or_of_a_name_like_it(user: str, queue: str) -> None:
     assert name_of(user).startswith(queue)
 
 
@@ -310,12 +310,12 @@ def manifest(annotations: Json | None = None, pods: Json | None = None, labels: 
 USER, GROUPS, INFO = "admitter.dev/user", "admitter.dev/groups", "yunikorn.apache.org/user.info"
 NAME = "yunikorn.apache.org/username"
 MAKERS: dict[str, tuple[Json, Maker | None]] = {
-    "nobody says": (manifest(), None),
+    "no user is named": (manifest(), None),
     "the API server": (
         manifest({USER: "alice", GROUPS: '["data"]', INFO: '{"user": "root"}'}),
         Maker("alice", ("data",), known=True),
     ),
-    "groups that somebody has spoilt": (
+    "groups that are invalid": (
         manifest({USER: "alice", GROUPS: "data"}),
         Maker("alice", (), known=True),
     ),
@@ -327,7 +327,7 @@ MAKERS: dict[str, tuple[Json, Maker | None]] = {
 
 
 @pytest.mark.parametrize(("job", "maker"), MAKERS.values(), ids=MAKERS)
-def test_who_made_a_job(job: Json, maker: Maker | None) -> None:
+def test_the_maker_of_a_job(job: Json, maker: Maker | None) -> None:
     assert (submission(job).maker, submission(job).complaint) == (maker, "")
 
 

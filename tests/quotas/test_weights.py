@@ -1,4 +1,4 @@
-"""The weights of namespaces (004, *Namespace weight*)."""
+"""The weights of namespaces (docs/namespace-fairness.md)."""
 
 import pytest
 

@@ -47,7 +47,7 @@ NO_HEAVIER_POD_SETS = {f"v1alpha1.spec: has the new rule {weights.RULE}"}
 
 NEVER_STORED = NO_LARGER_NUMBERS | NO_LONGER_AFFINITY | NO_HEAVIER_POD_SETS
 """What is stricter, on purpose. A stored object beyond it stays, and its status is written: the API server
-judges on update only what the update changes."""
+checks on update only what the update changes."""
 
 
 def test_there_is_a_release_to_compare_with() -> None:

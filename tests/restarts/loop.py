@@ -1,4 +1,4 @@
-"""An event loop whose clock goes as far as the next timer whenever nothing else is to be done."""
+"""An event loop with a clock that goes as far as the next timer whenever nothing else is to be done."""
 
 import asyncio
 import selectors

@@ -82,7 +82,7 @@ class Server:
         self._put(name, {"metadata": metadata | {"creationTimestamp": timestamp(clock())}, "spec": spec})
 
     def change(self, name: str, patch: Json) -> None:
-        """Somebody changes a Workload."""
+        """A user changes a Workload."""
         self._put(name, merged(self.objects[name], patch))
 
     def delete(self, name: str) -> None:

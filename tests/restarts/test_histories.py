@@ -62,7 +62,7 @@ def policies(random: Random) -> list[Json]:
 
 
 def step(random: Random, number: int, controller: Controller) -> Step:
-    """What happens next: the same can be done to another controller whose server holds the same."""
+    """What happens next: the same can be done to another controller with a server that holds the same."""
     server = controller.server
     views = [controller.view(name) for name in sorted(server.objects)]
     evicting = [view.name for view in views if view.evicting]
@@ -113,7 +113,7 @@ def within_quota(controller: Controller) -> None:
 def remember(live: Controller, restarted: Controller) -> None:
     """Tell a controller that has just started what no status says of places that were given back unused.
 
-    These are back-offs that nothing waits for, and places whose victims are gone or run again
+    These are back-offs that nothing waits for, and reservations of which the victims are gone or run again
     (docs/design/preemption.md).
     """
     views = [live.view(name) for name in live.server.objects]

@@ -1,4 +1,4 @@
-"""A controller that starts knows for whom nothing is evicted, and until when."""
+"""A controller that starts knows for which namespaces nothing is evicted, and until when."""
 
 import pytest
 

@@ -91,7 +91,7 @@ def test_a_place_that_was_given_up_is_not_promised_by_a_restart() -> None:
     run(story())
 
 
-def test_a_place_whose_own_write_was_lost_is_known_from_what_makes_room() -> None:
+def test_a_reservation_with_a_lost_write_is_known_from_what_makes_room() -> None:
     async def story() -> None:
         server = Server()
         first = Controller(server, Q)
@@ -206,7 +206,7 @@ def test_what_was_told_to_go_for_one_and_goes_for_another_says_so() -> None:
         second = Controller(server, patient)
         await quiet()
         second.agrees()
-        assert second.view("small").preemption == preemption, "it is not spared"
+        assert second.view("small").preemption == preemption, "its eviction is not cancelled"
         assert second.view("small").evict_at == until
         await second.kill()
 

@@ -127,7 +127,7 @@ def test_two_that_start_at_once_build_once_and_the_second_is_told(tmp_path: Path
     assert sum("is building etcd, kwok: waiting for it" in said(console) for console in consoles) == 1
 
 
-def test_who_waits_is_told_the_process_it_waits_for(tmp_path: Path, console: Console) -> None:
+def test_a_build_that_waits_names_the_process_it_waits_for(tmp_path: Path, console: Console) -> None:
     def wait() -> bool:
         with exclusive(tmp_path / ".lock", "is at it", console):
             return True

@@ -154,7 +154,7 @@ def test_a_node_that_the_server_refuses_is_named(tmp_path: Path, folder: Path) -
     assert processes_in(folder) == []
 
 
-def test_nobody_gets_in_without_an_identity(sandbox: ControlPlane) -> None:
+def test_no_client_gets_in_without_an_identity(sandbox: ControlPlane) -> None:
     server = state_of(sandbox.folder).server
     trusting = ssl.create_default_context(cafile=sandbox.folder / "pki" / "ca.crt")
     with closing(HTTPSConnection(urlsplit(server).netloc, context=trusting)) as connection:
@@ -172,8 +172,8 @@ def test_a_service_account_acts_under_its_own_name_and_with_its_own_rights(
     assert user["username"] == "system:serviceaccount:default:default"
     with pytest.raises(KubectlError, match="cannot list resource"):
         account.read("nodes")
-    with pytest.raises(KubectlError, match='"nobody" not found'):
-        sandbox.service_account_kubeconfig("default", "nobody", tmp_path / "other")
+    with pytest.raises(KubectlError, match='"absent" not found'):
+        sandbox.service_account_kubeconfig("default", "absent", tmp_path / "other")
 
 
 def test_the_default_nodes_are_there_with_labels_taints_and_gpus(sandbox: ControlPlane) -> None:

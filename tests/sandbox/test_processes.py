@@ -38,13 +38,13 @@ def test_a_recycled_number_is_another_process(sleeper: "subprocess.Popen[str]", 
     assert sleeper.poll() is None
 
 
-def test_a_process_that_nobody_has_collected_has_ended(sleeper: "subprocess.Popen[str]") -> None:
+def test_a_process_that_was_not_collected_has_ended(sleeper: "subprocess.Popen[str]") -> None:
     identity = ProcessIdentity.of(sleeper.pid)
     sleeper.kill()
     eventually(lambda: identity.find() is None, "it counts as ended")
 
 
-def test_who_does_not_end_when_asked_is_killed(sleeper: "subprocess.Popen[str]") -> None:
+def test_a_process_that_does_not_end_when_asked_is_killed(sleeper: "subprocess.Popen[str]") -> None:
     # What a shell ignores, the program it becomes ignores too.
     with started("/bin/sh", "-c", "trap '' TERM; echo ready; exec sleep 600") as stubborn:
         assert stubborn.stdout

@@ -71,7 +71,7 @@ def test_ctrl_c_at_any_moment_leaves_nothing(folder: Path, milestone: str) -> No
     assert SandboxState.load(folder) is None
 
 
-def test_down_ends_a_start_of_somebody_else(folder: Path) -> None:
+def test_down_ends_a_start_of_another_process(folder: Path) -> None:
     with started(*sandbox_command("up")) as starting:
         await_api_server(folder)
         with started(*sandbox_command("down")) as stopping:

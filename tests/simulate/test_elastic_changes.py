@@ -43,7 +43,7 @@ def admitted_workload(requests: Json, usage: Json) -> Json:
 
 
 def test_one_that_runs_counts_though_its_spec_can_not_be_counted(tmp_path: Path) -> None:
-    """As in a dump of a cluster whose Workload was changed by hand after its admission."""
+    """As in a dump of a cluster with a Workload that was changed by hand after its admission."""
     runs = admitted_workload({GPU_MEMORY: "10", GPU: "1"}, {GPU_MEMORY: "10"})
     result = simulate(tmp_path, quota("a", {GPU_MEMORY: 10}), runs, asks("a", "more", {GPU_MEMORY: 1}))
     assert states(result) == {"runs": "Admitted", "more": "Pending"}
@@ -68,7 +68,7 @@ def test_a_quota_that_begins_to_manage_all_does_so_from_then_on(tmp_path: Path) 
     assert events(result) == [(70, "Admitted", "after")]
 
 
-def test_who_is_told_for_two_is_not_told_anew_when_the_first_one_goes(tmp_path: Path) -> None:
+def test_a_victim_of_two_preemptors_is_not_told_anew_when_the_first_one_goes(tmp_path: Path) -> None:
     """Its place is still needed: by one of another namespace, which was planned into the same place."""
     both = quota("a", {"cpu": 4}) | {"kind": "CompositeElasticQuota"}
     both["spec"]["namespaces"] = ["a", "c"]

@@ -191,7 +191,7 @@ def test_only_jobs_with_the_label_are_its_own(tmp_path: Path) -> None:
     result = simulate(
         tmp_path, quota("a", {"cpu": 9}), asks("a", "asks", ONE), asks("a", "else", ONE, queue=None)
     )
-    assert states(result) == {"asks": "Admitted"}, "the other one is nobody's business"
+    assert states(result) == {"asks": "Admitted"}, "the other one does not matter"
 
 
 @pytest.mark.parametrize("quota_first", [True, False], ids=["quota first", "Jobs first"])

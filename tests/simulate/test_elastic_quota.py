@@ -1,4 +1,4 @@
-"""The examples and stories of 000 and 001 as manifests, with `admitter simulate`."""
+"""Examples of docs/coming-from-nos.md and docs/coming-from-scheduler-plugins.md, with `admitter simulate`."""
 
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def story_2(*more: Json) -> list[Json]:
     return [*(gpus("a", 3, 4), gpus("b", 4, 6), gpus("c", 3, 4)), *more]
 
 
-def test_story_2_takes_from_who_uses_more_than_its_min(tmp_path: Path) -> None:
+def test_story_2_takes_from_a_quota_that_uses_more_than_its_min(tmp_path: Path) -> None:
     result = simulate(
         tmp_path,
         *story_2(
@@ -172,7 +172,7 @@ def test_story_2_takes_from_its_own_beyond_its_min(tmp_path: Path, priority: str
 
 
 def test_a_high_priority_beyond_its_min_takes_nothing_of_others(tmp_path: Path) -> None:
-    """Namespaces quota1 and quota2 have min 0 and max 2 CPUs, quota3 min 1: the example of 001."""
+    """Namespaces quota1 and quota2 have min 0 and max 2 CPUs, quota3 min 1: as in scheduler-plugins."""
     result = simulate(
         tmp_path,
         priority_class("high-priority", 1_000_000),
@@ -198,7 +198,7 @@ def test_a_high_priority_beyond_its_min_takes_nothing_of_others(tmp_path: Path) 
 
 @pytest.mark.parametrize("together", [True, False], ids=["one Job of two pods", "two Jobs"])
 def test_victims_may_be_on_any_node(tmp_path: Path, *, together: bool) -> None:
-    """Quota1 borrows two CPUs in pods of one; quota2 asks for both in one pod: an example of 001."""
+    """Quota1 borrows two CPUs in pods of one; quota2 asks for both in one pod, as in scheduler-plugins."""
     small = (
         [asks("quota1", "nginx", {"cpu": 1}, pods=2)]
         if together
@@ -217,7 +217,7 @@ def test_victims_may_be_on_any_node(tmp_path: Path, *, together: bool) -> None:
     assert used(result, "cpu") == {"eq_quota1_quota": "0", "eq_quota2_quota": "2"}
 
 
-def test_one_cycle_shows_who_goes_for_whom(tmp_path: Path) -> None:
+def test_one_cycle_shows_which_victim_goes_for_which_preemptor(tmp_path: Path) -> None:
     manifests = [
         *(gpus("a", 0, 2), gpus("b", 2, 2)),
         asks("a", "victim", {GPU: 2}),

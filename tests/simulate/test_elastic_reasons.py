@@ -1,4 +1,4 @@
-"""Elastic quotas: requests in the wrong unit, and for whom somebody goes in the end."""
+"""Elastic quotas: requests in the wrong unit, and for which preemptor a victim goes in the end."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def test_a_request_for_gpu_memory_in_other_units_is_refused_with_that_reason(
     assert f"is in whole GB: write a number like 40, not {quantity}" in error["message"]
 
 
-def test_who_goes_for_the_second_says_so_when_the_first_is_gone(tmp_path: Path) -> None:
+def test_a_victim_for_the_second_preemptor_says_so_when_the_first_is_gone(tmp_path: Path) -> None:
     result = simulate(
         tmp_path,
         quota("a", {"cpu": 4}),

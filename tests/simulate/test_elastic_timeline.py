@@ -120,7 +120,7 @@ class Follower:
             assert total <= sum(engine.tree.minimum(name, (POOL, "cpu")) for name in names)
 
     def at_rest(self) -> None:
-        """Nobody is told any more, no place is kept, and what the simulator shows is what the engine has."""
+        """No eviction is pending any more, none is kept, and the simulator shows what the engine has."""
         engine = self.simulator.engine
         assert not engine.ledger.pending_reservations
         assert not any(self.runs(name) for name in self.told)
@@ -144,7 +144,7 @@ class Follower:
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(timelines())
-def test_everybody_gets_what_was_granted_and_it_comes_to_rest(manifests: list[Json]) -> None:
+def test_every_workload_gets_what_was_granted_and_it_comes_to_rest(manifests: list[Json]) -> None:
     follower = Follower(manifests)
     follower.run()
     follower.at_rest()

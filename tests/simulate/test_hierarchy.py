@@ -1,4 +1,4 @@
-"""Trees of queues on a timeline. Source: 002, *Quota configuration and rules*."""
+"""Trees of queues on a timeline. Source: docs/coming-from-yunikorn.md."""
 
 from collections import Counter
 from itertools import permutations
@@ -71,7 +71,7 @@ def test_the_first_get_what_the_parent_has(tmp_path: Path, order: tuple[str, ...
 
 
 def test_a_sum_of_limits_may_be_more_than_the_parent_has(tmp_path: Path) -> None:
-    """750 and 750 are more than 900, and nobody is told that this is wrong."""
+    """750 and 750 are more than 900, and no user is told that this is wrong."""
     jobs = [asks("child2", "two", 450, 1), asks("child3", "three", 450, 2), asks("child3", "more", 1, 3)]
     result = simulate(tmp_path, *EXAMPLE, *jobs)
     assert used(result) == {"child2": 450, "child3": 450}

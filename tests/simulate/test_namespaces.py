@@ -1,4 +1,4 @@
-"""Namespaces that bring their own quota, and their weights, with `admitter simulate` (002, 004)."""
+"""Namespaces that bring their own quota, and their weights, with `admitter simulate` (docs/namespaces.md)."""
 
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def test_the_quota_of_002_limits_the_jobs_of_its_namespace(tmp_path: Path) -> No
 
 
 def test_the_tree_of_002_with_two_parents(tmp_path: Path) -> None:
-    """*Parent queue mapping for namespaces*: whoever comes last in the file."""
+    """*Parent queue mapping for namespaces*: the one that comes last in the file."""
     result = simulate(
         tmp_path,
         *(namespace(name, parent="root.production", quota='{"cpu": 8}') for name in ("finance", "sales")),

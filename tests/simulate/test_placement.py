@@ -1,4 +1,4 @@
-"""Jobs that name no queue, and how they find one, with `admitter simulate` (002)."""
+"""Jobs that name no queue, and how they find one, with `admitter simulate` (docs/placement.md)."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def namespace(name: str, labels: Json | None = None, **annotations: str) -> Json
 
 
 def plain(where: str, name: str, second: int = 0, user: str = "", **labels: str) -> Json:
-    """A Job that names no queue, whose maker the API server would know."""
+    """A Job that names no queue, of which the API server would know the maker."""
     made = asks(where, name, ONE, second, queue=None)
     made["metadata"]["labels"] = labels
     return annotate(made, "user", user) if user else made
@@ -83,7 +83,7 @@ def test_namespaces_of_002_are_grouped_under_their_parents(tmp_path: Path) -> No
     assert states(result) == {"finance": "Admitted", "sales": "Pending", "dev": "Admitted"}
 
 
-def test_a_parent_that_is_not_in_the_configuration_of_002_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_parent_that_is_not_in_the_configuration_lets_no_job_in(tmp_path: Path) -> None:
     lab = namespace("lab", parent="root.research")
     result = simulate(tmp_path, policy(OWN), lab, plain("lab", "work"), exit_code=1)
     assert states(result) == {"work": "Pending"}
@@ -132,7 +132,7 @@ def test_a_job_without_a_queue_waits_until_one_is_made(tmp_path: Path) -> None:
     assert [(e["time"][14:19], e["type"]) for e in result["events"]] == [("01:00", "Admitted")]
 
 
-def test_better_rules_place_who_waits_and_leave_alone_who_was_there_before(tmp_path: Path) -> None:
+def test_better_rules_place_pending_jobs_and_leave_alone_those_that_were_there_before(tmp_path: Path) -> None:
     wider = annotate(policy(OWN), "simulated-at", "1m")
     result = simulate(
         tmp_path,
@@ -146,7 +146,7 @@ def test_better_rules_place_who_waits_and_leave_alone_who_was_there_before(tmp_p
     assert where(result) == {"waits": "new", "after": "old"}
 
 
-def test_a_job_whose_policy_goes_is_its_users(tmp_path: Path) -> None:
+def test_a_job_without_its_policy_any_more_is_its_users(tmp_path: Path) -> None:
     gone = annotate(policy({"from": "Label", "label": "wants"}), "simulated-until", "1m")
     result = simulate(tmp_path, gone, plain("a", "work"))
     assert why(result, "work") == ("PlacementEnded", "no PlacementPolicy selects its namespace any more")

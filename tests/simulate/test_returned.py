@@ -44,7 +44,7 @@ def test_what_is_made_and_deleted_for_an_hour_evicts_eleven_times(tmp_path: Path
     assert evictions(result) == [10, 30, 60, 110, 200, 370, 700, 1310, 1920, 2530, 3140]
 
 
-def test_who_waits_is_woken_when_the_back_off_is_over(tmp_path: Path) -> None:
+def test_a_pending_workload_is_requeued_when_the_back_off_is_over(tmp_path: Path) -> None:
     result = simulate(tmp_path, *lent(), brief(0, 5), brief(1, 7, lasts=HOUR))
     assert evictions(result) == [5, 16]
 
@@ -63,7 +63,7 @@ def test_the_reason_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_job_whose_pods_have_run_gives_nothing_back(tmp_path: Path) -> None:
+def test_a_job_with_pods_that_have_run_gives_nothing_back(tmp_path: Path) -> None:
     first = annotate(annotate(asks("first", 1), "simulated-at", "5s"), "simulated-until", "6s")
     result = simulate(tmp_path, *lent(), first, annotate(asks("second", 1), "simulated-at", "7s"))
     assert evictions(result) == [5, 7]

@@ -1,4 +1,4 @@
-"""What becomes of a tree whose nodes go (docs/design/hierarchy.md, *The root follows the cluster*)."""
+"""What becomes of a tree when its nodes go (docs/design/hierarchy.md, *The root follows the cluster*)."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def evicted(result: Json) -> list[tuple[str, str, str]]:
     return [(event["time"], event["name"].split("-")[2], event["reason"]) for event in found]
 
 
-def test_with_wait_nobody_goes_and_nobody_comes(tmp_path: Path) -> None:
+def test_with_wait_no_workload_goes_and_none_comes(tmp_path: Path) -> None:
     nodes = [node("one", 8), node("two", 8, until=60)]
     late = [asks("a", "late", 1, 61), asks("b", "later", 1, 62)]
     result = simulate(tmp_path, *tree(), *nodes, *late)
@@ -42,7 +42,7 @@ def test_with_wait_nobody_goes_and_nobody_comes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 30])
-def test_with_evict_those_who_borrow_go_the_newest_first(tmp_path: Path, after: int) -> None:
+def test_with_evict_borrowers_go_the_newest_first(tmp_path: Path, after: int) -> None:
     nodes = [node("one", 8), node("two", 8, until=60)]
     root = {"onShrink": "Evict", "evictAfter": f"{after}s"}
     result = simulate(tmp_path, *tree(**root), *nodes)
@@ -53,7 +53,7 @@ def test_with_evict_those_who_borrow_go_the_newest_first(tmp_path: Path, after: 
     assert waiting == dict.fromkeys(("job-2", "job-3", "job-4"), "InsufficientQuota")
 
 
-def test_what_comes_back_in_time_evicts_nobody(tmp_path: Path) -> None:
+def test_what_comes_back_in_time_evicts_no_workload(tmp_path: Path) -> None:
     nodes = [node("one", 8), node("two", 8, until=60), node("three", 8, 80, until=100)]
     result = simulate(tmp_path, *tree(onShrink="Evict", evictAfter="30s"), *nodes)
     assert {time for time, _, _ in evicted(result)} == {at(130)}, "the delay begins anew at the second loss"
@@ -67,7 +67,7 @@ def test_an_edit_begins_the_delay_anew(tmp_path: Path) -> None:
     assert {time for time, _, _ in evicted(result)} == {at(120)}
 
 
-def test_those_who_went_come_back_when_a_node_does(tmp_path: Path) -> None:
+def test_evicted_workloads_come_back_when_a_node_does(tmp_path: Path) -> None:
     nodes = [node("one", 8), node("two", 8, until=60), node("three", 8, 200)]
     result = simulate(tmp_path, *tree(onShrink="Evict", evictAfter="0s"), *nodes)
     assert len(evicted(result)) == 3

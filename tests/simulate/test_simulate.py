@@ -80,7 +80,7 @@ def test_what_runs_ends_and_lets_the_next_in(tmp_path: Path) -> None:
     ]
 
 
-def test_who_waits_is_told_why_and_where(tmp_path: Path) -> None:
+def test_a_pending_workload_says_why_and_where_it_waits(tmp_path: Path) -> None:
     result = simulate(tmp_path, *QUEUES, asks("one", 3), asks("two", 3), asks("three", 3))
     rows = {row["job"]: row for row in result["workloads"]}
     assert (rows["two"]["state"], rows["two"]["reason"]) == ("Pending", "InsufficientQuota")
@@ -282,7 +282,7 @@ def test_where_the_preempted_wait(tmp_path: Path, by: str, order: list[str]) -> 
     assert admitted == ["low", "high", *order]
 
 
-def test_a_cycle_in_which_nobody_waits_is_not_counted(tmp_path: Path) -> None:
+def test_a_cycle_in_which_no_workload_waits_is_not_counted(tmp_path: Path) -> None:
     later = "2026-01-01T00:01:00Z"
     early = annotate(cluster_queue("early", {"cpu": {"default": "1"}}), "simulated-at", "0s")
     early["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
@@ -331,7 +331,7 @@ def test_what_has_finished_holds_nothing(tmp_path: Path) -> None:
     assert states(result) == {"done": "Finished", "next": "Admitted"}
 
 
-def test_what_is_borrowed_and_who_is_in_which_place(tmp_path: Path) -> None:
+def test_what_is_borrowed_and_which_workload_is_in_which_place(tmp_path: Path) -> None:
     cohort = {"cohort": "all"}
     result = simulate(
         tmp_path,

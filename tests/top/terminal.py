@@ -54,7 +54,7 @@ class Terminal:
             return True
         try:
             piece = os.read(self._master, 65_536)
-        except OSError:  # nobody has the other end open any more
+        except OSError:  # no process has the other end open any more
             return False
         self.written += piece
         return bool(piece)

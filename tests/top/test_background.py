@@ -26,7 +26,7 @@ async def test_its_result_and_its_failure_come_back() -> None:
         await in_background(fails)
 
 
-async def test_work_that_nobody_waits_for_ends_when_it_looks() -> None:
+async def test_work_that_no_reader_waits_for_ends_when_it_looks() -> None:
     began, ended = Event(), Event()
 
     def works(proceed: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ async def test_what_its_status_says_is_there_while_a_workload_is_explained(
         assert "Asking …" not in "\n".join(await glass.explained())
 
 
-async def test_who_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_user_that_leaves_an_explanation_ends_its_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = Event()
 
     def endless(estimator: Estimator, _: object) -> None:

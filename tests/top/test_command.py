@@ -90,7 +90,7 @@ def test_without_a_terminal_it_names_what_needs_none(snapshot: Path) -> None:
             ApiError(403, "Forbidden", "you may not"),
             "Rights are missing: you may not. Without them a snapshot",
         ),
-        (ApiError(401, "Unauthorized", "who are you?"), "Rights are missing: who are you?"),
+        (ApiError(401, "Unauthorized", "unknown user"), "Rights are missing: unknown user"),
         (NotFoundError(404, "NotFound", "no"), "There is no /things in this cluster: is Admitter installed?"),
         (ApiError(500, "InternalError", "oops"), "The API server says of /things: oops"),
     ],

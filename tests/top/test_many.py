@@ -74,7 +74,7 @@ async def test_a_picture_draws_what_has_changed(drawn: list[int]) -> None:
 
 
 async def test_keys_cost_little(large: TopScene) -> None:
-    """Some milliseconds of CPU each; a second would be too much for anybody's patience."""
+    """Some milliseconds of CPU each; a second would be too much to wait."""
     async with watching(large) as glass:
         keys = [
             *["down"] * 20,

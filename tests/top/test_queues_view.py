@@ -92,7 +92,7 @@ async def test_filter() -> None:
 async def test_a_pasted_filter() -> None:
     async with watching(company()) as glass:
         glass.app.post_message(Paste("alone"))
-        assert names(await glass.lines()) == ALL, "nobody has asked for one"
+        assert names(await glass.lines()) == ALL, "no user has asked for one"
         await glass.press("slash")
         glass.app.post_message(Paste("team-b\nmore"))
         assert names(await glass.lines()) == ["research", "team-b"]

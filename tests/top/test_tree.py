@@ -38,7 +38,7 @@ def test_what_is_found_is_shown_with_all_above_and_below_it() -> None:
     assert titles(words="nowhere") == []
 
 
-def test_the_scene_knows_what_is_fullest_and_who_has_no_queue() -> None:
+def test_the_scene_knows_what_is_fullest_and_which_workloads_have_no_queue() -> None:
     assert SCENE.fullest == KEY
     assert SCENE.queues() == 4
     assert [row.job for row in SCENE.rows[""]] == ["lost"]

@@ -1,4 +1,4 @@
-"""The page with a cluster that never was, and people whose rights are made up."""
+"""The page with a cluster that never was, and people with rights that are made up."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ HOW = "needs a browser: apt-get install chromium"
 
 
 class Rights(Access):
-    """An administrator who may list everything, and a tenant of one namespace."""
+    """An administrator that may list everything, and a tenant of one namespace."""
 
     def __init__(self) -> None:
         self.expired: set[str] = set()
@@ -64,7 +64,7 @@ class Served:
     Attributes:
         address: of it.
         stage: what it shows.
-        rights: who may see what.
+        rights: what each user may see.
     """
 
     address: str

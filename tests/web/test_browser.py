@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=HOW)
 async def looking(
     state: State, token: str = ADMIN, scheme: str = "light", allowance: Allowance = NO_LIMIT
 ) -> AsyncIterator[tuple[Served, Page]]:
-    """A page that is served, and a browser in which somebody has logged in; what goes wrong there is told."""
+    """A page that is served, and a browser in which a user has logged in; what goes wrong there is told."""
     faults: list[str] = []
     async with served(state, allowance) as page, async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -192,7 +192,7 @@ async def test_rows_without_names_are_drawn_once_however_often_there_is_somethin
         assert await first.evaluate("element => element.isConnected")
 
 
-async def test_who_goes_takes_no_focus_from_others() -> None:
+async def test_a_workload_that_goes_takes_no_focus_from_others() -> None:
     async with looking(department(4)) as (page, tab):
         await tab.goto(f"{page.address}/#/queue/a")
         link = tab.get_by_role("link", name="train-2")

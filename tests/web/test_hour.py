@@ -1,4 +1,4 @@
-"""The page for a long time: who and what is gone leaves nothing behind. An hour of it: `make bench-hour`."""
+"""The page for a long time: what is gone leaves nothing behind. An hour of it: `make bench-hour`."""
 
 from collections import Counter
 from dataclasses import replace
@@ -26,7 +26,7 @@ async def test_nothing_stays_at_the_server_of_workloads_queues_and_people(
         if number in {40, 80}:  # answers about people are remembered for half a minute
             found[number] = own_objects()
             assert page.streams() <= 3
-            assert page.sessions() == number // 2, "those who have not logged out"
+            assert page.sessions() == number // 2, "those that have not logged out"
 
     await at_the_server(small(monkeypatch), 80, done)
     assert grown(found[40], found[80]) == {}

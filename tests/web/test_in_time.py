@@ -54,7 +54,7 @@ async def test_of_one_that_does_not_wait_there_is_nothing_to_look_ahead_to(page:
     assert (outlook["lines"], outlook["start"]) == ([], None)
 
 
-async def test_looking_ahead_hides_who_may_not_be_seen() -> None:
+async def test_looking_ahead_hides_workloads_that_may_not_be_seen() -> None:
     state = State()
     state.queue("a", {"cpu": {"default": {"min": "8"}}})
     state.namespace("team-a", "a")
@@ -155,7 +155,7 @@ async def test_work_waits_for_its_turn_and_gives_up() -> None:
     assert await waits == 7
 
 
-async def test_what_goes_wrong_is_told_to_who_waits_and_to_none_who_has_left() -> None:
+async def test_what_goes_wrong_is_told_to_readers_that_wait_and_to_none_that_has_left() -> None:
     turn, go_on = Turns(), threading.Event()
 
     def fails(_: Deadline) -> int:

@@ -1,4 +1,4 @@
-"""Who is told what."""
+"""Which user is told what."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -29,7 +29,7 @@ async def ask(page: Served, path: str, token: str = ADMIN, status: int = 200, **
         return found
 
 
-async def test_the_tree_is_for_who_may_list_cluster_queues(page: Served) -> None:
+async def test_the_tree_is_for_users_that_may_list_cluster_queues(page: Served) -> None:
     tree = await ask(page, "/api/tree")
     lines = {line["title"]: line for line in tree["lines"]}
     assert list(lines) == ["Cohort research", "ClusterQueue a", "ClusterQueue b"]
@@ -40,7 +40,7 @@ async def test_the_tree_is_for_who_may_list_cluster_queues(page: Served) -> None
     assert "may not list ClusterQueues: choose a namespace" in str(refused["error"])
 
 
-async def test_nobody_is_told_anything_without_a_token(page: Served) -> None:
+async def test_no_client_is_told_anything_without_a_token(page: Served) -> None:
     for path in (
         "/api/me",
         "/api/tree",
@@ -56,7 +56,7 @@ async def test_nobody_is_told_anything_without_a_token(page: Served) -> None:
         assert answer.status == 401
 
 
-async def test_a_tenant_sees_his_namespace_and_of_its_queues_no_names_of_others(page: Served) -> None:
+async def test_a_tenant_sees_its_namespace_and_of_its_queues_no_names_of_others(page: Served) -> None:
     seen = await ask(page, "/api/namespace", TENANT, name="team-a")
     assert [line["title"] for line in seen["lines"]] == ["ClusterQueue a"]
     assert {row["namespace"] for row in seen["rows"]} == {"team-a"}
@@ -73,7 +73,7 @@ async def test_a_tenant_sees_his_namespace_and_of_its_queues_no_names_of_others(
         assert "secret" not in str(answer)
 
 
-async def test_an_explanation_hides_who_may_not_be_seen(page: Served) -> None:
+async def test_an_explanation_hides_workloads_that_may_not_be_seen(page: Served) -> None:
     mine = await ask(page, "/api/workload", TENANT, namespace="team-a", name="train-0")
     all_of_it = await ask(page, "/api/workload", ADMIN, namespace="team-a", name="train-0")
     assert "team-b/secret" in str(all_of_it["lines"])
@@ -89,7 +89,7 @@ async def test_what_has_happened_is_in_the_order_of_time(page: Served) -> None:
     assert [each["type"] for each in done["timeline"]] == ["QuotaReserved", "Admitted", "Finished"]
 
 
-async def test_a_session_lasts_until_its_token_expires_or_somebody_logs_out(page: Served) -> None:
+async def test_a_session_lasts_until_its_token_expires_or_the_user_logs_out(page: Served) -> None:
     jar = aiohttp.CookieJar(unsafe=True, treat_as_secure_origin=page.address)
     async with aiohttp.ClientSession(page.address, cookie_jar=jar) as session:
         async with session.post("/api/session", data="another") as answer:
@@ -113,7 +113,7 @@ async def test_a_session_lasts_until_its_token_expires_or_somebody_logs_out(page
             assert answer.status == 401
 
 
-async def test_another_sites_page_can_not_log_anybody_in_or_out(page: Served) -> None:
+async def test_another_sites_page_can_not_log_a_user_in_or_out(page: Served) -> None:
     async with aiohttp.ClientSession(page.address, headers={"Sec-Fetch-Site": "cross-site"}) as session:
         for method in ("POST", "DELETE"):
             async with session.request(method, "/api/session", data=ADMIN) as answer:
@@ -143,8 +143,8 @@ async def test_changes_are_told_as_they_come(page: Served) -> None:
         assert await answer.content.readline() == b"data: 2\n"
 
 
-async def test_the_streams_of_one_end_only_his_own(page: Served) -> None:
-    """The newest of too many has the place of his oldest one, and another's goes on."""
+async def test_the_streams_of_one_user_end_only_its_own(page: Served) -> None:
+    """The newest of too many has the place of the same user's oldest one, and another's goes on."""
 
     def follow(session: aiohttp.ClientSession, token: str) -> Any:  # what aiohttp makes
         headers = {"Authorization": f"Bearer {token}"}

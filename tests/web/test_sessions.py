@@ -1,4 +1,4 @@
-"""What is remembered of those who were there, and for how long."""
+"""What is remembered of users that were there, and for how long."""
 
 from itertools import count
 from typing import Any
@@ -18,7 +18,7 @@ class Clock:
         return self.now
 
 
-def test_who_has_been_idle_for_too_long_leaves_no_token_behind() -> None:
+def test_a_session_that_is_idle_for_too_long_leaves_no_token_behind() -> None:
     clock, numbers = Clock(), count()
     sessions = Sessions(clock, lambda: f"session-{next(numbers)}")
     idle, busy = sessions.begin("one", "anna"), sessions.begin("two", "bert")
@@ -42,12 +42,12 @@ def test_of_too_many_the_idlest_ends() -> None:
 
 
 def test_one_party_logs_out_only_itself() -> None:
-    """All service accounts of a namespace are one: its tenant may make as many as he likes."""
+    """All service accounts of a namespace are one: its tenant may make any number."""
     numbers = count()
     sessions = Sessions(Clock(), lambda: f"session-{next(numbers)}")
-    admin, tenant = sessions.begin("admins", "admin"), sessions.begin("his", account(0))
+    admin, tenant = sessions.begin("admins", "admin"), sessions.begin("tenant", account(0))
     for number in range(1, 2 * MOST):
-        sessions.begin("his", account(number))
+        sessions.begin("tenant", account(number))
     assert len(sessions) == 1 + MOST_OF_ONE
     assert (sessions.token(admin), sessions.token(tenant)) == ("admins", None)
 
@@ -85,7 +85,7 @@ async def test_tokens_that_come_no_more_are_forgotten() -> None:
 
 
 class Counting(Knowing):
-    """An API server that knows those whose tokens begin with `good`, and counts what it is asked."""
+    """An API server that knows the tokens that begin with `good`, and counts what it is asked."""
 
     asked = 0
 
@@ -95,7 +95,7 @@ class Counting(Knowing):
         return await super().create(path, body) if good else {"status": {}}
 
 
-async def test_unknown_tokens_of_one_address_keep_nobody_else_out() -> None:
+async def test_unknown_tokens_of_one_address_keep_no_other_user_out() -> None:
     clock, server = Clock(), Counting()
     access = Access(server, clock)  # type: ignore[arg-type]  # all that is called of it
     assert await access.user("good-old", "192.0.2.1") is not None

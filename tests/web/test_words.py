@@ -1,4 +1,4 @@
-"""What a Job of another namespace says of its runtime makes the page fail for nobody."""
+"""What a Job of another namespace says of its runtime makes the page fail for no user."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Random scenarios of everything that queues can say, played on the engine and judged by other arithmetic."""
+"""Random scenarios of all that queues can say, played on the engine and checked by other arithmetic."""

@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument(
         "--count", type=int, default=1, help="how many scenarios, of one seed after the other"
     )
-    parser.add_argument("--without", action="append", default=[], help="a rule that is not judged")
+    parser.add_argument("--without", action="append", default=[], help="a rule that is not checked")
     parser.add_argument("--shorter", action="store_true", help="leave out what does not matter")
     parser.add_argument(
         "--owners", action="store_true", help="play owners against others that ask without end"
@@ -47,7 +47,7 @@ def _scenarios(seeds: range, without: list[str], *, shortened: bool) -> int:
             print("\n".join(outcome.story))
         if outcome.rule:
             print(f"{seed} {outcome.message}", flush=True)
-    print(f"judged: {dict(met)}; broken: {dict(failed)}")
+    print(f"checked: {dict(met)}; broken: {dict(failed)}")
     return bool(failed)
 
 

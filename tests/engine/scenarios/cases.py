@@ -67,7 +67,7 @@ class Lose:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The first eviction of the next plan that has any is not written: the caller spares the victim."""
+    """The first eviction of the next plan that has any is not written: the caller cancels it."""
 
 
 @dataclass(frozen=True, slots=True)

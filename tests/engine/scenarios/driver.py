@@ -1,4 +1,4 @@
-"""Plays a scenario on the engine with a clock that jumps, and lets judges look at each step."""
+"""Plays a scenario on the engine with a clock that jumps, and lets checks look at each step."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -36,7 +36,7 @@ class Running:
         workload: what it is; None once it is deleted and only its pods are left.
         admission: what it holds.
         since: when it was admitted.
-        namespace: whose share of the queue it is.
+        namespace: with the share of the queue that it uses.
         pods: since when its pods are there; None if they are not.
     """
 
@@ -53,7 +53,7 @@ class Leaving:
 
     Attributes:
         at: when it is gone; before it goes, when it is to go.
-        going: whether it goes: before that it may yet be spared.
+        going: whether it goes: before that it may yet be cancelled.
         preemptor: what it goes for.
     """
 
@@ -107,8 +107,8 @@ def add(sums: dict[str, dict[FlavorResource, int]], admission: Admission) -> Non
             used[key] = used.get(key, 0) + amount
 
 
-class Judge:
-    """Looks on; its methods are called as things happen. `met` counts how often it had something to judge."""
+class Check:
+    """Looks on; its methods are called as things happen. `met` counts how often it had something to check."""
 
     rule = ""
 
@@ -152,10 +152,10 @@ class Play:
     """
 
     def __init__(
-        self, scenario: Scenario, judges: Iterable[Judge], make: Callable[[], Engine] = Engine
+        self, scenario: Scenario, checks: Iterable[Check], make: Callable[[], Engine] = Engine
     ) -> None:
         self.scenario = scenario
-        self.judges = list(judges)
+        self.checks = list(checks)
         self.make = make
         self.now = 0.0
         self.log: list[str] = []
@@ -181,8 +181,8 @@ class Play:
             self.settle()
         while (following := self._next_time()) is not None:
             self.pass_to(following)
-        for judge in self.judges:
-            judge.rest(self)
+        for check in self.checks:
+            check.rest(self)
 
     def say(self, text: str) -> None:
         """Note what happens."""
@@ -247,8 +247,8 @@ class Play:
     def _go(self, uid: str, leaving: Leaving) -> None:
         """A victim stops now."""
         self.say(f"{uid} goes for {leaving.preemptor}")
-        for judge in self.judges:
-            judge.goes(self, uid, leaving.preemptor)
+        for check in self.checks:
+            check.goes(self, uid, leaving.preemptor)
         self.engine.start_eviction(uid)
         self._ends.pop(uid, None)
         leaving.going, leaving.at = True, self.now + next(self._departures)
@@ -266,8 +266,8 @@ class Play:
 
     def outside(self, event: object) -> None:
         """Something comes from outside."""
-        for judge in self.judges:
-            judge.outside(self, event)
+        for check in self.checks:
+            check.outside(self, event)
 
     def apply(self, event: cases.Event) -> None:
         """Let a step happen."""
@@ -342,8 +342,8 @@ class Play:
         else:
             raise BrokenRuleError("ending", f"{MOST_CYCLES} cycles at {self.now:g} s, and more to come")
         self._follow()
-        for judge in self.judges:
-            judge.quiet(self)
+        for check in self.checks:
+            check.quiet(self)
 
     def _take(self, plan: Plan) -> None:
         """Let a plan come true."""
@@ -361,8 +361,8 @@ class Play:
     def _admit(self, workload: Workload, admission: Admission) -> None:
         if workload.uid not in self.world.waiting:
             raise BrokenRuleError("quota", f"{workload.uid} is admitted, and does not wait")
-        for judge in self.judges:
-            judge.admitted(self, workload, admission)
+        for check in self.checks:
+            check.admitted(self, workload, admission)
         flavors = " ".join(
             f"{amount} {resource} of {dict(each.flavors)[resource]}"
             for each in admission.pod_sets
@@ -380,8 +380,8 @@ class Play:
         uid = eviction.victim.holder
         if uid not in self.world.running:
             raise BrokenRuleError("lawful", f"{uid} is evicted, and does not run")
-        for judge in self.judges:
-            judge.evicted(self, eviction)
+        for check in self.checks:
+            check.evicted(self, eviction)
         leaving, preemptor = self.world.leaving.get(uid), eviction.preemptor.uid
         if leaving is None:
             grace = f", and is told {eviction.grace:g} s before" if eviction.grace else ""
@@ -396,13 +396,13 @@ class Play:
             self._go(uid, leaving)
 
     def _follow(self) -> None:
-        """Take in for which preemptors victims go now, and which of those that were told are spared."""
+        """Take in for which preemptors victims go now, and which pending evictions are cancelled."""
         for uid, leaving in list(self.world.leaving.items()):
             preemptor = self.engine.ledger.preemptor(uid)
             if leaving.going or preemptor == leaving.preemptor:
                 continue
             if preemptor is None:
-                self.say(f"{uid} is spared")
+                self.say(f"{uid} stays")
                 del self.world.leaving[uid]
                 continue
             self.say(f"{uid} goes for {preemptor} instead of {leaving.preemptor}")
@@ -410,8 +410,8 @@ class Play:
             hold = self.engine.ledger.pending_reservations.get(preemptor)
             if hold is None:
                 raise BrokenRuleError("lawful", f"{uid} goes for {preemptor}, for which no place is kept")
-            for judge in self.judges:
-                judge.inherited(self, uid, hold.workload)
+            for check in self.checks:
+                check.inherited(self, uid, hold.workload)
 
     def _lost(self, workload: Workload) -> None:
         """The write of an admission failed: the workload competes again."""

@@ -35,7 +35,7 @@ ELASTIC_RULES: Final = PreemptionPolicy(
     WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE
 )
 SIZES: Final = (0, 0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 6)
-"""Of one resource for one pod: half ask for none of it, so that few contest the same."""
+"""Of one resource for one pod: half ask for none of it, so that few ask for the same."""
 
 T = TypeVar("T")
 

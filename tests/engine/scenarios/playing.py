@@ -1,12 +1,12 @@
-"""Scenarios played and judged, told as a story, and made shorter if a rule does not hold."""
+"""Scenarios played and checked, told as a story, and made shorter if a rule does not hold."""
 
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from tests.engine.scenarios.cases import Scenario
+from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
-from tests.engine.scenarios.judges import judges
 from tests.engine.scenarios.shorter import shortened
 
 
@@ -18,7 +18,7 @@ class Outcome:
         rule: the one that does not hold; empty if all do.
         message: how it does not.
         story: definitions and events, a line each.
-        met: how often each rule had something to judge.
+        met: how often each rule had something to check.
     """
 
     rule: str
@@ -37,15 +37,15 @@ def play(scenario: Scenario, without: Collection[str] = ()) -> Outcome:
 
     Args:
         scenario: what is played.
-        without: rules that are not judged.
+        without: rules that are not checked.
     """
-    played = Play(scenario, [judge for judge in judges() if judge.rule not in without])
+    played = Play(scenario, [check for check in checks() if check.rule not in without])
     rule = message = ""
     try:
         played.run()
     except BrokenRuleError as broken:
         rule, message = broken.rule, str(broken)
-    met = Counter({judge.rule: judge.met for judge in played.judges})
+    met = Counter({check.rule: check.met for check in played.checks})
     return Outcome(rule, message, (*scenario.told(), *played.log), met)
 
 

@@ -25,7 +25,7 @@ ANYWHERE: Final = (Toleration("spot", "Exists"),)
 
 
 def starves(seed: int) -> tuple[bool, str, tuple[str, ...]]:
-    """Play the contest of a seed.
+    """Play the scenario of a seed.
 
     Returns:
         Whether the owner had to wait, why it does so for ever (empty if it does not), and the story.

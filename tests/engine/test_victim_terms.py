@@ -1,4 +1,4 @@
-"""What is granted to those who may be preempted. Source: docs/design/elastic-quota.md."""
+"""Preemption terms: what is granted to those that may be preempted. Source: docs/design/elastic-quota.md."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,7 +48,7 @@ def test_it_is_no_candidate_before_it_has_run_for_so_long() -> None:
 def test_the_engine_says_when_the_first_one_will_be_one() -> None:
     made = lent()
     asks(made, "a", 20)
-    assert made.due is None, "nobody has asked yet"
+    assert made.due is None, "no preemptor has asked yet"
     made.cycle(40)
     assert made.due == 60
     assert not made.changed
@@ -68,7 +68,7 @@ def test_before_its_time_nothing_is_decided(now: float) -> None:
     assert made.due == 60
 
 
-def test_who_was_admitted_by_a_cycle_runs_since_then() -> None:
+def test_a_workload_that_a_cycle_admitted_runs_since_then() -> None:
     made = quotas(gpus("a", 10), gpus("b", 0, preemption=terms(runtime=60)))
     made.submit(Workload("late", "b", 0, 0, (pods(gpu="10"),)))
     assert admitted(made.cycle(1000)) == ["late"]
@@ -77,7 +77,7 @@ def test_who_was_admitted_by_a_cycle_runs_since_then() -> None:
     assert made.due == 1060
 
 
-def test_who_is_evicted_and_admitted_again_has_all_of_its_time_again() -> None:
+def test_a_workload_that_is_evicted_and_admitted_again_has_all_of_its_time_again() -> None:
     made = lent()
     asks(made, "a", 10)
     settle(made, 60)
@@ -94,7 +94,7 @@ def test_who_is_evicted_and_admitted_again_has_all_of_its_time_again() -> None:
     assert made.due == 130
 
 
-def test_if_somebody_else_ends_nobody_has_to_be_waited_for() -> None:
+def test_if_another_workload_ends_no_victim_has_to_be_waited_for() -> None:
     made = lent()
     asks(made, "a", 10)
     made.cycle(40)
@@ -104,7 +104,7 @@ def test_if_somebody_else_ends_nobody_has_to_be_waited_for() -> None:
     assert (plan.evictions, made.due) == ([], None)
 
 
-def test_who_does_not_wait_any_more_is_not_woken_for() -> None:
+def test_no_cycle_is_due_for_a_workload_that_does_not_wait_any_more() -> None:
     made = lent()
     asks(made, "a", 10)
     made.cycle(40)
@@ -120,7 +120,7 @@ def test_the_time_counts_only_where_it_would_help() -> None:
     assert made.due is None, "there are 20 in all"
     asks(made, "b", 5, uid="beyond")
     made.cycle(41)
-    assert made.due is None, "b has no right to more, whoever ends"
+    assert made.due is None, "b has no right to more, whatever ends"
 
 
 def test_a_shorter_time_counts_at_once_and_a_longer_one_too() -> None:
@@ -159,7 +159,7 @@ def test_a_queue_written_by_hand_grants_it_in_its_own_queue(rules: object, prior
     assert evicted(made.cycle(65)) == {"runs": "asks"}
 
 
-def test_a_queue_written_by_hand_grants_it_to_those_who_borrow() -> None:
+def test_a_queue_written_by_hand_grants_terms_to_borrowers() -> None:
     made = engine(DEFAULT, cpus("a", "4", RECLAIM), replace(cpus("b", "0"), victim_terms=VictimTerms(0, 60)))
     runs_cpus(made, "runs", 4, "b", since=5)
     asks_cpus(made, "asks", 4, "a")
@@ -215,7 +215,7 @@ def test_a_class_that_waits_for_time_wakes_as_a_whole() -> None:
     assert used(made) == {"a": 20, "b": 0}
 
 
-# How long somebody is told before: `gracePeriod`.
+# How long before its end a victim knows of it: `gracePeriod`.
 
 
 def test_the_plan_says_how_long_a_victim_may_go_on() -> None:
@@ -268,7 +268,9 @@ def test_if_its_preemptor_needs_it_no_more_it_stays() -> None:
 
 
 @pytest.mark.parametrize("where", ["b", "c"])
-def test_who_stays_after_all_may_be_evicted_by_whom_there_was_nobody_for_before(where: str) -> None:
+def test_a_victim_that_stays_after_all_may_be_evicted_for_a_preemptor_without_victims_before(
+    where: str,
+) -> None:
     within = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.LOWER_PRIORITY)
     made = engine(
         DEFAULT,
@@ -282,7 +284,7 @@ def test_who_stays_after_all_may_be_evicted_by_whom_there_was_nobody_for_before(
     asks_cpus(made, "asks", 2, "a")
     assert evicted(made.cycle(1)) == {"low": "asks"}
     asks_cpus(made, "waits", 2, "b", priority=2)
-    assert evicted(made.cycle(2)) == {}, "low is on its way out for somebody else"
+    assert evicted(made.cycle(2)) == {}, "low is on its way out for another preemptor"
     made.release("ends")
     plan = made.cycle(3)
     assert admitted(plan) == ["asks"]

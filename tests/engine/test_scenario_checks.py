@@ -1,4 +1,4 @@
-"""Each judge of random scenarios notices an engine that breaks its rule."""
+"""Each check of random scenarios notices an engine that breaks its rule."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -12,9 +12,9 @@ from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.cells import Cell
 from admitter.engine.state import EngineState
 from admitter.engine.tree_cycle import TreeCycle
+from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
 from tests.engine.scenarios.generator import scenario
-from tests.engine.scenarios.judges import judges
 
 SCENARIOS: Final = 150
 """Among so many of them at least one has to meet what is broken."""
@@ -65,14 +65,14 @@ def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
         ("reasons", _nothing_is_told),
     ],
 )
-def test_a_judge_notices_an_engine_that_breaks_its_rule(
+def test_a_check_notices_an_engine_that_breaks_its_rule(
     rule: str, breaking: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     breaking(monkeypatch)
     for seed in range(SCENARIOS):
-        judge = next(judge for judge in judges() if judge.rule == rule)
+        check = next(check for check in checks() if check.rule == rule)
         try:
-            Play(scenario(seed), [judge]).run()
+            Play(scenario(seed), [check]).run()
         except BrokenRuleError as broken:
             if broken.rule == rule:
                 return

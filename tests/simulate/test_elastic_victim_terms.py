@@ -78,7 +78,7 @@ def test_one_that_ends_in_time_is_not_evicted(tmp_path: Path) -> None:
     assert events(result)[1:] == [(20, "Finished", "guest"), (20, "Admitted", "owner")]
 
 
-def test_if_its_preemptor_goes_it_is_spared(tmp_path: Path) -> None:
+def test_if_its_preemptor_goes_its_eviction_is_cancelled(tmp_path: Path) -> None:
     manifests = lent(gracePeriod="30s")
     annotate(manifests[-1], "simulated-until", "25s")
     result = simulate(tmp_path, *manifests)
@@ -87,7 +87,7 @@ def test_if_its_preemptor_goes_it_is_spared(tmp_path: Path) -> None:
     assert states(result) == {"guest": "Admitted"}
 
 
-def test_who_was_spared_is_told_anew_for_the_next_one(tmp_path: Path) -> None:
+def test_a_victim_of_a_cancelled_eviction_is_told_anew_for_the_next_preemptor(tmp_path: Path) -> None:
     """Ten seconds after the first was deleted: it has given its place back unused."""
     manifests = lent(asks("a", "next", ALL, 30), gracePeriod="30s")
     annotate(manifests[3], "simulated-until", "25s")
@@ -101,7 +101,7 @@ def test_who_was_spared_is_told_anew_for_the_next_one(tmp_path: Path) -> None:
     ]
 
 
-def test_who_is_not_needed_any_more_since_others_ended_is_spared(tmp_path: Path) -> None:
+def test_an_eviction_that_is_not_needed_since_others_ended_is_cancelled(tmp_path: Path) -> None:
     result = simulate(
         tmp_path,
         quota("a", ALL),
@@ -129,7 +129,7 @@ def test_who_is_not_needed_any_more_since_others_ended_is_spared(tmp_path: Path)
     ]
 
 
-def test_who_is_told_for_two_goes_when_the_first_is_up(tmp_path: Path) -> None:
+def test_a_victim_of_two_preemptors_goes_when_the_first_grace_period_is_up(tmp_path: Path) -> None:
     """One large guest makes room for two; the second finds the place made already."""
     result = simulate(
         tmp_path,

@@ -1,7 +1,7 @@
-"""Whose end would let somebody in, whatever has happened: the end of all of them does, of all but one not.
+"""The end of all blocking workloads lets one in, whatever has happened; the end of all but one does not.
 
-Each who waits is explained, and the explanation taken at its word in copies of the engine in which nobody
-else waits. In each kind of tree there are at least a thousand of them.
+Each pending workload is explained, and the explanation taken at its word in copies of the engine in which no
+other one waits. In each kind of tree there are at least a thousand of them.
 """
 
 import os
@@ -28,7 +28,7 @@ from tests.engine.test_tree_properties import (
 
 AT_LEAST = 1000
 LATER = 10_000.0
-"""Later than all that has happened: nobody is spared any more since he has not run for long enough."""
+"""Later than all that has happened: no workload is kept any more since it has not run for long enough."""
 
 
 def copied(made: Engine) -> Engine:
@@ -40,7 +40,7 @@ def copied(made: Engine) -> Engine:
 
 
 def alone(made: Engine, uid: str) -> Engine:
-    """The same engine, in which nobody else waits; places that are being made stay."""
+    """The same engine, in which no other workload waits; places that are being made stay."""
     other = copied(made)
     for name in [*other.tree.queues]:
         for waiting in other.line(name):
@@ -50,7 +50,7 @@ def alone(made: Engine, uid: str) -> Engine:
 
 
 def rest(made: Engine) -> set[str]:
-    """Cycles, until nothing is decided any more and all have gone who had to; returns who got in."""
+    """Cycles, until nothing is decided any more and all victims have gone; returns what got in."""
     found: set[str] = set()
     while True:
         plan = made.cycle(LATER)
@@ -64,14 +64,14 @@ def rest(made: Engine) -> set[str]:
 
 
 def end(made: Engine, uids: set[str]) -> None:
-    """Let some of those end who run, or are on the way in."""
+    """Let some of those end that run, or are on the way in."""
     for uid in sorted(uids):
         made.release(uid)
         made.withdraw(uid)
 
 
 def explain_all(made: Engine) -> int:
-    """Explain everybody who waits, and see that it is true; returns of how many that could be seen."""
+    """Explain every workload that waits, and see that it is true; returns of how many that could be seen."""
     waiting = [uid for name in [*made.tree.queues] for uid in made.line(name)]
     return sum(
         taken_at_the_word(alone(made, uid), uid)
@@ -82,7 +82,7 @@ def explain_all(made: Engine) -> int:
 
 def taken_at_the_word(made: Engine, uid: str) -> bool:
     if uid in admitted(made.cycle(LATER)) or uid in rest(copied(made)):
-        return False  # only others who wait are in its way
+        return False  # only other pending workloads are in its way
     found = made.explain(uid)
     if found is None or not found.enders:
         return False
@@ -97,7 +97,7 @@ def taken_at_the_word(made: Engine, uid: str) -> bool:
 
 
 def load(made: Engine, together: list[Asked], moment: int) -> None:
-    """Let some come, and decide about them; who is evicted is gone at once."""
+    """Let some come, and decide about them; a victim is gone at once."""
     for number, (name, count, priority, kind, two, least, memory, namespace) in enumerate(together):
         selector = {"kind": kind} if kind else None
         sets = [pods(count, cpu="1", memory=str(memory), selector=selector, min_count=least)]
@@ -140,7 +140,7 @@ def test_with_cohorts_flavors_preemption_and_shares() -> None:
 
 
 class Explained(Quotas):
-    """Explains in the end, when all have gone who were told to: as long as they may stay, nobody knows."""
+    """Explains in the end, when all victims have gone: as long as they may stay, the outcome is unknown."""
 
     number = 0
 

@@ -1,6 +1,6 @@
 """What has to be true of every scenario, each rule with arithmetic of its own."""
 
-# ruff: noqa: ARG002  # each method takes what all judges are told, and some need less
+# ruff: noqa: ARG002  # each method takes what all checks are told, and some need less
 
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
@@ -13,13 +13,13 @@ from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import PlannedEviction
 from tests.engine.scenarios import cases, claims
 from tests.engine.scenarios.arithmetic import Quotas, uncovered, ways
-from tests.engine.scenarios.driver import Judge, Play, add, reread
+from tests.engine.scenarios.driver import Check, Play, add, reread
 
 SELDOM: Final = 4
 BOOKS: Final = ("real", "planned")
 
 
-class Quota(Judge):
+class Quota(Check):
     """No admission passes a limit, or adds to what passes it; neither does what is promised."""
 
     rule = "quota"
@@ -57,7 +57,7 @@ def planned(play: Play, without: str = "") -> dict[str, dict[FlavorResource, int
     return sums
 
 
-class Lawful(Judge):
+class Lawful(Check):
     """The policies of the queues allow each eviction, and it is for something that waits.
 
     What inherits a victim that was told may go by the policies of when that was decided, too.
@@ -114,10 +114,10 @@ def _objection(quotas: Quotas, victim: Workload, preemptor: Workload) -> str:
         and lower
         and (policy.threshold is None or victim.priority <= policy.threshold)
     )
-    return "" if reclaims or borrows else "whose queue may not do that"
+    return "" if reclaims or borrows else "of which the queue may not do that"
 
 
-class Promises(Judge):
+class Promises(Check):
     """What evicts is admitted, unless it is deleted or changed, or a higher priority takes its place."""
 
     rule = "promises"
@@ -153,7 +153,7 @@ class Promises(Judge):
             raise self.broken(f"at rest a place is kept for {uid}, which is not let in")
 
 
-class Ending(Judge):
+class Ending(Check):
     """Evictions come to an end: no state comes twice, and there are not too many of them."""
 
     rule = "ending"
@@ -185,10 +185,10 @@ class Ending(Judge):
             raise self.broken("evictions lead back to where they began")
 
 
-class Idle(Judge):
+class Idle(Check):
     """At rest nothing waits beside free quota that it fits into.
 
-    Not judged: what waits behind the head of a strict queue, or in a queue that is stopped, and what would
+    Not checked: what waits behind the head of a strict queue, or in a queue that is stopped, and what would
     borrow what is kept for an owner.
     """
 
@@ -234,10 +234,10 @@ def least(workload: Workload) -> Workload:
     return replace(workload, pod_sets=sets)
 
 
-class Rebuilt(Judge):
+class Rebuilt(Check):
     """An engine that has read what was decided has the same books, and decides nothing new.
 
-    It costs as much as all else, so it is judged at rest, and else at one moment of several.
+    It costs as much as all else, so it is checked at rest, and else at one moment of several.
     """
 
     rule = "rebuilt"
@@ -282,7 +282,7 @@ class Rebuilt(Judge):
         }
 
 
-class Reasons(Judge):
+class Reasons(Check):
     """At rest everything that waits in a queue has been told why, and it is not a place that is gone."""
 
     rule = "reasons"
@@ -304,6 +304,6 @@ class Reasons(Judge):
                 raise self.broken(f"{uid} is told {told.reason}")
 
 
-def judges() -> list[Judge]:
+def checks() -> list[Check]:
     """One of each."""
     return [Quota(), Lawful(), Promises(), Ending(), Idle(), Rebuilt(), Reasons()]
