@@ -62,7 +62,7 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
 
 def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: Allowance) -> None:
-    """Say what is known at once, then what may be dear to find."""
+    """Print what is known at once, then what may take long to find."""
 
     def preliminary() -> None:
         stated = summary_of(known, namespace, name)

@@ -72,7 +72,7 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     context: Context = None,
     config: ConfigFile = None,
 ) -> None:
-    """List Workloads as they are to go, with their position in line and, with -o wide, when they start.
+    """List Workloads in their order, with their position in line and, with -o wide, when they start.
 
     Those that hold quota come first, then those that wait, by queue and position; finished ones are left out.
 

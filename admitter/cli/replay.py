@@ -44,7 +44,7 @@ def replay_command(
 ) -> None:
     """Decide again what a journal tells of, and compare: exit status 3 if anything differs.
 
-    A journal has all that the engine was told and what it decided, with UIDs in place of names. No cluster is
+    A journal has all inputs and decisions of the engine, with UIDs in place of names. No cluster is
     needed. With the version that wrote it nothing may differ; with another one, what differs is what that
     version changes for you.
 

@@ -120,7 +120,7 @@ def _tell(event: Event) -> None:
 
 
 def _complain(simulator: Simulator) -> None:
-    """Say what is invalid, and what comes to no end."""
+    """Print invalid objects, and the preemption loop if there is one."""
     for invalid in simulator.errors:
         typer.echo(visible(f"{invalid.object}: {invalid.message}"), err=True)
     endless = endless_message(simulator)

@@ -68,7 +68,7 @@ async def _live(
 
     # What is wrong with the cluster is on the screen; a log would be written across it.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    # Nothing is written, and what fails is told at once: there is nothing to hold back.
+    # Nothing is written, and failures show at once: no call is repeated.
     async with await Transport.connect(kubeconfig, context, repeats=False) as transport:
         mirror = Mirror(transport, settings, random.Random(), time.time)  # noqa: S311  # nothing secret is drawn
         title = f"{context_of(kubeconfig, context)}  {transport.host}".strip()

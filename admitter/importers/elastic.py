@@ -108,7 +108,7 @@ def scheduler(source: ManifestSource) -> None:
 
 
 def gpu_memory(source: ManifestSource, path: str) -> None:
-    """What a whole GPU has, where the system is told so."""
+    """The memory of a whole GPU, where the system has a setting for it."""
     memory = source.number(path, 0)
     if memory:
         source.approximated(path, f"an option of the controller: admitter run --gpu-memory-gb {memory}")

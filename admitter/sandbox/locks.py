@@ -16,7 +16,7 @@ def exclusive(lock: Path, doing: str, console: Console) -> Iterator[None]:
     Args:
         lock: the file; its folder is made.
         doing: what the lock is held for, as in "is building the control plane".
-        console: is told which process holds the lock, if another does.
+        console: shows which process holds the lock, if another does.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     holder = lock.with_suffix(".holder")

