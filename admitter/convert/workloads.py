@@ -29,7 +29,7 @@ Flavors = Callable[[str], Flavor | None]
 
 
 class RequeueBy(StrEnum):
-    """Where a preempted workload waits (docs/design/eviction.md)."""
+    """Where a preempted workload waits (docs/sharing.md)."""
 
     CREATION = "creation"
     EVICTION = "eviction"
