@@ -70,7 +70,9 @@ def parse_pod(raw: Json) -> PodView:
     metadata = raw["metadata"]
     annotations = metadata.get("annotations") or {}
     phase = (raw.get("status") or {}).get("phase")
-    labels = metadata["labels"]
+    labels = metadata.get("labels") or {}
+    if WORKLOAD_LABEL not in labels:
+        raise ValueError(f"metadata.labels: {WORKLOAD_LABEL} is missing")
     return PodView(
         *meta(metadata),
         workload=labels[WORKLOAD_LABEL],

@@ -40,17 +40,17 @@ class Top(App[None]):
         Binding("question_mark", "keys", "keys"),
     ]
     CSS = """
-    Words { height: auto; width: 100%; }
-    Words.line { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    Words.trouble { color: ansi_red; text-style: bold; }
-    Words.keys { dock: bottom; text-style: bold; }
-    Words.detail { height: 3; }
-    Words.prompt { display: none; }
-    Words.empty { height: 1fr; padding: 1 2; display: none; }
-    Words.text { padding: 0 1; }
+    TextView { height: auto; width: 100%; }
+    TextView.line { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    TextView.trouble { color: ansi_red; text-style: bold; }
+    TextView.keys { dock: bottom; text-style: bold; }
+    TextView.detail { height: 3; }
+    TextView.prompt { display: none; }
+    TextView.empty { height: 1fr; padding: 1 2; display: none; }
+    TextView.text { padding: 0 1; }
     Table { height: 1fr; }
     .-empty Table { height: 1; }
-    .-empty Words.empty { display: block; }
+    .-empty TextView.empty { display: block; }
     VerticalScroll { height: 1fr; scrollbar-size-vertical: 0; }
     """
 
