@@ -57,7 +57,9 @@ def test_an_eviction_does_not_name_a_workload_of_another_namespace(
     names_nobody(attacker, other)
     eventually(lambda: "preempted for" in read(attacker), what="the eviction")
     eventually(lambda: other.state(SECRET) == "Admitted", what="the other's Job")
-    eventually(lambda: "Preempted" in team.events("second"), what="an event of it")
+    eventually(  # both may be admitted in one second: then chance decides which of them is evicted
+        lambda: "Preempted" in team.events("first") | team.events("second"), what="an event of it"
+    )
     names_nobody(attacker, other)
 
 

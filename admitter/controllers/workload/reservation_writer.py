@@ -7,6 +7,7 @@ preemptor and the evictions of its victims are written in any order: the evictio
 import asyncio
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import structlog
@@ -185,17 +186,29 @@ class ReservationWriter:
                 by = PreemptionStatus(
                     key, each.preemptor.uid, each.admission, generation, why=view.preemption.why
                 )
-                group.create_task(guarded(self._amended(view, status.reassigned(view, by)), "to amend"))
+                amend = partial(status.reassigned, by=by)
+                group.create_task(guarded(self._amended(view, amend), "to amend"))
         for uid in plan.restored:
             view = self._world.workloads.get(keys.get(uid, ("", "")))
             if view is not None and view.uid == uid and view.admission is None and view.preemption:
-                group.create_task(guarded(self._amended(view, status.restored(view)), "to amend"))
+                group.create_task(guarded(self._amended(view, status.restored), "to amend"))
 
-    async def _amended(self, view: WorkloadView, body: Json) -> None:
+    async def _amended(self, view: WorkloadView, amend: Callable[[WorkloadView], Json]) -> None:
+        """Write what has changed of an eviction; once more if its Workload changed, but not its eviction."""
+        path, workloads = workload_path(view.key), self._world.read_workloads
         try:
             async with self._slots:
-                raw = await self._transport.patch(f"{workload_path(view.key)}/status", body)
-                self._world.read_workloads.take(raw)
+                try:
+                    workloads.take(await self._transport.patch(f"{path}/status", amend(view)))
+                except ConflictError:
+                    now = workloads.take(await self._transport.get(path))
+                    same = (now.uid, now.admission, now.evicted_for) == (
+                        view.uid,
+                        view.admission,
+                        view.evicted_for,
+                    )
+                    if same:
+                        workloads.take(await self._transport.patch(f"{path}/status", amend(now)))
         except ClusterError as error:
             namespace, name = view.key
             log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
