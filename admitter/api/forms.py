@@ -43,7 +43,7 @@ _Long = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
 class _Owner(TypedDict, total=False):
     kind: Required[str]
-    name: Required[str]
+    name: Required[Annotated[str, Field(max_length=253)]]  # it goes into the path of a request
     uid: Required[str]
     controller: bool
 
@@ -66,7 +66,7 @@ class _ManagedField(TypedDict, total=False):
 
 
 class _DefinitionMetadata(_Metadata, total=False):
-    """When its spec was changed is read of no other kind."""
+    """Of Jobs, Workloads, pods, nodes and namespaces it is not read when they were changed."""
 
     managedFields: list[_ManagedField]
 
@@ -270,7 +270,13 @@ class _LimitRangeSpec(TypedDict, total=False):
     limits: list[_Limit]
 
 
-class _LimitRange(_Named, total=False):
+class _Dated(TypedDict):
+    """An object of which it is read when it was changed last."""
+
+    metadata: _DefinitionMetadata
+
+
+class _LimitRange(_Dated, total=False):
     spec: _LimitRangeSpec
 
 
@@ -282,7 +288,7 @@ class _ResourceQuota(_Named, total=False):
     spec: _ResourceQuotaSpec
 
 
-class _PriorityClass(_Named, total=False):
+class _PriorityClass(_Dated, total=False):
     value: Required[_Priority]
     globalDefault: bool
 
@@ -291,7 +297,7 @@ class _Overhead(TypedDict, total=False):
     podFixed: _Quantities
 
 
-class _RuntimeClass(_Named, total=False):
+class _RuntimeClass(_Dated, total=False):
     overhead: _Overhead | None
 
 

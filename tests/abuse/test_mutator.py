@@ -43,3 +43,18 @@ def test_every_class_is_met() -> None:
 def test_all_names_that_are_read_are_used() -> None:
     text = b"".join(mutated(stored("nodes"), str(seed)).text for seed in range(4_000))
     assert [name for name in READ if name.encode() not in text] == []
+
+
+@pytest.mark.parametrize("plural", [plural for plural in KINDS if plural != "leases"])
+def test_a_changed_object_is_read_or_its_field_is_named(plural: str) -> None:
+    source = World().source_of(plural)
+    valid = stored(plural)
+    valid["metadata"]["managedFields"] = [{"manager": "kubectl", "time": "2026-01-01T00:00:00Z"}]
+    unreadable = 0
+    for seed in range(120):
+        raw = decoded(mutated(valid, f"{plural}-{seed}").text)
+        try:
+            source.parse(source.fitted(raw))
+        except ValueError:  # any other error is one that the types of the fields should have kept away
+            unreadable += 1
+    assert 10 < unreadable < 120
