@@ -174,7 +174,7 @@ def _table(findings: Iterable[TranslationFinding]) -> Table:
     """One block an object: each field that is not the same, and in one row those that are."""
     table = Table(box=None, pad_edge=False)
     table.add_column("Object", overflow="fold")
-    table.add_column("Fidelity")
+    table.add_column("Outcome")
     table.add_column("Field", overflow="fold")
     table.add_column("How it differs, or why not", overflow="fold")
     blocks: dict[str, list[TranslationFinding]] = {}
