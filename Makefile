@@ -69,8 +69,8 @@ check: $(VENV)/.ready         ## format, lint, types, import contracts, generate
 	$(BIN)/python -m admitter.api.crds --check
 	$(BIN)/python -m admitter.cli.configuration --check
 	$(BIN)/python -m admitter.install.chart --check
-	$(BIN)/python -m documentation --check
-	$(BIN)/python -m documentation.words
+	$(BIN)/python -m tools.docs --check
+	$(BIN)/python -m tools.words
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .
@@ -80,7 +80,7 @@ crds: $(VENV)/.ready          ## write crds/*.yaml, docs/configuration.schema.js
 	$(BIN)/python -m admitter.api.crds
 	$(BIN)/python -m admitter.cli.configuration
 	$(BIN)/python -m admitter.install.chart
-	$(BIN)/python -m documentation
+	$(BIN)/python -m tools.docs
 
 docs: $(VENV)/.ready          ## build the site of docs/ into build/site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

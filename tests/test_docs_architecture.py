@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-NAMED = re.compile(r"`((?:admitter|tests|docs|manifests|documentation|crds|charts)/[\w./-]+)`")
+NAMED = re.compile(r"`((?:admitter|tests|docs|manifests|tools|crds|deploy)/[\w./-]+)`")
 
 
 def section(heading: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("admitter", "manifests", "monitoring", "charts", "deploy", "benchmarks")
+FOLDERS = ("admitter", "manifests", "deploy", "benchmarks")
 LINK = re.compile(r"\bdocs/[\w/.-]+\.md(?:#([\w-]+))?")
 
 

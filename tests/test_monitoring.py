@@ -11,8 +11,10 @@ import yaml
 from tests.metrics import documented
 
 ROOT = Path(__file__).parents[1]
-RULES = yaml.safe_load((ROOT / "monitoring" / "alerts.yaml").read_text())["spec"]["groups"][0]["rules"]
-DASHBOARD = json.loads((ROOT / "monitoring" / "dashboard.json").read_text())
+RULES = yaml.safe_load((ROOT / "deploy" / "monitoring" / "alerts.yaml").read_text())["spec"]["groups"][0][
+    "rules"
+]
+DASHBOARD = json.loads((ROOT / "deploy" / "monitoring" / "dashboard.json").read_text())
 OF_PROMETHEUS = {"instance", "pod", "le"}
 ENDS = re.compile(r"_(bucket|sum|count)$")
 

@@ -17,8 +17,8 @@ import yaml
 from admitter import names
 from admitter.api import conditions
 from admitter.api.base import own_name
-from documentation import pages
-from documentation.cli import Documented, commands
+from tools.docs import pages
+from tools.docs.cli import Documented, commands
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from documentation import words
-from documentation.pages import MARK
+from tools import words
+from tools.docs.pages import MARK
 
 BETTER = words.terms(words.GLOSSARY.read_text())
 GLOSSARY = """# Glossary

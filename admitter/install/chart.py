@@ -1,6 +1,6 @@
 """Writes the Helm chart's copies of the bundle: `python -m admitter.install.chart`, or `--check` to compare.
 
-Of `charts/admitter` only what has to be the chart's own is written by hand. docs/design/chart.md says why.
+Of `deploy/chart` only what has to be the chart's own is written by hand. docs/design/chart.md says why.
 """
 
 import json
@@ -13,9 +13,12 @@ from typing import Any, Final
 from admitter.install.chart_values import VALUES
 
 ROOT: Final = Path(__file__).parents[2]
-CHART: Final = ROOT / "charts" / "admitter"
+CHART: Final = ROOT / "deploy" / "chart"
 HEADER: Final = "{{/* Written by `make crds` from %s. Do not edit. */}}\n"
-COPIED: Final = {"alerts.yaml": "monitoring/alerts.yaml", "dashboard.json": "monitoring/dashboard.json"}
+COPIED: Final = {
+    "alerts.yaml": "deploy/monitoring/alerts.yaml",
+    "dashboard.json": "deploy/monitoring/dashboard.json",
+}
 """What the chart reads as it is, in its folder `files`, and where it comes from."""
 
 _WEB: Final = "deploy/web.yaml"
@@ -119,7 +122,7 @@ def main(arguments: list[str]) -> int:
     changed = [path for path, text in wanted.items() if not _is(CHART / path, text)]
     if arguments == ["--check"]:
         for path in [*changed, *stale]:
-            sys.stdout.write(f"charts/admitter/{path} differs from what it is made of: run make crds\n")
+            sys.stdout.write(f"deploy/chart/{path} differs from what it is made of: run make crds\n")
         return 1 if changed or stale else 0
     for path in stale:
         (CHART / path).unlink()

@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 MODULE: Final = Path(__file__).parent / "module"
 PACKAGES: Final = {"helm": "helm.sh/helm/v4/cmd/helm"}
-CHART: Final = Path(__file__).parents[2] / "charts" / "admitter"
+CHART: Final = Path(__file__).parents[2] / "deploy" / "chart"
 
 
 class HelmError(Exception):

@@ -57,8 +57,8 @@ def test_what_differs_is_named_and_written_anew_and_what_is_of_no_file_any_more_
     changed.write_text("")
     assert chart.main(["--check"]) == 1
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
-        "charts/admitter/templates/10-permissions.yaml",
-        "charts/admitter/templates/99-gone.yaml",
+        "deploy/chart/templates/10-permissions.yaml",
+        "deploy/chart/templates/99-gone.yaml",
     ]
     assert chart.main([]) == 0
     assert (changed.read_text(), stale.exists()) == (text, False)

@@ -218,9 +218,13 @@ def test_monitoring_is_that_of_the_checkout_and_has_the_labels_that_are_asked_fo
     token = {"credentials": {"name": "admitter-metrics-reader", "key": "token"}}
     port = service["spec"]["ports"][0]["name"]
     assert endpoint == {"port": port, "interval": "30s", "authorization": token}
-    assert rule["spec"] == yaml.safe_load((ROOT / "monitoring" / "alerts.yaml").read_text())["spec"]
+    assert (
+        rule["spec"] == yaml.safe_load((ROOT / "deploy" / "monitoring" / "alerts.yaml").read_text())["spec"]
+    )
     assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
-    assert dashboard["data"] == {"admitter.json": (ROOT / "monitoring" / "dashboard.json").read_text()}
+    assert dashboard["data"] == {
+        "admitter.json": (ROOT / "deploy" / "monitoring" / "dashboard.json").read_text()
+    }
 
 
 def endpoint_reader(added: dict[tuple[str, str], Json]) -> str:

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import admitter.cli
 from admitter.cli.main import app
 from admitter.importers.translation import Fidelity
-from documentation.cli import commands
 from tests.cli.test_replay import journal
+from tools.docs.cli import commands
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text()

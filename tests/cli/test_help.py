@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
-from documentation.cli import Documented, commands
+from tools.docs.cli import Documented, commands
 
 EVERY = [pytest.param(each, id=each.path.replace(" ", "-")) for each in commands()]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import typer
 
 from admitter.cli.main import app
-from documentation.tables import table
+from tools.docs.tables import table
 
 _EXAMPLES: Final = re.compile(r"^Examples:\n((?:- .*(?:\n  .*)*\n?)+)\Z", re.MULTILINE)
 _EXAMPLE: Final = re.compile(r"^- `([^`]+)`:? *((?:.|\n  )*)$", re.MULTILINE)

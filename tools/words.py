@@ -1,4 +1,4 @@
-"""Words that the prose of the repository avoids: `python -m documentation.words` finds them, file by file.
+"""Words that the prose of the repository avoids: `python -m tools.words` finds them, file by file.
 
 docs/glossary.md is the only source of what to find: its tables of banned words and of retired terms, each
 with the better word. Code in Markdown, addresses of links and whatever a generator writes are left out.
@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from documentation.pages import MARK
+from tools.docs.pages import MARK
 
 ROOT: Final = Path(__file__).parents[1]
 GLOSSARY: Final = ROOT / "docs" / "glossary.md"
 FOLDERS: Final = (
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "documentation"),
-    *("admitter", "manifests", "monitoring", "deploy", "charts", "benchmarks", "tests"),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs", "tools"),
+    *("admitter", "manifests", "deploy", "benchmarks", "tests"),
 )
 """What has to be free of these words."""
 RECORDED: Final = "tests/releases"

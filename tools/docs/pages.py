@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from documentation import api, cli
+from tools.docs import api, cli
 
-FOLDER: Final = Path(__file__).parents[1] / "docs" / "reference"
+FOLDER: Final = Path(__file__).parents[2] / "docs" / "reference"
 MARK: Final = "<!-- What follows is written by `make crds`. Do not edit. -->\n"
 GENERATED: Final[dict[str, Callable[[], Iterable[str]]]] = {"api.md": api.lines, "cli.md": cli.lines}
 """The pages, and what gives the lines below the mark."""

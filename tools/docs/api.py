@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from admitter.api.base import GeneratedName, LabelKey, LabelValue, Name, NamespaceName, Resource, ResourceName
 from admitter.api.crds import definition
 from admitter.api.kinds import KINDS
-from documentation.tables import table
+from tools.docs.tables import table
 
 Schema = dict[str, Any]
 

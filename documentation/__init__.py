@@ -1,1 +1,0 @@
-"""What the pages under docs/ are made of that stands in the code already; see `documentation.pages`."""

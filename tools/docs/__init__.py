@@ -1,0 +1,1 @@
+"""What the pages under docs/ are made of that stands in the code already; see `tools.docs.pages`."""
