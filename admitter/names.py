@@ -112,9 +112,6 @@ MAKERS_POLICY = "admitter-job-makers"
 PLACEMENT_POLICY = "admitter-place-jobs"
 """The MutatingAdmissionPolicy that suspends and marks the Jobs of a PlacementPolicy; also its binding."""
 
-MANAGE_ALL_JOBS_POLICY = "admitter-manage-all-jobs"
-"""The MutatingAdmissionPolicy that queues Jobs without a queue where an elastic quota manages all."""
-
 ROOT_COHORT = "root"
 """The Cohort above the queues of namespaces; before the name of a queue, `root.` says nothing."""
 

@@ -33,7 +33,7 @@ def test_policies_match_the_queue_label() -> None:
     for name in (names.MAKERS_POLICY, names.PLACEMENT_POLICY):
         assert name in texts_of("MutatingAdmissionPolicy")
         assert name in texts_of("MutatingAdmissionPolicyBinding")
-    assert names.MANAGE_ALL_JOBS_POLICY in texts_of("MutatingAdmissionPolicy")
+    assert "admitter-manage-all-jobs" in texts_of("MutatingAdmissionPolicy")
     assert f"'{names.QUEUE_LABEL}': '{names.ELASTIC_QUOTA_QUEUE}'" in " ".join(
         mutation.get("applyConfiguration", {}).get("expression", "")
         for manifest in ALL

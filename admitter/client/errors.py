@@ -6,7 +6,7 @@ ClusterError
 ├── DeniedError           its user may not read all that was asked for together
 ├── UnreadableError       an object was answered, or written, that can't be read
 └── ApiError              an answer that refuses; `status` and `reason` as the server gave them
-    ├── ConflictError     409: the object changed, or exists already (`already_exists`)
+    ├── ConflictError     409: the object changed, or exists already
     ├── NotFoundError     404
     ├── GoneError         410: the resource version is too old to continue from
     └── InvalidError      422: the object breaks a rule of the API server
@@ -56,11 +56,6 @@ class ApiError(ClusterError):
 
 class ConflictError(ApiError):
     """The object is not at the resource version that the request named, or exists already."""
-
-    @property
-    def already_exists(self) -> bool:
-        """Whether a create found the name taken."""
-        return self.reason == "AlreadyExists"
 
 
 class NotFoundError(ApiError):

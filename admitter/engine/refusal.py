@@ -6,6 +6,7 @@ are, never what is free right now), so that it changes, and is written, rarely.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from admitter.engine.preemption.back_off import BackOff
 
@@ -21,6 +22,12 @@ class Reason(StrEnum):
     BEHIND_HEAD = "BehindHead"
     PREEMPTING = "Preempting"
     BACKED_OFF = "PreemptionBackedOff"
+
+
+HOPELESS: Final = frozenset(
+    {Reason.NEVER_FITS, Reason.NO_MATCHING_FLAVOR, Reason.RESOURCE_NOT_COVERED, Reason.NOTHING_REQUESTED}
+)
+"""Reasons that stay, whatever ends."""
 
 
 class Rule(StrEnum):

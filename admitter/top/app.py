@@ -10,29 +10,19 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.events import Key
 
-from admitter.engine.quota.tree import Node
 from admitter.insight.forecast.deadline import Allowance
-from admitter.insight.listing import Row
-from admitter.top.explanation import ExplanationView
 from admitter.top.help import HelpView
 from admitter.top.queues import QueuesView
 from admitter.top.scene import Feed, TopScene
+from admitter.top.state import TopState
 from admitter.top.view import ListView, TopView
-from admitter.top.workloads import WorkloadsView
 
 LOOK_SECONDS: Final = 1.0
 """How often the connection to the API server is checked, in seconds."""
 
 
 class Top(App[None]):
-    """The application.
-
-    Attributes:
-        feed: where scenes come from.
-        allowance: how long an estimate of a start may take.
-        scene: the newest; None: there is none yet.
-        trouble: why there is none newer; empty if nothing is wrong.
-    """
+    """The application: brings scenes to the views."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -56,17 +46,14 @@ class Top(App[None]):
 
     def __init__(self, feed: Feed, allowance: Allowance) -> None:
         super().__init__(ansi_color=True)
-        self.feed = feed
-        self.allowance = allowance
-        self.scene: TopScene | None = None
-        self.trouble = ""
+        self._state = TopState(feed, allowance)
         self.animation_level = "none"
 
     def on_mount(self) -> None:
         """Begin to follow."""
         self.theme = "ansi-dark"
-        self.push_screen(QueuesView())
-        self.run_worker(self.feed.follow(self.take))
+        self.push_screen(QueuesView(self._state))
+        self.run_worker(self._state.feed.follow(self.take))
         self.set_interval(LOOK_SECONDS, self.look)
 
     def on_key(self, event: Key) -> None:
@@ -76,44 +63,19 @@ class Top(App[None]):
 
     def take(self, scene: TopScene) -> None:
         """Show a new scene."""
-        self.scene = scene
+        self._state.scene = scene
         if isinstance(self.screen, TopView):
             self.screen.scene_changed()
 
     def look(self) -> None:
         """Show a problem as long as it lasts."""
-        trouble = self.feed.trouble()
-        if trouble != self.trouble:
-            self.trouble = trouble
+        trouble = self._state.feed.trouble()
+        if trouble != self._state.trouble:
+            self._state.trouble = trouble
             if isinstance(self.screen, TopView):
                 self.screen.show_head()
-
-    def totals(self) -> str:
-        """All of the cluster in numbers."""
-        if self.scene is None:
-            return ""
-        roots = list(self.scene.roots())
-        waiting, admitted, recent = (
-            sum(getattr(line, count) for line in roots) for count in ("waiting", "admitted", "recent")
-        )
-        queues = self.scene.queues()
-        counts = f"{waiting:,} waiting, {admitted:,} admitted, {recent:,} of them in the last minute"
-        return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
-
-    def back(self) -> None:
-        """Leave the uppermost view, unless it is the tree."""
-        if not isinstance(self.screen, QueuesView):
-            self.pop_screen()
-
-    def open_workloads(self, node: Node, title: str) -> None:
-        """Show the Workloads of a place of the tree."""
-        self.push_screen(WorkloadsView(node, title))
-
-    def open_explanation(self, row: Row) -> None:
-        """Explain a Workload."""
-        self.push_screen(ExplanationView(row))
 
     def action_keys(self) -> None:
         """Show all keys."""
         if not isinstance(self.screen, HelpView):
-            self.push_screen(HelpView())
+            self.push_screen(HelpView(self._state))

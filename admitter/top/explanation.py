@@ -17,6 +17,7 @@ from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.top.background import in_background
+from admitter.top.state import TopState
 from admitter.top.view import TextView, TopView
 
 
@@ -41,13 +42,14 @@ class ExplanationView(TopView):
     ]
     keys = "? keys  q quit  Esc back  ↑↓ scroll  r ask again"
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, state: TopState, row: Row) -> None:
         """Explain a Workload.
 
         Args:
+            state: what there is to show.
             row: it, in a list.
         """
-        super().__init__()
+        super().__init__(state)
         self._row = row
         self._asked_at = 0.0
         self.text = TextView("text")
@@ -71,7 +73,7 @@ class ExplanationView(TopView):
 
     def action_ask(self) -> None:
         """Explain it as it is now."""
-        scene = self.top.scene
+        scene = self.state.scene
         assert scene is not None, "a Workload was chosen in a scene"
         self._asked_at = scene.known.taken
         self.show_head()
@@ -83,7 +85,7 @@ class ExplanationView(TopView):
 
     async def _explain(self, known: Facts) -> None:
         """Show the quick part first; then the start, which may take long to estimate."""
-        view, allowance = self._row.workload, self.top.allowance
+        view, allowance = self._row.workload, self.state.allowance
         self.text.say("\n".join([*summary_lines(summary(view)), "Asking …"]))
 
         def ask(_: Callable[[], None]) -> _Asked:

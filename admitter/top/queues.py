@@ -9,10 +9,12 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
 from admitter.insight.overview import OverviewLine
 from admitter.top.columns import Column, clipped, shortened
+from admitter.top.state import TopState
 from admitter.top.table import Table
 from admitter.top.tree import SortOrder, TreePosition, arranged
 from admitter.top.view import ListView
 from admitter.top.words import amount, bar, place, spelled_use
+from admitter.top.workloads import WorkloadsView
 from admitter.visible import visible
 
 _EMPTY: Final = (
@@ -79,8 +81,8 @@ class QueuesView(ListView):
     ]
     keys = "? keys  q quit  Enter Workloads  / filter  r resource  n u w a order  ←→ fold"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: TopState) -> None:
+        super().__init__(state)
         self.table: Table[TreePosition] = Table(COLUMNS, lambda shown: shown.line.node)
         self._order = SortOrder.NAME
         self._folded: set[Node] = set()
@@ -88,7 +90,7 @@ class QueuesView(ListView):
 
     def scene_changed(self) -> None:
         """Show the tree as it is now."""
-        scene = self.top.scene
+        scene = self.state.scene
         if scene is not None:
             if self._key not in scene.resources:
                 self._key = scene.fullest
@@ -107,7 +109,7 @@ class QueuesView(ListView):
 
     def about(self) -> tuple[str, str]:
         """The resource, and how the tree is ordered."""
-        scene = self.top.scene
+        scene = self.state.scene
         if scene is None or not scene.lines:
             return "", ""
         shown = "no resource is limited"
@@ -118,7 +120,7 @@ class QueuesView(ListView):
 
     def action_resource(self, by: int) -> None:
         """Show another resource."""
-        scene = self.top.scene
+        scene = self.state.scene
         if scene is not None and self._key is not None:
             at = scene.resources.index(self._key) + by
             self._key = scene.resources[at % len(scene.resources)]
@@ -132,7 +134,7 @@ class QueuesView(ListView):
     def action_fold(self) -> None:
         """Hide what is below the current place; if nothing is, go to the one above it."""
         current = self.table.current
-        scene = self.top.scene
+        scene = self.state.scene
         if current is None or scene is None:
             return
         if current.below and not current.folded and not self.words:
@@ -150,7 +152,7 @@ class QueuesView(ListView):
 
     def action_fold_all(self) -> None:
         """Show only the uppermost places."""
-        scene = self.top.scene
+        scene = self.state.scene
         if scene is not None:
             self._folded = {line.node for line in scene.lines if line.node[0] == "cohort"}
             self.scene_changed()
@@ -164,7 +166,7 @@ class QueuesView(ListView):
         """Show the Workloads of the current place."""
         current = self.table.current
         if current is not None:
-            self.top.open_workloads(current.line.node, current.line.title)
+            self.app.push_screen(WorkloadsView(self.state, current.line.node, current.line.title))
 
 
 def _detail(line: OverviewLine, key: FlavorResource | None) -> Text:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -14,11 +14,12 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from admitter.top.columns import shortened
+from admitter.top.state import TopState
 from admitter.top.table import Table
 from admitter.visible import visible
 
-if TYPE_CHECKING:
-    from admitter.top.app import Top
+LOWEST: Final = 2
+"""Screens when no view is above another: the empty one of every application, and the tree."""
 
 
 class TextView(Static):
@@ -43,15 +44,11 @@ class TopView(Screen[None]):
     keys: ClassVar[str] = ""
     """The line at the bottom."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: TopState) -> None:
         super().__init__()
+        self.state = state
         self._title, self._totals, self._about = TextView("line"), TextView("line"), TextView("line")
         self._trouble = TextView("trouble")
-
-    @property
-    def top(self) -> "Top":
-        """The application."""
-        return self.app  # type: ignore[return-value]  # there is no other
 
     def compose(self) -> ComposeResult:
         """Head, trouble if there is any, body, keys."""
@@ -79,21 +76,22 @@ class TopView(Screen[None]):
 
     def show_head(self) -> None:
         """Say what is shown, since when, and what is wrong."""
-        scene, width = self.top.scene, self.size.width
+        scene, width = self.state.scene, self.size.width
         time = f"{datetime.fromtimestamp(scene.known.taken, UTC):%H:%M:%S} UTC" if scene is not None else ""
-        self._title.say(beside(f"admitter top  {self.top.feed.title}", time, width, "bold"))
-        self._totals.say(self.top.totals())
+        self._title.say(beside(f"admitter top  {self.state.feed.title}", time, width, "bold"))
+        self._totals.say(self.state.totals())
         self._about.say(beside(*self.about(), width, ""))
-        self._trouble.say(self.top.trouble)
-        self._trouble.display = bool(self.top.trouble)
+        self._trouble.say(self.state.trouble)
+        self._trouble.display = bool(self.state.trouble)
 
     def about(self) -> tuple[str, str]:
         """What the view shows, for the left and the right end of a line."""
         return "", ""
 
     def action_back(self) -> None:
-        """Go to the view below."""
-        self.top.back()
+        """Go to the view below, if there is one."""
+        if len(self.app.screen_stack) > LOWEST:
+            self.app.pop_screen()
 
 
 class ListView(TopView):
@@ -107,8 +105,8 @@ class ListView(TopView):
 
     table: Table[Any]
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, state: TopState) -> None:
+        super().__init__(state)
         self.empty = TextView("empty")
         self.detail = TextView("detail")
         self.words = ""

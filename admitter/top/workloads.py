@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row
 from admitter.top.columns import Column
+from admitter.top.explanation import ExplanationView
 from admitter.top.scene import TopScene
+from admitter.top.state import TopState
 from admitter.top.table import Table
 from admitter.top.view import ListView
 from admitter.top.words import age
@@ -16,14 +18,15 @@ class WorkloadsView(ListView):
 
     keys = "? keys  q quit  Esc back  Enter explanation  / filter"
 
-    def __init__(self, node: Node, title: str) -> None:
+    def __init__(self, state: TopState, node: Node, title: str) -> None:
         """Show those of one place.
 
         Args:
+            state: what there is to show.
             node: the place.
             title: what it is called.
         """
-        super().__init__()
+        super().__init__(state)
         self._node = node
         self._place = title
         self._now = 0.0
@@ -41,7 +44,7 @@ class WorkloadsView(ListView):
 
     def scene_changed(self) -> None:
         """Show the Workloads that there are now."""
-        scene = self.top.scene
+        scene = self.state.scene
         assert scene is not None, "a place was chosen in a scene"
         self._now = scene.known.taken
         words = self.words.casefold()
@@ -66,7 +69,7 @@ class WorkloadsView(ListView):
         """Explain the current one."""
         row = self.table.current
         if row is not None:
-            self.top.open_explanation(row)
+            self.app.push_screen(ExplanationView(self.state, row))
 
 
 def _queue(row: Row, _: int) -> str:

@@ -66,7 +66,7 @@ async def test_a_name_that_is_taken_is_told_from_a_conflict() -> None:
     async with connected(server) as transport:
         with pytest.raises(ConflictError) as caught:
             await transport.create("/things", {})
-    assert caught.value.already_exists
+    assert caught.value.reason == "AlreadyExists"
 
 
 async def test_a_server_that_never_answers_is_given_up_with_its_name() -> None:

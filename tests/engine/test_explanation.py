@@ -46,7 +46,7 @@ def test_what_is_asked_free_and_borrowable() -> None:
     (amounts,) = found.amounts["main"]
     assert (amounts.asked, amounts.free, amounts.borrowable) == (8000, 5000, 2000)
     assert amounts.lacking == 1000
-    assert (amounts.cut_by_max, amounts.kept_by_others) == (0, 0)
+    assert (amounts.cut_by_max, amounts.keepers) == (0, ())
     assert found.refusal is not None
     assert found.refusal.reason is Reason.INSUFFICIENT_QUOTA
     assert found.enders == ("runs-a",)
@@ -63,7 +63,7 @@ def test_what_limits_cut() -> None:
     (amounts,) = explained(made, "w").amounts["main"]
     assert (amounts.free, amounts.borrowable) == (1000, 2000), "max leaves 3"
     assert amounts.cut_by_max == 1000, "5 in the pool, 1 in use: 4 without max"
-    assert amounts.kept_by_others == 6000
+    assert sum(amount for _, amount in amounts.keepers) == 6000
 
 
 def test_flavors_that_do_not_suit_are_named() -> None:

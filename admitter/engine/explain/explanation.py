@@ -50,11 +50,6 @@ class Amounts:
     claims: tuple[tuple[str, Node, int], ...] = ()
 
     @property
-    def kept_by_others(self) -> int:
-        """What others of the tree have unused and keep by their `lendingLimit`."""
-        return sum(amount for _, amount in self.keepers)
-
-    @property
     def lacking(self) -> int:
         """How much is missing; not positive if it would fit."""
         return self.asked - self.free - self.borrowable

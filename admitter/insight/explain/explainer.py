@@ -6,12 +6,11 @@ The engine explains (`engine.explain.explanation`) in the state of the controlle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Final
 
 from admitter.cache.views import JobView, WorkloadView
 from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.model import Workload
-from admitter.engine.refusal import Reason, Refusal
+from admitter.engine.refusal import HOPELESS, Refusal
 from admitter.insight.explain.not_evicted import reason_not_evicted
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
@@ -21,12 +20,6 @@ from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Snapshot
 
 Key = tuple[str, str]
-
-HOPELESS: Final = (
-    *(Reason.NEVER_FITS, Reason.NO_MATCHING_FLAVOR),
-    *(Reason.RESOURCE_NOT_COVERED, Reason.NOTHING_REQUESTED),
-)
-"""Reasons that stay, whatever ends."""
 
 
 class UnknownError(Exception):

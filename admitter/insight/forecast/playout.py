@@ -9,8 +9,7 @@ from admitter.api.conditions import WaitingReason
 from admitter.cache.views import WorkloadView
 from admitter.engine.cycle import Engine
 from admitter.engine.quota.tree import Node
-from admitter.engine.refusal import Reason
-from admitter.insight.explain.explainer import HOPELESS
+from admitter.engine.refusal import HOPELESS, Reason
 from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed
 from admitter.insight.forecast.durations import Durations
 from admitter.policy.snapshot import Facts, Snapshot
