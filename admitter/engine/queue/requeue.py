@@ -1,0 +1,117 @@
+"""When an inadmissible equivalence class is tried again: all of the rules, by what has happened.
+
+The invariant: **no workload that could be admitted now, or evict others now, is left inadmissible.** A class
+that is requeued in vain costs a nomination; one that is missed waits until something else requeues it. So a
+rule may select too much, and never too little. `tests/engine/test_requeue.py` compares every refusal that
+stands with what a new engine finds, and shows for the rules of this table that it notices their absence.
+
+A class that is awake already is concerned by no rule, and one that nothing concerns costs nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from admitter.engine.queue import events
+from admitter.engine.queue.selection import Selection
+
+Rule = Callable[[Selection, Any], set[str]]
+"""Requeues the classes that an event of a certain type concerns; returns their queues."""
+
+TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
+    # Something is free: what lacked no more than that may fit, and the queue may take back what it lent.
+    #   Hard: the sum counts, not the single end: a class is found once all that was freed since its refusal
+    #   covers what it lacked. A limit on all flavors makes what is freed in one of them felt in all. And what
+    #   the queue may take from others grows even if what was freed is gone again at once.
+    #   Example: `a` owns 4 and uses all 8 of its cohort; a Job of 4 waits in it. One of 1 ends: 1 < 4, and
+    #   7 + 4 is beyond its own, so nothing is tried. Once eight have ended, each followed by one of `b`, `a`
+    #   uses 0: its Job reclaims 4, though nothing is free.
+    events.UsageShrank: (
+        Selection.with_room,
+        Selection.entitled,
+        Selection.on_smaller_side,
+        Selection.by_larger_guarantee,
+        Selection.itself,
+    ),
+    # Others may have what was claimed: with nothing freed, it has become free for those that would borrow.
+    #   Hard: what the claimant itself has got is not free; and all claims of a tree are made anew before any
+    #   class is looked at, since another queue may claim the same.
+    #   Example: 2 are free, and `a` waits for 4 of its own. A Job of `b` that would borrow 2 waits, until the
+    #   one of `a` is withdrawn.
+    events.ClaimsLessened: (Selection.with_room,),
+    # Less is free, but more can be taken: victims have come in, or shares have become unequal.
+    #   Hard: rank alone lets no class in that was refused before (what came later must not make room for it),
+    #   but shares may. What borrows now is reclaimed at once; a queue that reclaims at any priority
+    #   keeps others from borrowing only as long as it is within its own.
+    #   Example: 12 are shared by weight. `a` uses 6, `c` 4, and `b` 2: a Job of 4 waits in `b`, which with it
+    #   would have 6, more than it leaves to another. The Jobs of `c` end, and for each of them one of `a`
+    #   starts: `a` uses 10, and keeps 6 without the 4 that the Job of `b` now evicts.
+    events.UsageGrew: (
+        Selection.evicting_within,
+        Selection.with_smaller_share,
+        Selection.evicting_borrowers,
+        Selection.respecting_reclaimers,
+        Selection.by_guarantee,
+    ),
+    # More important workloads of the queue can take the pending reservation over, without an eviction.
+    #   Hard: they were refused when there was none, and nothing is freed for them.
+    #   Example: `low` waits for its victims; `high`, refused before as it may evict none, gets their quota.
+    events.PendingReservationMade: (Selection.more_important, Selection.itself),
+    # Once per round of a tree cycle, what has room beside all but claims is looked at: that is kept from
+    # evicting as long as it has, and what relied on pending evictions until these are started or cancelled.
+    #   Hard: the room goes although nothing is freed, so no other row finds it.
+    #   Example: 2 are free and claimed by `a`. A Job of `b` for 2 may evict, but need not: it waits for the
+    #   claim. `a` takes the 2: now there is no room, and the Job of `b` evicts.
+    events.RoundBegan: (Selection.kept_out_by_claims,),
+    # An equal workload may be older than the one that was refused for its class.
+    #   Hard: age is no part of what makes workloads alike, but with `LowerOrNewerEqualPriority` it decides.
+    #   Example: `young` finds only older victims. A Job of its shape, but made earlier, may evict some.
+    events.Arrived: (Selection.older, Selection.itself),
+    # The next candidate may be another one, and is tried if it never was; what was refused stays refused.
+    #   Hard: a tree with no changed queue is not looked at, whatever is awake in it: what is behind a strict
+    #   head that is withdrawn, what waits of a namespace that is next now, what is displaced no longer (it is
+    #   of another class), and pending reservations that wait for what others leave.
+    #   Example: a strict queue's first Job, refused, is withdrawn: the second, never tried, may fit.
+    events.NextMayDiffer: (Selection.itself,),
+    # A workload has run for its `minRuntime`: now it is a candidate.
+    #   Hard: nothing is reported at that moment. The refusal has noted the first such time.
+    #   Example: all run for 3 s less than granted: refused at 0 s, tried again at 3 s.
+    events.TimerDue: (Selection.all_of_queue, Selection.itself),
+    # A namespace evicts nothing for a while, or again.
+    #   Hard: what it has waiting is of classes of its own meanwhile, and the claims of its queue change.
+    #   Example: 2 of `a` are lent; its next Job evicts for them only after 10 s.
+    events.BackOffTurned: (Selection.all_of_queue, Selection.itself),
+    # Weights, what is known of a holder, or the process that decides has changed: anything may be different.
+    #   Hard: what was an orphaned pod becomes a workload that may be evicted, with the same use.
+    #   Example: the weight of a namespace rises from 1 to 2: its share halves, and it may take from others.
+    events.TermsChanged: (Selection.all_of_queue, Selection.itself),
+    # A victim counts again: the plan has less room, but shares and borrowing are as they were before.
+    #   Hard: others were refused, or had victims, by what was planned without it.
+    #   Example: the API server refuses to evict `low`; it may now be evicted for another workload.
+    events.EvictionCancelled: (Selection.all_of_tree,),
+    # Quotas, policies, flavors or the tree are other ones.
+    #   Hard: a queue that moves concerns the tree that it leaves, too; one that holds nothing and owns
+    #   nothing concerns no other queue.
+    #   Example: `b` gets a `lendingLimit`: what `a` could borrow is kept, and what `b` waits for is its own.
+    events.Redefined: (Selection.all_concerned,),
+}
+"""For each event the classes that it may let in; in comments the hard case, and an example."""
+
+
+class Requeue:
+    """Takes events, and requeues by the table.
+
+    Attributes:
+        changed: the queues in which something could be decided.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self.changed = selection.changed
+
+    def __call__(self, event: events.Event) -> set[str]:
+        """Requeue what an event concerns; returns the queues of that."""
+        names: set[str] = set()
+        for rule in TABLE[type(event)]:
+            names |= rule(self._selection, event)
+        self.changed |= names
+        return names
