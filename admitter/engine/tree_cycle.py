@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
-from admitter.engine.nominator import Nominator
+from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
 from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, CompetingHeads, Nomination
@@ -228,7 +228,7 @@ class TreeCycle:
             if isinstance(outcome, Nomination):
                 self._compete(workload, outcome)
                 return
-            self._state.mark_inadmissible(workload, outcome, self._nominator.outlook)
+            self._state.mark_inadmissible(workload, *outcome)
 
     def _is_ahead(self, workload: Workload) -> bool:
         """Whether a workload is more important than all of its queue that have a pending reservation."""
@@ -251,14 +251,14 @@ class TreeCycle:
                 return None
         outcome = self._nominate(entry.workload, queue)
         if not isinstance(outcome, Nomination):
-            self._state.mark_inadmissible(entry.workload, outcome, self._nominator.outlook)
+            self._state.mark_inadmissible(entry.workload, *outcome)
         elif self._heads.lazy and outcome.proposal.borrowing == entry.borrowing:
             return outcome
         else:
             self._compete(entry.workload, outcome)
         return None
 
-    def _nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
+    def _nominate(self, workload: Workload, queue: Queue) -> Nomination | Refused:
         """The nomination of a workload: that of the last of its class, if that fits again."""
         members = self._state.pending[queue.name].class_of(workload)
         again = self._state.assigner.again(members.proposal, queue) if members.proposal is not None else None
