@@ -3,7 +3,7 @@
 The invariant: **no workload that could be admitted now, or evict others now, is left inadmissible.** A class
 that is requeued in vain costs a nomination; one that is missed waits until something else requeues it. So a
 rule may select too much, and never too little. `tests/engine/test_requeue.py` compares every refusal that
-stands with what a new engine finds, and shows for the rules of this table that it notices their absence.
+stands with what a new engine finds, and `test_requeue_rules.py` leaves out one rule after the other.
 
 A class that is awake already is concerned by no rule, and one that nothing concerns costs nothing.
 """
@@ -23,8 +23,8 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     #   covers what it lacked. A limit on all flavors makes what is freed in one of them felt in all. And what
     #   the queue may take from others grows even if what was freed is gone again at once.
     #   Example: `a` owns 4 and uses all 8 of its cohort; a Job of 4 waits in it. One of 1 ends: 1 < 4, and
-    #   7 + 4 is beyond its own, so nothing is tried. Once eight have ended, each followed by one of `b`, `a`
-    #   uses 0: its Job reclaims 4, though nothing is free.
+    #   7 + 4 is beyond its own, so nothing is tried. Six more end, each followed by one of `b`, and then the
+    #   last: `a` uses 0, so its Job reclaims 3, though only 1 is free.
     events.UsageShrank: (
         Selection.with_room,
         Selection.entitled,
@@ -40,11 +40,11 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     events.ClaimsLessened: (Selection.with_room,),
     # Less is free, but more can be taken: victims have come in, or shares have become unequal.
     #   Hard: rank alone lets no class in that was refused before (what came later must not make room for it),
-    #   but shares may. What borrows now is reclaimed at once; a queue that reclaims at any priority
-    #   keeps others from borrowing only as long as it is within its own.
-    #   Example: 12 are shared by weight. `a` uses 6, `c` 4, and `b` 2: a Job of 4 waits in `b`, which with it
-    #   would have 6, more than it leaves to another. The Jobs of `c` end, and for each of them one of `a`
-    #   starts: `a` uses 10, and keeps 6 without the 4 that the Job of `b` now evicts.
+    #   but shares may. And the newcomer need not be the victim: a queue that borrows more, or has a larger
+    #   share, may lose a workload that it had to keep before.
+    #   Example: `a` and `b` share 7 by weight. `a` runs an important Job of 2 and another one of 3; a Job of
+    #   3 waits in `b`: without the other one `a` would have 2, less than the 3 that `b` takes. An important
+    #   Job of 2 starts in `a`: now it keeps 4, and the one of 3 is evicted.
     events.UsageGrew: (
         Selection.evicting_within,
         Selection.with_smaller_share,
@@ -53,8 +53,9 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
         Selection.by_guarantee,
     ),
     # More important workloads of the queue can take the pending reservation over, without an eviction.
-    #   Hard: they were refused when there was none, and nothing is freed for them.
-    #   Example: `low` waits for its victims; `high`, refused before as it may evict none, gets their quota.
+    #   Hard: to them what is reserved is room, though it is free neither before nor after.
+    #   Example: `high` waits for 4. A victim of another workload, now withdrawn, leaves 2 by the plan: `low`
+    #   gets a pending reservation for them. From now on 2 more are enough for `high`, which takes over these.
     events.PendingReservationMade: (Selection.more_important, Selection.itself),
     # Once per round of a tree cycle, what has room beside all but claims is looked at: that is kept from
     # evicting as long as it has, and what relied on pending evictions until these are started or cancelled.
@@ -84,9 +85,9 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     #   Hard: what was an orphaned pod becomes a workload that may be evicted, with the same use.
     #   Example: the weight of a namespace rises from 1 to 2: its share halves, and it may take from others.
     events.TermsChanged: (Selection.all_of_queue, Selection.itself),
-    # A victim counts again: the plan has less room, but shares and borrowing are as they were before.
-    #   Hard: others were refused, or had victims, by what was planned without it.
-    #   Example: the API server refuses to evict `low`; it may now be evicted for another workload.
+    # A victim counts again: there is less room, but it may be evicted for others.
+    #   Hard: these were refused while it was out of the plan, and nothing is freed for them.
+    #   Example: the API server refuses to evict `low` for `high`, which is withdrawn: now `next` evicts it.
     events.EvictionCancelled: (Selection.all_of_tree,),
     # Quotas, policies, flavors or the tree are other ones.
     #   Hard: a queue that moves concerns the tree that it leaves, too; one that holds nothing and owns
