@@ -67,10 +67,9 @@ class EngineState:
         self.claims = Claims(self.tree, self.ledger, self.assigner)
         self.claim_blocked = ClaimBlocked(self.preemption)
         self.inadmissible = InadmissibleClasses(self.tree, self.ledger, self.assigner, self.claim_blocked)
-        self.requeue = Requeue(
-            Selection(self.tree, self.ledger, self.pending, self.inadmissible, self.claims)
-        )
-        self.changed = self.requeue.changed
+        selection = Selection(self.tree, self.ledger, self.pending, self.inadmissible, self.claims)
+        self.requeue = Requeue(selection)
+        self.changed = selection.changed
         self.returned = ReturnedReservations(self.ledger)
         self.timers: dict[str, float] = {}
         self.doubtful: set[str] = set()

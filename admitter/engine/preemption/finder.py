@@ -77,9 +77,9 @@ class CandidateFinder:
         lesser = within_queue.lesser(policy, self._preemptor)
         if not self._displaced and self._queue.name not in self._tree.apart:
             lines = self._own_lines()
-            empty = first_of(lines, lesser) is None
-            in_line = [] if empty else [InLine(self._ground, self._queue.name, node, lines, lesser)]
-            return OwnCandidates([*in_line])
+            if first_of(lines, lesser) is None:
+                return OwnCandidates([])
+            return OwnCandidates([InLine(self._ground, self._queue.name, node, lines, lesser)])
         pool = Pool(self._ground, self._queue.name, node)
         allows = self._eligible(lesser)
         mine = self._preemptor.namespace if sharing is not None else None

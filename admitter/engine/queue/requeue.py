@@ -99,20 +99,15 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
 
 
 class Requeue:
-    """Takes events, and requeues by the table.
-
-    Attributes:
-        changed: the queues in which something could be decided.
-    """
+    """Takes events, and requeues by the table."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        self.changed = selection.changed
 
     def __call__(self, event: events.Event) -> set[str]:
         """Requeue what an event concerns; returns the queues of that."""
         names: set[str] = set()
         for rule in TABLE[type(event)]:
             names |= rule(self._selection, event)
-        self.changed |= names
+        self._selection.changed |= names
         return names
