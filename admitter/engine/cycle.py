@@ -15,10 +15,18 @@ from admitter.engine.model import Admission, Flavor, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue, left_behind
 from admitter.engine.preemption.back_off import BackOff, ReturnedReservations
 from admitter.engine.preemption.overflow import Overflow
+from admitter.engine.queue.events import (
+    EvictionCancelled,
+    NextMayDiffer,
+    Redefined,
+    TermsChanged,
+    UsageGrew,
+    UsageShrank,
+)
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pod, Pods, Reservation
-from admitter.engine.quota.redefinition import felt_by_nobody, roots_of
+from admitter.engine.quota.redefinition import concerned, felt_by_nobody, roots_of
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -206,12 +214,12 @@ class Engine:
         pending = self.ledger.drop_pending(uid)
         if pending is not None:
             self.use(uid)
-            self._state.usage_shrank(pending.admission.queue, pending.usage)
+            self._state.requeue(UsageShrank(pending.queue, pending.usage))
             self._cancel_pending_evictions(uid)
             self._state.left(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
-            self._state.changed.add(queue)  # behind a strict head, the next one may fit
+            self._state.requeue(NextMayDiffer(queue))  # behind a strict head, it may fit
 
     def reserve(
         self,
@@ -241,18 +249,18 @@ class Engine:
         evicted_for = self.ledger.preemptor(holder)
         waits = self.ledger.pending_reservations.get(self.ledger.displacements.preemptor(holder) or "")
         if waits is not None:
-            self._state.changed.add(waits.queue)  # no room is kept for it any more: others may have it
-        self._state.usage_grew(admission.queue, self.ledger.reserve(made))
+            self._state.requeue(NextMayDiffer(waits.queue))  # others may have the room that was kept for it
+        self._state.requeue(UsageGrew(admission.queue, self.ledger.reserve(made)))
         self._state.settled(holder)
         if self.tree.root(admission.queue) in self._state.claim_blocked:
-            self._state.changed.add(admission.queue)  # less may be claimed now, or have room
+            self._state.requeue(NextMayDiffer(admission.queue))  # less may be claimed now, or have room
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:
-            self._state.reservation_ended(before)
+            self._state.requeue(UsageShrank(before.queue, before.usage))
         self._doubt(admission.queue)
         if admission.queue in self.ledger.sharing:
-            self._state.changed.add(admission.queue)  # another namespace may be first now
+            self._state.requeue(NextMayDiffer(admission.queue))  # another namespace may be first
 
     def _amend(self, before: Reservation, made: Reservation) -> None:
         """Another workload, or another time, is known of what a holder has reserved."""
@@ -260,10 +268,10 @@ class Engine:
             self._state.reorder(made.queue)
         self.ledger.amend(made)
         if made.queue in self.ledger.sharing:
-            self._state.changed.add(made.queue)  # another namespace may be first now
-        if made.workload != before.workload:
-            self._state.usage_grew(made.queue, [key for key, _ in made.usage])
-            self._state.requeue(made.queue)  # it may be evicted now for a workload that waits there
+            self._state.requeue(NextMayDiffer(made.queue))  # another namespace may be first
+        if made.workload != before.workload:  # it may be evicted now for another one
+            self._state.requeue(UsageGrew(made.queue, [key for key, _ in made.usage]))
+            self._state.requeue(TermsChanged(made.queue))
 
     def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
         """Set which pods of a holder there are, as they come and go: by their age some are over quota.
@@ -293,7 +301,7 @@ class Engine:
             if promised is None and self.ledger.displacements:
                 self._state.left(holder)
                 self._state.restore(self.tree.relatives(reservation.queue))
-            self._state.reservation_ended(reservation)
+            self._state.requeue(UsageShrank(reservation.queue, reservation.usage))
             queue = self.tree.queues.get(reservation.queue)
             if queue is not None and not queue.groups and not queue.admits:
                 self.remove_queue(queue.name)  # it was only kept for what was reserved
@@ -316,7 +324,7 @@ class Engine:
             self.withdraw(preemptor.uid)
             self.ledger.add_pending(preemptor, admission)
             self._state.settled(preemptor.uid)
-            self._state.changed.add(preemptor.queue)
+            self._state.requeue(NextMayDiffer(preemptor.queue))
             self._doubt(admission.queue)
 
     def start_eviction(self, holder: str) -> None:
@@ -324,7 +332,7 @@ class Engine:
         self.ledger.mark_eviction_started(holder)
         reservation = self.ledger.held(holder)
         if reservation is not None:
-            self._state.changed.add(reservation.queue)  # others may rely on its quota now
+            self._state.requeue(NextMayDiffer(reservation.queue))  # others may rely on its quota now
 
     def cancel_eviction(self, holder: str) -> None:
         """The API server refused an eviction: the holder counts again, and its preemptor competes anew."""
@@ -339,7 +347,7 @@ class Engine:
             self._state.left(pending.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
-            self._requeue_tree(reservation.queue)
+            self._state.requeue(EvictionCancelled(reservation.queue))
 
     def claimed(self, queue: str) -> Mapping[FlavorResource, int]:
         """What a queue's next candidate asks for and owns, perhaps by a cohort: others may not borrow it."""
@@ -387,13 +395,13 @@ class Engine:
         state = self._state
         state.preemption.now = now
         state.check_taken_up()
-        state.turn(now)
         state.requeue_due(now)
         state.compare()
         while state.doubtful:  # a cancelled eviction may leave too little for another reservation
             doubtful, state.doubtful = state.doubtful, set()
             self._reexamine(roots_of(self.tree, [name for name in doubtful if name in self.tree.queues]))
-        changed, state.changed = state.changed, set()
+        changed = {*state.changed}
+        state.changed.clear()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
         for name in changed:
             trees[self.tree.root(name)].add(name)
@@ -425,7 +433,7 @@ class Engine:
         for name, pending in state.pending.items():
             if decides(self.tree.root(name)):
                 pending.tell_anew()
-                state.requeue(name)
+                state.requeue(TermsChanged(name))
 
     def abandon_trees(self, decides: Callable[[Node], bool]) -> None:
         """Give up all pending reservations in some trees: another process decides there."""
@@ -438,7 +446,7 @@ class Engine:
         """A preemptor that has lost its pending reservation competes again."""
         self.use(pending.workload.uid)
         self._state.enqueue(pending.workload)
-        self._state.usage_shrank(pending.admission.queue, pending.usage)
+        self._state.requeue(UsageShrank(pending.queue, pending.usage))
         self._cancel_pending_evictions(pending.workload.uid)
         self._state.left(pending.workload.uid)
 
@@ -446,29 +454,13 @@ class Engine:
         """Cancel the pending evictions for a workload, which has given up its reservation."""
         for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
-            self._requeue_tree(queue)
-
-    def _requeue_tree(self, queue: str) -> None:
-        self._requeue({self.tree.root(queue)})
-
-    def _requeue(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
-        """Requeue all that waits in some trees and queues, or has a pending reservation there."""
-        for name in self._among(self._state.pending, roots, queues):
-            self._state.requeue(name)
-        self._state.changed.update(self._among(self.ledger.queues_with_pending, roots, queues))
-
-    def _among(
-        self, names: Mapping[str, object], roots: AbstractSet[Node], queues: AbstractSet[str]
-    ) -> list[str]:
-        """Those of some names that are of some queues, or of queues of some trees."""
-        if not roots:
-            return [name for name in queues if name in names]
-        return [name for name in names if name in queues or self.tree.root(name) in roots]
+            self._state.requeue(EvictionCancelled(queue))
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
-        self._state.restore(self._among(self._state.pending, roots, queues))
-        self._requeue(roots, queues)  # first of all: what they were refused for may be there no more
+        self._state.restore(concerned(self.tree, self._state.pending, queues, roots))
+        # First of all: what they were refused for may be there no more.
+        self._state.requeue(Redefined(queues, roots))
         self._reexamine(roots, queues)
 
     def _doubt(self, queue: str) -> None:
@@ -478,7 +470,7 @@ class Engine:
 
     def _reexamine(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
         """Keep only those pending reservations in some trees and queues that are still good."""
-        names = self._among(self.ledger.queues_with_pending, roots, queues)
+        names = concerned(self.tree, self.ledger.queues_with_pending, queues, roots)
         reservations = [pending for name in names for pending in self.ledger.pending_in(name)]
         for pending in reservations:
             self.ledger.drop_pending(pending.workload.uid)

@@ -9,7 +9,7 @@ from admitter.engine.model import Workload
 from admitter.engine.nominator import Nominator
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Queue, Reclaim
 from admitter.engine.queue.equivalence import EquivalenceClass
-from admitter.engine.state import EngineState, Look
+from admitter.engine.queue.inadmissible import InadmissibleClasses, Look
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
 TAKES_BACK = PreemptionPolicy(reclaim=Reclaim.ANY)
@@ -34,13 +34,13 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 def glances(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often the first of each class has been glanced at, by its queue."""
     counts: Counter[str] = Counter()
-    look = EngineState.look
+    look = InadmissibleClasses.look
 
-    def counted(state: EngineState, members: EquivalenceClass) -> Look:
+    def counted(classes: InadmissibleClasses, members: EquivalenceClass) -> Look:
         counts[members.queue] += 1
-        return look(state, members)
+        return look(classes, members)
 
-    monkeypatch.setattr(EngineState, "look", counted)
+    monkeypatch.setattr(InadmissibleClasses, "look", counted)
     return counts
 
 

@@ -23,7 +23,7 @@ from admitter.engine.policy import (
     WithinQueue,
 )
 from admitter.engine.queue.equivalence import EquivalenceClass
-from admitter.engine.state import Look
+from admitter.engine.queue.inadmissible import Look
 from admitter.engine.tree_cycle import Plan
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import queue
@@ -51,8 +51,8 @@ class Untiring(Engine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._look = self._state.look
-        self._state.look = self._doubted  # type: ignore[method-assign]
+        self._look = self._state.inadmissible.look
+        self._state.inadmissible.look = self._doubted  # type: ignore[method-assign]
         self._state.assigner.again = mock.Mock(return_value=None)  # type: ignore[method-assign]
 
     def _doubted(self, members: EquivalenceClass) -> Look:
