@@ -10,26 +10,7 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from admitter.engine.commands import (
-    CancelEviction,
-    Command,
-    Define,
-    Displace,
-    Evict,
-    GainReservation,
-    Release,
-    RemoveFlavor,
-    Reserve,
-    ReturnReservation,
-    SetBackOff,
-    SetFlavor,
-    SetPods,
-    SetWeight,
-    StartEviction,
-    Submit,
-    UseReservation,
-    Withdraw,
-)
+from admitter.engine import commands
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.preemption.back_off import BackOff
@@ -83,7 +64,7 @@ class AbandonTrees:
     looks: Looks
 
 
-Call = Command | Cycle | Resume | AbandonTrees
+Call = commands.Command | Cycle | Resume | AbandonTrees
 """What an engine was told, or asked to do."""
 
 
@@ -102,26 +83,26 @@ _Queue = Annotated[Queue, BeforeValidator(_paired)]
 _Cohort = Annotated[Cohort, BeforeValidator(_paired)]
 
 _CALLS: Final[Mapping[str, tuple[type[Call], Any]]] = {
-    "set_flavor": (SetFlavor, tuple[Flavor]),
-    "remove_flavor": (RemoveFlavor, tuple[str]),
+    "set_flavor": (commands.SetFlavor, tuple[Flavor]),
+    "remove_flavor": (commands.RemoveFlavor, tuple[str]),
     "define": (
-        Define,
+        commands.Define,
         tuple[tuple[_Queue, ...], tuple[_Cohort, ...], tuple[str, ...], tuple[str, ...]],
     ),
-    "set_weight": (SetWeight, tuple[str, int]),
-    "submit": (Submit, tuple[Workload]),
-    "withdraw": (Withdraw, tuple[str]),
-    "reserve": (Reserve, tuple[str, Admission, Workload | None, float, str]),
-    "set_pods": (SetPods, tuple[str, tuple[Pod, ...], int]),
-    "release": (Release, tuple[str]),
-    "evict": (Evict, tuple[str, Workload, Admission, bool]),
-    "displaced": (Displace, tuple[str, str]),
-    "goes": (StartEviction, tuple[str]),
-    "spare": (CancelEviction, tuple[str]),
-    "give_back": (ReturnReservation, tuple[str]),
-    "use": (UseReservation, tuple[str]),
-    "gain": (GainReservation, tuple[str]),
-    "back_off": (SetBackOff, tuple[str, str, BackOff]),
+    "set_weight": (commands.SetWeight, tuple[str, int]),
+    "submit": (commands.Submit, tuple[Workload]),
+    "withdraw": (commands.Withdraw, tuple[str]),
+    "reserve": (commands.Reserve, tuple[str, Admission, Workload | None, float, str]),
+    "set_pods": (commands.SetPods, tuple[str, tuple[Pod, ...], int]),
+    "release": (commands.Release, tuple[str]),
+    "evict": (commands.Evict, tuple[str, Workload, Admission, bool]),
+    "displaced": (commands.Displace, tuple[str, str]),
+    "goes": (commands.StartEviction, tuple[str]),
+    "spare": (commands.CancelEviction, tuple[str]),
+    "give_back": (commands.ReturnReservation, tuple[str]),
+    "use": (commands.UseReservation, tuple[str]),
+    "gain": (commands.GainReservation, tuple[str]),
+    "back_off": (commands.SetBackOff, tuple[str, str, BackOff]),
     "cycle": (Cycle, tuple[float, Looks]),
     "resume": (Resume, tuple[Looks]),
     "forsake": (AbandonTrees, tuple[Looks]),

@@ -6,9 +6,9 @@ from admitter.engine.commands import Command
 from admitter.engine.observer import AskedRoots
 from admitter.engine.state import EngineState
 from admitter.engine.tree_cycle import Plan
-from admitter.journal import state as known
 from admitter.journal.calls import AbandonTrees, Cycle, Looks, Resume, plan_record
 from admitter.journal.files import Journal
+from admitter.journal.state import known, settled
 
 
 class Recorder:
@@ -27,13 +27,13 @@ class Recorder:
         """Write a cycle; if the file is full, another one begins with what the engine knows by now."""
         if self._decides:
             self._journal.write(Cycle(now, _looks(asked)), plan_record(plan))
-            self._journal.decided(lambda: chain(known.commands(state), [known.settled(state, now, asked)]))
+            self._journal.decided(lambda: chain(known(state), [settled(state, now, asked)]))
 
     def resumed(self, asked: AskedRoots, state: EngineState) -> None:
         """Write which trees are looked at; a file begins where the engine begins to decide."""
         if not self._decides:
             self._decides = True
-            self._journal.begin(known.commands(state))
+            self._journal.begin(known(state))
         self._journal.write(Resume(_looks(asked)))
 
     def abandoned(self, asked: AskedRoots) -> None:

@@ -7,41 +7,27 @@ decided.
 
 from collections.abc import Callable, Iterator
 
-from admitter.engine.commands import (
-    Command,
-    Define,
-    Displace,
-    Evict,
-    GainReservation,
-    Reserve,
-    SetBackOff,
-    SetFlavor,
-    SetPods,
-    SetWeight,
-    Submit,
-    UseReservation,
-    Withdraw,
-)
+from admitter.engine import commands
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.tree import Node
 from admitter.engine.state import EngineState
 from admitter.journal.calls import Cycle, Looks
 
 
-def commands(state: EngineState) -> Iterator[Command]:
+def known(state: EngineState) -> Iterator[commands.Command]:
     """Commands that make a new engine know what one knows."""
     tree, ledger = state.tree, state.ledger
     for flavor in state.flavors.values():
-        yield SetFlavor(flavor)
-    yield Define(tuple(tree.queues.values()), tuple(tree.cohorts.values()))
+        yield commands.SetFlavor(flavor)
+    yield commands.Define(tuple(tree.queues.values()), tuple(tree.cohorts.values()))
     for namespace, weight in ledger.weights.items():
-        yield SetWeight(namespace, weight)
+        yield commands.SetWeight(namespace, weight)
     yield from _held(state)
     for pending in state.pending.values():
         for workload in pending.in_order():
-            yield Submit(workload)
+            yield commands.Submit(workload)
     for (queue, namespace), back_off in state.returned.known:
-        yield SetBackOff(queue, namespace, back_off)
+        yield commands.SetBackOff(queue, namespace, back_off)
 
 
 def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> Cycle:
@@ -57,30 +43,30 @@ def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> 
     return Cycle(now, Looks(tuple((root, decides(root)) for root in roots)))
 
 
-def _held(state: EngineState) -> Iterator[Command]:
+def _held(state: EngineState) -> Iterator[commands.Command]:
     """Reservations, evictions and pending reservations."""
     ledger = state.ledger
     reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
     for each in reservations:
-        yield Reserve(each.holder, each.admission, each.workload, each.since, each.namespace)
+        yield commands.Reserve(each.holder, each.admission, each.workload, each.since, each.namespace)
         pods = ledger.pods(each.holder)
-        yield SetPods(each.holder, pods.alive, pods.left_over)
+        yield commands.SetPods(each.holder, pods.alive, pods.left_over)
     for kept in ledger.pending_reservations.values():
-        yield Evict("", kept.workload, kept.admission, False)  # no workload has that name
+        yield commands.Evict("", kept.workload, kept.admission, False)  # no workload has that name
     for each in reservations:
         uid = ledger.preemptor(each.holder)
         reserved = ledger.pending_reservations.get(uid) if uid is not None else None
         if reserved is not None:
             pending = ledger.is_eviction_pending(each.holder)
-            yield Evict(each.holder, reserved.workload, reserved.admission, pending)
+            yield commands.Evict(each.holder, reserved.workload, reserved.admission, pending)
         elif uid is not None:  # its reservation was given up, or used: its victims are evicted all the same
             uid = uid if ledger.displacements.preemptor(each.holder) is not None else ""
             gone = Workload(uid, each.queue, 0, 0.0, ())
-            yield Evict(each.holder, gone, Admission(each.queue, ()), False)
-            yield Withdraw(uid)
+            yield commands.Evict(each.holder, gone, Admission(each.queue, ()), False)
+            yield commands.Withdraw(uid)
     for victim, preemptor in ledger.displacements:
         if ledger.held(victim) is None:
-            yield Displace(victim, preemptor)
+            yield commands.Displace(victim, preemptor)
     gained = state.returned.gained
     for uid in sorted({preemptor for _, preemptor in ledger.displacements} | gained):
-        yield GainReservation(uid) if uid in gained else UseReservation(uid)
+        yield commands.GainReservation(uid) if uid in gained else commands.UseReservation(uid)

@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from admitter.engine.commands import Release, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.journal.state import commands
+from admitter.journal.state import known
 from tests.engine.builders import admitted, engine, pods
 from tests.engine.test_elastic_properties import Quotas
 from tests.engine.test_tree_properties import (
@@ -34,7 +34,7 @@ LATER = 10_000.0
 def copied(made: Engine) -> Engine:
     """A new engine that knows the same."""
     other = Engine()
-    for command in commands(made._state):
+    for command in known(made._state):
         other.apply(command)
     return other
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import orjson
 import pytest
 
 from admitter.engine.commands import CancelEviction, Define, Release, Reserve, Submit, Withdraw
 from admitter.engine.cycle import Engine
+from admitter.journal import calls
 from admitter.journal.calls import JournalError
 from admitter.journal.files import Journal, files, lines
 from admitter.journal.recorder import Recorder
@@ -35,8 +37,12 @@ def asks(made: Engine, number: int, cores: int = 1) -> None:
     made.apply(Submit(workload(f"w{number:04}", pods(cores, cpu="1"), created=number)))
 
 
-def calls(path: Path) -> list[str]:
+def names(path: Path) -> list[str]:
     return [line["call"] for _, line in lines(path) if "call" in line]
+
+
+def test_each_call_has_a_name_in_files() -> None:
+    assert {*get_args(calls.Call)} == calls._NAMES.keys()
 
 
 def test_a_journal_says_what_was_told_and_what_was_decided(tmp_path: Path) -> None:
@@ -48,7 +54,7 @@ def test_a_journal_says_what_was_told_and_what_was_decided(tmp_path: Path) -> No
     assert path.name == "decisions-000001.jsonl"
     (_, header), *rest = lines(path)
     assert header == {"journal": 1, "admitter": "1.2.3"}
-    assert calls(path) == ["set_flavor", "define", "resume", "submit", "submit", "cycle"]
+    assert names(path) == ["set_flavor", "define", "resume", "submit", "submit", "cycle"]
     plan = rest[-1][1]["plan"]
     cores = to_amount("cpu", "1")
     (assigned,) = plan["admissions"][0][1]["pod_sets"]
@@ -67,7 +73,7 @@ def test_what_makes_no_difference_is_not_written(tmp_path: Path) -> None:
         asks(made, 1)
         made.cycle()
         (path,) = files(tmp_path)
-        before = calls(path)
+        before = names(path)
         made.apply(Withdraw("unknown"))
         made.apply(Release("unknown"))
         made.apply(CancelEviction("unknown"))
@@ -76,7 +82,7 @@ def test_what_makes_no_difference_is_not_written(tmp_path: Path) -> None:
         made.apply(Reserve("w0001", held.admission, held.workload, held.since))
         made.apply(Define())
         made.cycle()
-    assert calls(path) == [*before, "cycle"]
+    assert names(path) == [*before, "cycle"]
 
 
 def test_full_files_are_followed_by_new_ones_and_the_oldest_go(tmp_path: Path) -> None:
