@@ -49,7 +49,7 @@ from admitter.election.leases import LeaseSettings
 from admitter.engine.cycle import Engine
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.journal.files import Journal
-from admitter.journal.recorded import RecordedEngine
+from admitter.journal.recorder import Recorder
 
 log = structlog.get_logger(__name__)
 
@@ -160,7 +160,7 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
     journal = _journal(configuration.journal)
 
     def managing(transport: Transport) -> Manager:
-        engine = RecordedEngine(journal) if journal is not None else Engine()
+        engine = Engine(Recorder(journal) if journal is not None else None)
         return Manager(
             transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine
         )

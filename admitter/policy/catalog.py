@@ -19,6 +19,7 @@ from admitter.cache.world import World
 from admitter.client.store import Store
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
+from admitter.engine.commands import Define, RemoveFlavor, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
@@ -196,7 +197,7 @@ class Catalog:
         if flavor is not None:
             self._flavors[name] = flavor
             self._gone_flavors.discard(name)
-            self._engine.set_flavor(flavor)
+            self._engine.apply(SetFlavor(flavor))
         elif before is not None:
             self._gone_flavors.add(name)
         if (flavor, self._flavor_problems.get(name)) == (before, problem):
@@ -283,7 +284,7 @@ class Catalog:
         news |= {name for name, queue in made.items() if self._counts_else(queue)}
         around = self._define(made, gone, cohorts, before)
         for name in gone_flavors:
-            self._engine.remove_flavor(name)
+            self._engine.apply(RemoveFlavor(name))
         for name in gone:
             self._queues.pop(name, None)
         self._queues.update(entries)
@@ -319,7 +320,14 @@ class Catalog:
         rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
         rules += self._roots.changed(self._hierarchy)
         around = self._around({*made, *gone}, before) | {cohort.name for cohort in rules}
-        self._engine.define(made.values(), rules, gone, [name for name in cohorts if name not in branches])
+        self._engine.apply(
+            Define(
+                tuple(made.values()),
+                tuple(rules),
+                tuple(gone),
+                tuple(name for name in cohorts if name not in branches),
+            )
+        )
         return around | self._around(made, self._hierarchy)
 
     def _reshape(self, cohorts: set[str]) -> set[str]:

@@ -18,6 +18,7 @@ from admitter.api.elastic_quota import (
 from admitter.cache.views import JobView, Json, ObjectView, at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.client.store import Key, Store
+from admitter.engine.commands import Define, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Queue
@@ -85,7 +86,7 @@ class ElasticQuotas:
         self._made: dict[str, tuple[_ParsedQuota, Queue]] = {}
         self._flavors: set[str] = set()
         self.any_node = Flavor(ANY_NODE, gpu_memory=gpu_memory)
-        engine.set_flavor(self.any_node)
+        engine.apply(SetFlavor(self.any_node))
 
     @property
     def composite(self) -> bool:
@@ -159,7 +160,7 @@ class ElasticQuotas:
         news = {quota: queue for quota, queue in made.items() if queues.get(queue.name) != queue}
         changed.update(namespace for quota in news for namespace in quota.namespaces)
         gone = {quota.queue for quota in before.values()} - self._by_queue.keys()
-        self._engine.define(news.values(), gone=gone)
+        self._engine.apply(Define(tuple(news.values()), gone=tuple(gone)))
         for name in gone:
             del self._made[name]
         places = problems_before.keys() | self._problems.keys()

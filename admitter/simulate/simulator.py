@@ -20,6 +20,15 @@ from admitter.cache.views import (
 )
 from admitter.convert import workloads
 from admitter.documents import title
+from admitter.engine.commands import (
+    Release,
+    Reserve,
+    ReturnReservation,
+    StartEviction,
+    Submit,
+    UseReservation,
+    Withdraw,
+)
 from admitter.engine.model import Admission, Workload
 from admitter.engine.tree_cycle import Plan
 from admitter.names import QUEUE_LABEL
@@ -165,7 +174,7 @@ class Simulator:
             item = self.items.get(end.uid)
             if item is not None and item.state == "Admitted" and item.starts == end.start:
                 item.state = "Finished"
-                self.engine.release(end.uid)
+                self.engine.apply(Release(end.uid))
                 assert item.admission is not None
                 yield self._event("Finished", item, "JobSucceeded")
         defined = False
@@ -311,10 +320,12 @@ class Simulator:
         item = self._put(view, None, lasts)
         if view.is_true("Finished"):
             item.state = "Finished"
-            self.engine.withdraw(view.uid)
+            self.engine.apply(Withdraw(view.uid))
         elif view.admission is not None and not item.starts:
             self._begin(item, view.admission, self.now)
-            self.engine.reserve(view.uid, view.admission, self._known(item), view.since, view.namespace)
+            self.engine.apply(
+                Reserve(view.uid, view.admission, self._known(item), view.since, view.namespace)
+            )
 
     def _put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
         known = self.items.get(view.uid)
@@ -326,9 +337,9 @@ class Simulator:
 
     def _forget(self, uid: str) -> None:
         if self.items.pop(uid, None) is not None:
-            self.engine.give_back(uid)
-            self.engine.withdraw(uid)
-            self.engine.release(uid)
+            self.engine.apply(ReturnReservation(uid))
+            self.engine.apply(Withdraw(uid))
+            self.engine.apply(Release(uid))
 
     def _define(self) -> Iterator[Event]:
         """Definitions have changed: check all waiting workloads again, and empty drained queues."""
@@ -370,14 +381,14 @@ class Simulator:
         if isinstance(outcome, Waiting):
             item.waiting = outcome
             if gives_back(outcome):
-                self.engine.give_back(item.view.uid)
-            self.engine.withdraw(item.view.uid)
+                self.engine.apply(ReturnReservation(item.view.uid))
+            self.engine.apply(Withdraw(item.view.uid))
             return
         try:
-            self.engine.submit(self._competitor(item, outcome))
+            self.engine.apply(Submit(self._competitor(item, outcome)))
         except InvalidQuantityError as error:
             item.waiting = Waiting("InvalidRequests", f"its requests can't be counted: {error}")
-            self.engine.withdraw(item.view.uid)
+            self.engine.apply(Withdraw(item.view.uid))
 
     def _known(self, item: Item) -> Workload | None:
         """An admitted workload as the engine sees it; None if it can't be counted as what it is now."""
@@ -399,7 +410,7 @@ class Simulator:
             item = self.items.get(uid)
             if item is not None:
                 item.state, item.admission = "Pending", None
-                self.engine.release(uid)
+                self.engine.apply(Release(uid))
                 self._evaluate(item)
 
     def _come_true(self, plan: Plan) -> Iterator[Event]:
@@ -455,7 +466,7 @@ class Simulator:
                 del self._pending_evictions[uid]
             elif pending.until <= self.now and self.engine.ledger.evicting(uid):
                 del self._pending_evictions[uid]
-                self.engine.start_eviction(uid)
+                self.engine.apply(StartEviction(uid))
                 yield self._preempt(item, pending.preemptor)
 
     def _cancel_evictions(self) -> Iterator[Event]:
@@ -468,7 +479,7 @@ class Simulator:
         item.state, item.admission, item.waiting = "Admitted", admission, None
         item.preempted = None
         if item.job is not None:
-            self.engine.use(item.view.uid)  # its pods run at once
+            self.engine.apply(UseReservation(item.view.uid))  # its pods run at once
         item.starts += 1
         self._admissions += 1
         item.order = self._admissions

@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.quota.tree import Node
 from admitter.engine.tree_cycle import Plan, TreeCycle
@@ -13,7 +14,7 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> Engine:
     """Queue a can't be decided, and queue b can."""
     made = engine(flavor("any"), *(queue(name, {"cpu": {"any": "1"}}) for name in ("a", "b")))
     for name in ("a", "b"):
-        made.submit(workload(f"of-{name}", pods(cpu="1"), queue=name))
+        made.apply(Submit(workload(f"of-{name}", pods(cpu="1"), queue=name)))
     run = TreeCycle.run
 
     def fails(contest: TreeCycle, queues: set[str], now: float, plan: Plan) -> None:

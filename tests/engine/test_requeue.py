@@ -12,6 +12,15 @@ from typing import Final
 
 import pytest
 
+from admitter.engine.commands import (
+    CancelEviction,
+    Release,
+    Reserve,
+    SetWeight,
+    StartEviction,
+    Submit,
+    Withdraw,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.nominator import Nominator
@@ -146,34 +155,34 @@ class Few:
             case 0:
                 asked = self.workload()
                 self.log.append(f"submit {asked}")
-                made.submit(asked)
+                made.apply(Submit(asked))
             case 1 if self.running:
                 uid = chance.choice(sorted(self.running))
                 self.log.append(f"release {uid}")
                 del self.running[uid]
-                made.release(uid)
+                made.apply(Release(uid))
             case 2:
                 other = self.workload()
                 self.log.append(f"reserve {other}")
                 cores = str(dict(other.pod_sets[0].requests)["cpu"] // 1000)
-                made.reserve(other.uid, use(other.queue, "f", cpu=cores), other, self.now)
+                made.apply(Reserve(other.uid, use(other.queue, "f", cpu=cores), other, self.now))
                 self.running[other.uid] = other
             case 3 if evicting:
                 uid = chance.choice(evicting)
                 self.log.append(f"cancel {uid}")
-                made.cancel_eviction(uid)
+                made.apply(CancelEviction(uid))
             case 4 if evicting:
                 uid = chance.choice(evicting)
                 self.log.append(f"gone {uid}")
-                made.start_eviction(uid)
-                made.release(uid)
-                made.submit(self.running.pop(uid))
+                made.apply(StartEviction(uid))
+                made.apply(Release(uid))
+                made.apply(Submit(self.running.pop(uid)))
             case 5 if waiting:
                 uid = chance.choice(waiting)
                 self.log.append(f"withdraw {uid}")
-                made.withdraw(uid)
+                made.apply(Withdraw(uid))
             case 6:
-                made.set_weight("n0", chance.randint(1, 3))
+                made.apply(SetWeight("n0", chance.randint(1, 3)))
 
     def play(self) -> str:
         """Play to the end, or until something could be let in; says what."""

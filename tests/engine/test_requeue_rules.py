@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from admitter.engine.commands import CancelEviction, Define, Release, Reserve, SetWeight, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim, VictimTerms, WithinQueue
@@ -25,7 +26,7 @@ NEWER: Final = PreemptionPolicy(within=WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
 
 def runs(made: Engine, uid: str, cores: int, *, queue: str, priority: int = 0, created: float = 0) -> None:
     """A workload that another process has admitted."""
-    made.reserve(uid, use(queue, "f", cpu=str(cores)), asks(uid, cores, queue, priority, created))
+    made.apply(Reserve(uid, use(queue, "f", cpu=str(cores)), asks(uid, cores, queue, priority, created)))
 
 
 def asks(uid: str, cores: int, queue: str, priority: int = 0, created: float = 0) -> Workload:
@@ -41,9 +42,9 @@ def with_smaller_share() -> Engine:
     )
     runs(made, "stays", 2, queue="a", priority=2)
     runs(made, "goes", 3, queue="a")
-    made.submit(asks("waits", 3, "b", 1))
+    made.apply(Submit(asks("waits", 3, "b", 1)))
     made.cycle()
-    made.submit(asks("more", 2, "a", 2))
+    made.apply(Submit(asks("more", 2, "a", 2)))
     assert admitted(made.cycle()) == ["more"]
     return made
 
@@ -62,10 +63,10 @@ def on_smaller_side() -> Engine:
     )
     for number in range(9):
         runs(made, f"a{number}", 1, queue="a")
-    made.reserve("memory", use("other", "f", memory="10Gi"), asks("memory", 0, "other"))
-    made.submit(asks("waits", 4, "b"))
+    made.apply(Reserve("memory", use("other", "f", memory="10Gi"), asks("memory", 0, "other")))
+    made.apply(Submit(asks("waits", 4, "b")))
     made.cycle()
-    made.release("memory")
+    made.apply(Release("memory"))
     made.cycle()
     return made
 
@@ -81,7 +82,7 @@ def evicting_borrowers() -> Engine:
     runs(made, "borrows", 2, queue="d", priority=2)
     runs(made, "goes", 3, queue="a")
     runs(made, "stays", 1, queue="a", priority=2)
-    made.submit(asks("waits", 4, "b", 1))
+    made.apply(Submit(asks("waits", 4, "b", 1)))
     made.cycle()
     runs(made, "more", 1, queue="a", priority=2)
     made.cycle()
@@ -92,9 +93,9 @@ def older() -> Engine:
     """An equal workload is older than what runs, which the first of its class was not."""
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=NEWER))
     runs(made, "goes", 4, queue="q", created=5)
-    made.submit(asks("young", 4, "q", created=9))
+    made.apply(Submit(asks("young", 4, "q", created=9)))
     made.cycle()
-    made.submit(asks("waits", 4, "q", created=1))
+    made.apply(Submit(asks("waits", 4, "q", created=1)))
     made.cycle()
     return made
 
@@ -108,13 +109,13 @@ def entitled() -> Engine:
     )
     for number in range(8):
         runs(made, f"a{number}", 1, queue="a")
-    made.submit(asks("waits", 4, "a", created=9))
+    made.apply(Submit(asks("waits", 4, "a", created=9)))
     made.cycle()
     for number in range(7):
-        made.submit(asks(f"b{number}", 1, "b"))
-        made.release(f"a{number}")
+        made.apply(Submit(asks(f"b{number}", 1, "b")))
+        made.apply(Release(f"a{number}"))
         assert admitted(made.cycle()) == [f"b{number}"]
-    made.release("a7")
+    made.apply(Release("a7"))
     assert len(made.cycle().evictions) == 3 * ("waits" in made.ledger.pending_reservations)
     return made
 
@@ -124,7 +125,7 @@ def run_long_enough() -> Engine:
     defined = queue("q", {"cpu": {"f": "4"}}, preemption=LOWER)
     made = engine(flavor("f"), replace(defined, victim_terms=VictimTerms(runtime=3.0)))
     runs(made, "goes", 4, queue="q")
-    made.submit(asks("waits", 4, "q", 1))
+    made.apply(Submit(asks("waits", 4, "q", 1)))
     made.cycle(0.0)
     made.cycle(3.0)
     return made
@@ -137,10 +138,10 @@ def weighs_more() -> Engine:
     for number in range(12):
         uid, namespace = f"r{number}", f"n{number % 2}"
         running = replace(asks(uid, 1, "q"), namespace=namespace)
-        made.reserve(uid, use("q", "f", cpu="1"), running, namespace=namespace)
-    made.submit(replace(asks("waits", 1, "q"), namespace="n1"))
+        made.apply(Reserve(uid, use("q", "f", cpu="1"), running, namespace=namespace))
+    made.apply(Submit(replace(asks("waits", 1, "q"), namespace="n1")))
     made.cycle()
-    made.set_weight("n1", 2)
+    made.apply(SetWeight("n1", 2))
     made.cycle()
     return made
 
@@ -148,9 +149,9 @@ def weighs_more() -> Engine:
 def owns_more() -> Engine:
     """A queue gets more quota."""
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}))
-    made.submit(asks("waits", 6, "q"))
+    made.apply(Submit(asks("waits", 6, "q")))
     made.cycle()
-    made.set_queue(queue("q", {"cpu": {"f": "8"}}))
+    made.apply(Define((queue("q", {"cpu": {"f": "8"}}),)))
     made.cycle()
     return made
 
@@ -165,7 +166,7 @@ def respecting_reclaimers() -> Engine:
     )
     runs(made, "goes", 2, queue="a")
     runs(made, "stays", 1, queue="a", priority=2)
-    made.submit(asks("waits", 2, "b", 1))
+    made.apply(Submit(asks("waits", 2, "b", 1)))
     made.cycle()
     runs(made, "more", 1, queue="a", priority=2)
     made.cycle()
@@ -176,12 +177,12 @@ def of_a_victim_that_stays() -> Engine:
     """The eviction of `goes` is refused, and the workload that it was for is withdrawn."""
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=LOWER))
     runs(made, "goes", 4, queue="q")
-    made.submit(asks("first", 4, "q", 2))
+    made.apply(Submit(asks("first", 4, "q", 2)))
     assert len(made.cycle().evictions) == 1
-    made.submit(asks("waits", 4, "q", 1))
+    made.apply(Submit(asks("waits", 4, "q", 1)))
     made.cycle()
-    made.cancel_eviction("goes")
-    made.withdraw("first")
+    made.apply(CancelEviction("goes"))
+    made.apply(Withdraw("first"))
     made.cycle()
     return made
 

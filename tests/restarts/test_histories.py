@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from admitter.engine.commands import GainReservation, SetBackOff, UseReservation
 from tests.restarts.loop import run
 from tests.restarts.server import Fate, Server
 from tests.restarts.team import (
@@ -120,10 +121,10 @@ def remember(live: Controller, restarted: Controller) -> None:
     carried = {(view.queue, view.back_off) for view in views if view.back_off}
     for (name, namespace), back_off in live.engine.returned.known:
         if (name, back_off) not in carried:
-            restarted.engine.back_off(name, namespace, back_off)
+            restarted.engine.apply(SetBackOff(name, namespace, back_off))
     gained = live.engine.returned.gained
     for uid in sorted(gained | restarted.engine.returned.gained):
-        (restarted.engine.gain if uid in gained else restarted.engine.use)(uid)
+        restarted.engine.apply(GainReservation(uid) if uid in gained else UseReservation(uid))
 
 
 @many

@@ -35,6 +35,7 @@ from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, Re
 from admitter.controllers.workload.unknown_outcome import resolve
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine import model
+from admitter.engine.commands import CancelEviction, Release, UseReservation, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import PlannedEviction
@@ -116,7 +117,7 @@ class Admissions:
             if old.admission is not None:
                 self._orphaned_pods.workload_gone(old)
             else:
-                self._engine.release(old.uid)
+                self._engine.apply(Release(old.uid))
         elif new is not None:
             if new.admission is not None and (old is None or old.admission is None):
                 self._orphaned_pods.workload_admitted(new)
@@ -128,7 +129,7 @@ class Admissions:
         """A labelled pod came, changed or went."""
         self._orphaned_pods.pod_changed(old, new)
         if new is not None and new.has_run:
-            self._engine.use(new.workload_uid)
+            self._engine.apply(UseReservation(new.workload_uid))
         pod = new if new is not None else old
         if pod is not None and pod.usage.pool:
             self._changed_pods.add((pod.namespace, pod.workload))
@@ -360,7 +361,7 @@ class Admissions:
             if current.evict_at is not None and self._reservations.passed_on(current) is not None:
                 self._cycle_due.set()  # its preemptor has changed meanwhile
         elif not self._orphaned_pods.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
-            self._engine.release(uid)
+            self._engine.apply(Release(uid))
         self.schedule_cycle()
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
@@ -410,9 +411,9 @@ class Admissions:
         finally:
             current = self._world.workloads.get(key)
             if current is None or current.uid != uid or not (current.evicting or current.evict_at):
-                self._engine.cancel_eviction(uid)
+                self._engine.apply(CancelEviction(uid))
             if eviction.preemptor.uid in self._refused:
-                self._engine.withdraw(eviction.preemptor.uid)
+                self._engine.apply(Withdraw(eviction.preemptor.uid))
             self._written(key, uid)
 
     async def _amend_pending_eviction(self, workload: WorkloadView, by: PreemptionStatus | None) -> None:
