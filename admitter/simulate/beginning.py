@@ -1,11 +1,12 @@
 """The start of a simulation from a snapshot of a cluster."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from admitter.cache.views import JobView, WorkloadView
+from admitter.policy.lifecycle import Phase, phase_of
 from admitter.policy.snapshot import Snapshot
-from admitter.simulate.items import End, Item, PendingEviction
+from admitter.simulate.items import End, Item
 
 Lasts = Callable[[WorkloadView, float], float | None]
 """The whole runtime of a Workload in seconds, given its runtime so far; None: for ever."""
@@ -18,13 +19,13 @@ class Beginning:
     Attributes:
         items: all Workloads, by UID.
         ends: of running workloads.
-        pending_evictions: by UID of the victim.
+        pending_evictions: when they start, by UID of the victim, in seconds since the epoch.
         leaving: UIDs of workloads with a started eviction.
     """
 
     items: dict[str, Item] = field(default_factory=dict)
     ends: list[End] = field(default_factory=list)
-    pending_evictions: dict[str, PendingEviction] = field(default_factory=dict)
+    pending_evictions: dict[str, float] = field(default_factory=dict)
     leaving: list[str] = field(default_factory=list)
 
 
@@ -40,17 +41,16 @@ def beginning(snapshot: Snapshot, lasts: Lasts) -> Beginning:
         item.waiting = snapshot.waiting.get(view.uid)
         item.queue = snapshot.queue_of(view)
         item.preempted = view.preempted
-        if view.finished:
-            item.state = "Finished"
-        elif view.admission is not None:
+        item.phase = _phase(snapshot, view)
+        if view.admission is not None:
             item.admission, item.queue = view.admission, view.admission.queue
-            item.state, item.starts, item.order = "Admitted", 1, order
-            if view.evicting:
-                item.state = "Preempted"
+            item.starts, item.order = 1, order
+            if item.phase is Phase.EVICTED:
                 made.leaving.append(view.uid)
             elif runtime is not None:
                 made.ends.append(End(snapshot.now + max(0.0, runtime - elapsed), view.uid, 1))
-            made.pending_evictions.update(_pending_eviction(snapshot, view))
+            if item.phase is Phase.EVICTION_PENDING and view.evict_at is not None:
+                made.pending_evictions[view.uid] = view.evict_at
     made.ends.sort()
     return made
 
@@ -59,12 +59,11 @@ def _in_order(snapshot: Snapshot) -> list[WorkloadView]:
     return sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid))
 
 
-def _pending_eviction(snapshot: Snapshot, view: WorkloadView) -> Iterator[tuple[str, PendingEviction]]:
-    """The pending eviction of a workload, if there is one."""
-    ledger = snapshot.engine.ledger
-    reservation = ledger.pending_reservations.get(ledger.preemptor(view.uid) or "")
-    if view.evict_at is not None and not view.evicting and reservation is not None:
-        yield view.uid, PendingEviction(view.evict_at, 1, reservation.workload)
+def _phase(snapshot: Snapshot, view: WorkloadView) -> Phase:
+    """The phase of a Workload; an eviction is only pending if its preemptor has a pending reservation."""
+    phase, ledger = phase_of(view), snapshot.engine.ledger
+    void = ledger.preemptor(view.uid) not in ledger.pending_reservations
+    return Phase.ADMITTED if phase is Phase.EVICTION_PENDING and void else phase
 
 
 def _stopped(job: JobView) -> JobView:
