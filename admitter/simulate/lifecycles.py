@@ -4,7 +4,8 @@ Steps take no time: an evicted workload has no pods to wait for, and is released
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from admitter.api.conditions import EvictedReason
 from admitter.cache.views import JobView, WorkloadView
@@ -12,13 +13,15 @@ from admitter.convert import workloads
 from admitter.engine.model import Admission, Workload
 from admitter.engine.tree_cycle import Plan
 from admitter.policy.gate import Waiting
-from admitter.policy.lifecycle import Phase, Step, after, due_step, planned_eviction
+from admitter.policy.lifecycle import Phase, Step, after, due_step, phase_of, planned_eviction
 from admitter.policy.returns import gives_back
 from admitter.policy.shortage import Shortages
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
-from admitter.simulate.beginning import Lasts, beginning
 from admitter.simulate.items import End, Event, Item, Key
+
+Lasts = Callable[[WorkloadView, float], float | None]
+"""The whole runtime of a Workload in seconds, given its runtime so far; None: for ever."""
 
 
 class Lifecycles:
@@ -30,12 +33,40 @@ class Lifecycles:
     """
 
     def __init__(self, snapshot: Snapshot, lasts: Lasts) -> None:
-        there = beginning(snapshot, lasts)
-        self.items, self.pending_evictions = there.items, there.pending_evictions
-        self._ends, self._leaving = there.ends, there.leaving
+        """Begin with the Workloads of a snapshot; `lasts` says how long they run in all."""
+        self.items: dict[str, Item] = {}
+        self.pending_evictions: dict[str, float] = {}
+        self._ends: list[End] = []
+        self._leaving: list[str] = []
         self._snapshot, self._engine, self._catalog = snapshot, snapshot.engine, snapshot.catalog
         self._shortages = Shortages(self._engine, self._catalog)
+        for view in sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid)):
+            self._begin_with(view, lasts)
         self._admissions = len(self.items)
+
+    def _begin_with(self, view: WorkloadView, lasts: Lasts) -> None:
+        now, job = self._snapshot.now, self._snapshot.world.job_of(view.key)
+        elapsed = max(0.0, now - view.since) if view.admission is not None else 0.0
+        item = Item(view, _stopped(job) if job is not None else None, lasts(view, elapsed), self._phase(view))
+        self.items[view.uid] = item
+        item.waiting, item.preempted = self._snapshot.waiting.get(view.uid), view.preempted
+        item.queue = self._snapshot.queue_of(view)
+        if view.admission is None:
+            return
+        item.admission, item.queue = view.admission, view.admission.queue
+        item.starts, item.order = 1, len(self.items)
+        if item.phase is Phase.EVICTED:
+            self._leaving.append(view.uid)
+        elif item.runtime is not None:
+            heapq.heappush(self._ends, End(now + max(0.0, item.runtime - elapsed), view.uid, 1))
+        if item.phase is Phase.EVICTION_PENDING and view.evict_at is not None:
+            self.pending_evictions[view.uid] = view.evict_at
+
+    def _phase(self, view: WorkloadView) -> Phase:
+        """The phase of a Workload; an eviction is only pending if its preemptor has a pending reservation."""
+        phase, ledger = phase_of(view), self._engine.ledger
+        void = ledger.preemptor(view.uid) not in ledger.pending_reservations
+        return Phase.ADMITTED if phase is Phase.EVICTION_PENDING and void else phase
 
     @property
     def due(self) -> float | None:
@@ -202,6 +233,12 @@ class Lifecycles:
     def _key(self, uid: str | None) -> Key | None:
         item = self.items.get(uid or "")
         return item.view.key if item is not None else None
+
+
+def _stopped(job: JobView) -> JobView:
+    """A Job after its eviction, which takes no time in a simulation."""
+    status = {**job.status, "active": 0, "terminating": 0}
+    return replace(job, spec={**job.spec, "suspend": True}, status=status)
 
 
 def _event(now: float, kind: str, item: Item, reason: str, preemptor: Key | None = None) -> Event:

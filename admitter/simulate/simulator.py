@@ -9,9 +9,8 @@ from itertools import chain
 
 from admitter.policy.snapshot import Snapshot
 from admitter.simulate.arrivals import Arrivals
-from admitter.simulate.beginning import Lasts
 from admitter.simulate.items import Event
-from admitter.simulate.lifecycles import Lifecycles
+from admitter.simulate.lifecycles import Lasts, Lifecycles
 from admitter.simulate.manifests import Timeline
 from admitter.simulate.rounds import Endless, Rounds
 

@@ -5,12 +5,13 @@ are evicted (`admitter.controllers.workload.eviction`), unless no preemptor need
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
 from admitter.engine.quota.ledger import Ledger
+from admitter.policy.lifecycle import Step, due_step
 from admitter.policy.status import Clock
 
 
@@ -50,11 +51,16 @@ class GracePeriods:
         self._stop_timer(new.uid)
         self._start_timer(new.uid, new.evict_at)
 
-    def is_over(self, workload: WorkloadView) -> bool:
-        """Whether the grace period of a Workload is over, and a preemptor still needs its quota."""
-        if workload.evict_at is None or self._clock().timestamp() < workload.evict_at:
-            return False
-        return self._ledger.evicting(workload.uid)
+    @property
+    def pending(self) -> list[WorkloadView]:
+        """The Workloads with a pending eviction."""
+        return list(self._pending.values())
+
+    def due(self, workload: WorkloadView) -> Step | None:
+        """The step that the pending eviction of a Workload is due for, if it has one."""
+        if workload.evict_at is None:
+            return None
+        return due_step(workload.evict_at, self._clock().timestamp(), needed=self.is_needed(workload))
 
     def is_needed(self, workload: WorkloadView) -> bool:
         """Whether a preemptor needs the quota that a Workload holds."""
@@ -72,16 +78,6 @@ class GracePeriods:
             self._start_timer(uid, victim.evict_at)
         else:
             self._over(victim.key)
-
-    def still_needed(self) -> Iterator[WorkloadView]:
-        """Workloads with a pending eviction that a preemptor needs."""
-        yield from [workload for workload in self._pending.values() if self._ledger.evicting(workload.uid)]
-
-    def no_longer_needed(self) -> Iterator[WorkloadView]:
-        """Workloads with a pending eviction that no preemptor needs any more: it is to be cancelled."""
-        for workload in list(self._pending.values()):
-            if not self._ledger.evicting(workload.uid):
-                yield workload
 
     def close(self) -> None:
         """Stop all timers."""
