@@ -34,7 +34,7 @@ class Phase(StrEnum):
     @property
     def runs(self) -> bool:
         """Whether the workload may run."""
-        return self.state is WorkloadState.ADMITTED
+        return self is Phase.ADMITTED or self is Phase.EVICTION_PENDING
 
 
 class Step(Enum):

@@ -121,11 +121,11 @@ class Admissions:
 
     def _amendments(self) -> Iterator[tuple[WorkloadView, PreemptionStatus | None]]:
         """Victims with a pending eviction for another preemptor than before; or with None, for none."""
-        for victim in self._grace.pending:
+        for victim, due in self._grace.pending():
             paused = victim.uid in self._feed.writing or victim.uid in self._feed.refused
             if not paused and self._world.owners.owns(victim.key):
                 by = self._reservations.passed_on(victim)
-                if by is not None or self._grace.due(victim) is Step.CANCEL:
+                if by is not None or due is Step.CANCEL:
                     yield victim, by
 
     def _freed(self, queue: str) -> None:
