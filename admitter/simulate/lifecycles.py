@@ -100,6 +100,7 @@ class Lifecycles:
         view = item.view
         if view.finished:
             self._enter(item, Phase.FINISHED)
+            self._engine.release(view.uid)
             self._engine.withdraw(view.uid)
         elif view.admission is not None and not item.starts:
             self._enter(item, Phase.PENDING)
