@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from admitter.api.base import checked
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
-from admitter.api.conditions import ActiveReason
+from admitter.api.conditions import ActiveReason, EvictedReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.cache.views import ObjectView
 from admitter.cache.world import World
-from admitter.client.store import Store
+from admitter.client.store import Key, Store
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.commands import Define, RemoveFlavor, SetFlavor
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Flavor, Requirement
+from admitter.engine.model import Admission, Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
 from admitter.engine.policy import Queue
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
@@ -156,6 +156,21 @@ class Catalog:
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
         return self._queues.get(name, _MISSING)
+
+    def drained(self, local_queue: Key, admission: Admission) -> tuple[EvictedReason, str] | None:
+        """Why an admission must end because a queue of it is stopped and drained; None if none is.
+
+        Args:
+            local_queue: from which it was admitted; it counts only if it leads to a ClusterQueue.
+            admission: what is held.
+        """
+        local = self._world.local_queues.get(local_queue)
+        if local is not None and local.spec.get("stopPolicy") == "HoldAndDrain" and not admission.pool:
+            return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {local.name} is stopped and drained"
+        if self.queue(admission.queue).drains:
+            words = f"ClusterQueue {admission.queue} is stopped and drained"
+            return EvictedReason.CLUSTER_QUEUE_STOPPED, words
+        return None
 
     def is_coming(self, name: str) -> bool:
         """Whether a ClusterQueue has changed, and that is not in force yet."""

@@ -147,7 +147,7 @@ async def test_an_admission_with_a_lost_answer_is_not_written_again() -> None:
     server.failures, server.acts = [UnreachableError("connection lost")], True
     async with server.deciding():
         await server.until(lambda: server.manager._world.workloads.get(("team", FIRST)).admission is not None)  # type: ignore[union-attr]  # it is there
-        await server.until(lambda: not server.manager._admissions._writing)
+        await server.until(lambda: not server.manager._admissions._feed.writing)
     assert (server.admitted(), server.tried) == ([FIRST], [FIRST])
 
 

@@ -76,17 +76,17 @@ async def test_what_was_decided_for_a_shard_is_not_written_any_more_when_that_is
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = Shared()
-    write = server.manager._admissions._write
+    write = server.manager._admissions._writer._write_admission
     held = asyncio.Event()
 
     async def later(*arguments: Any) -> None:
         await held.wait()
         await write(*arguments)
 
-    monkeypatch.setattr(server.manager._admissions, "_write", later)
+    monkeypatch.setattr(server.manager._admissions._writer, "_write_admission", later)
     async with server.running():
         server.manager.lead({MINE: 7})
-        await server.until(lambda: bool(server.manager._admissions._writing))
+        await server.until(lambda: bool(server.manager._admissions._feed.writing))
         del server.shards.epochs[MINE]
         server.manager.forsake()
         held.set()

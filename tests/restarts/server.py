@@ -9,8 +9,9 @@ from enum import Enum, auto
 from typing import Any
 
 from admitter.api.workload import WorkloadStatus
-from admitter.cache.views import timestamp
+from admitter.cache.views import parse_workload, timestamp
 from admitter.client.errors import ApiError, UnreachableError, api_error
+from admitter.policy.lifecycle import Phase, phase_of
 
 Json = dict[str, Any]
 Key = tuple[str, str]
@@ -62,6 +63,7 @@ class Server:
         epoch: of the controller that leads: admissions of any other are refused.
         fate: decides what becomes of the next write.
         watchers: are told of changes, a little later.
+        moves: the phases before and after each change of a Workload.
     """
 
     def __init__(self, objects: Mapping[str, Json] | None = None, version: int = 1000) -> None:
@@ -70,6 +72,7 @@ class Server:
         self.epoch = 0
         self.fate: Callable[[], Fate] = lambda: Fate.DONE
         self.watchers: list[Seen] = []
+        self.moves: set[tuple[Phase, Phase]] = set()
 
     def copy(self) -> "Server":
         """Another one that holds the same."""
@@ -96,6 +99,10 @@ class Server:
         content["metadata"] = content["metadata"] | {"resourceVersion": str(self.version)}
         if "status" in content:
             WorkloadStatus.model_validate(content["status"])  # else the API server would prune it
+        before, after = (
+            phase_of(parse_workload(each)) for each in (self.objects.get(name, content), content)
+        )
+        self.moves.add((before, after))
         self.objects[name] = content
         self._tell(content, content)
         return content

@@ -12,6 +12,8 @@ from admitter.client.transport import Transport
 from admitter.controllers.manager import Manager
 from admitter.engine.model import Admission
 from admitter.policy import status
+from admitter.policy.lifecycle import TRANSITIONS, Phase
+from admitter.policy.status import Clock
 from tests.restarts.server import TEAM, Server, clock
 
 Json = dict[str, Any]
@@ -49,9 +51,9 @@ def asks(queue_name: str, cpu: int, priority: str = "") -> Json:
 class Controller:
     """One that leads, until it is killed."""
 
-    def __init__(self, server: Server, queues: list[Json]) -> None:
+    def __init__(self, server: Server, queues: list[Json], now: Clock = clock) -> None:
         self.server = server
-        self.manager = Manager(cast("Transport", server), clock, Random(1))
+        self.manager = Manager(cast("Transport", server), now, Random(1))
         self.world = self.manager._world
         self.engine = self.manager._admissions._engine
         self._define(queues)
@@ -114,8 +116,14 @@ class Controller:
         """The names of the Workloads that hold quota."""
         return {name for name in self.server.objects if self.view(name).admission is not None}
 
+    def keeps_to_the_table(self) -> None:
+        """Every phase of a Workload has followed from the one before by a step."""
+        steps = {move for moves in TRANSITIONS.values() for move in moves.items()}
+        assert self.server.moves <= steps | {(phase, phase) for phase in Phase}
+
     def agrees(self) -> None:
         """At rest the statuses say what the engine knows: which places are kept, and what makes room."""
+        self.keeps_to_the_table()
         views = [self.view(name) for name in self.server.objects]
         waiting = [view for view in views if view.admission is None and not view.finished]
         places = {

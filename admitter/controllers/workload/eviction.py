@@ -18,6 +18,7 @@ from admitter.controllers.workload.grace import GracePeriods
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
+from admitter.policy.lifecycle import Step
 from admitter.policy.shortage import Shortages
 
 
@@ -52,15 +53,11 @@ class Evictions:
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
-        if self._grace.is_over(workload):
+        if self._grace.due(workload) is Step.EVICT:
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
-        local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
-        drained = local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain"
-        if drained and not workload.admission.pool:
-            return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped and drained"
-        name = workload.admission.queue
-        if self._catalog.queue(name).drains:
-            return EvictedReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped and drained"
+        drained = self._catalog.drained((workload.namespace, workload.queue), workload.admission)
+        if drained is not None:
+            return drained
         short = self._shortages.victim(workload.uid)
         return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
 
