@@ -39,14 +39,14 @@ from admitter.cli.options import (
 )
 from admitter.client.access import Access
 from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.controllers.app import App
+from admitter.controllers.guarded import tree_failed
 from admitter.controllers.replica import Replica
 from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, serve
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.readers import Readers, is_local
 from admitter.convert.workloads import RequeueBy
 from admitter.election.leases import LeaseSettings
-from admitter.engine.cycle import Engine
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.journal.files import Journal
 from admitter.journal.recorded import RecordedEngine
@@ -159,15 +159,13 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
 
     journal = _journal(configuration.journal)
 
-    def managing(transport: Transport) -> Manager:
-        engine = RecordedEngine(journal) if journal is not None else Engine()
-        return Manager(
-            transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine
-        )
+    def build(transport: Transport) -> App:
+        engine = RecordedEngine(journal, tree_failed) if journal is not None else None
+        return App(transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine)
 
     connect = partial(Transport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
     async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
-        replica = Replica(connect, managing, _identity, LeaseSettings(), configuration.shards)
+        replica = Replica(connect, build, _identity, LeaseSettings(), configuration.shards)
         try:
             await _serve(replica, metrics, configuration.bind, asking)
         finally:

@@ -26,10 +26,11 @@ from admitter.engine.tree_cycle import Plan, decide_tree
 
 
 class Engine:
-    """Takes events in, gives plans out; `failed` gets each tree that can't be decided (None: raise)."""
+    """Takes events in, gives plans out."""
 
-    def __init__(self) -> None:
-        self.failed: Callable[[Node, Exception], None] | None = None
+    def __init__(self, failed: Callable[[Node, Exception], None] | None = None) -> None:
+        """Begin with nothing; `failed` gets each tree that can't be decided (None: its error is raised)."""
+        self._failed = failed
         self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
@@ -402,7 +403,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            decide_tree(state, root, trees[root], now, plan, self.failed)
+            decide_tree(state, root, trees[root], now, plan, self._failed)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:

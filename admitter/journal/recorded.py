@@ -39,8 +39,8 @@ class RecordedEngine(Engine):
     What one call makes the engine call of itself is no call of its own.
     """
 
-    def __init__(self, journal: Writer) -> None:
-        super().__init__()
+    def __init__(self, journal: Writer, failed: Callable[[Node, Exception], None] | None = None) -> None:
+        super().__init__(failed)
         self._journal = journal
         self._decides = False
         self._inside = False

@@ -13,7 +13,8 @@ from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import parse_object, parse_workload
 from admitter.client.errors import ClusterError, UnreachableError, api_error
 from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.controllers.app import App
+from admitter.controllers.lifecycle import Lifecycle
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -50,7 +51,8 @@ class Server:
         self.barred: list[str] = []
         self.version = 100
         self.workloads = {name: self._workload(name, n) for n, name in enumerate((FIRST, SECOND), start=1)}
-        self.manager = Manager(cast("Transport", self), lambda: NOON, Random(1))
+        self.app = App(cast("Transport", self), lambda: NOON, Random(1))
+        self.lifecycle = Lifecycle(self.app)
         self._fill()
 
     def _workload(self, name: str, number: int) -> Json:
@@ -59,7 +61,7 @@ class Server:
         return raw(name, {"queueName": "main", "podSets": [pod_set], "active": True}, "team", number)
 
     def _fill(self) -> None:
-        world = self.manager._world
+        world = self.app.world
         world.namespaces.apply(parse_namespace(raw("team", {})))
         world.flavors.apply(parse_object(raw("any", {})))
         quota = [{"name": "cpu", "flavors": [{"name": "any", "quota": {"min": "2"}}]}]
@@ -68,13 +70,13 @@ class Server:
         world.local_queues.apply(parse_object(raw("main", {"clusterQueue": "strict"}, "team")))
         for workload in self.workloads.values():
             world.workloads.apply(parse_workload(workload))
-        self.manager._feed()
+        self.lifecycle.routing.follow()
 
     @asynccontextmanager
     async def deciding(self) -> AsyncIterator[None]:
         """Cycles run and are written for as long as a block lasts."""
-        self.manager._admissions.lead({0: 1})
-        running = asyncio.create_task(self.manager._admissions.run())
+        self.app.admissions.lead({0: 1})
+        running = asyncio.create_task(self.app.admissions.run())
         yield
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -87,7 +89,7 @@ class Server:
     def change(self, name: str, **spec: Any) -> None:
         """A user changes a Workload, and the controller learns of it."""
         self._store(name, self.workloads[name] | {"spec": self.workloads[name]["spec"] | spec})
-        self.manager._world.workloads.apply(parse_workload(self.workloads[name]))
+        self.app.world.workloads.apply(parse_workload(self.workloads[name]))
 
     def _store(self, name: str, content: Json) -> Json:
         self.version += 1
@@ -146,8 +148,8 @@ async def test_an_admission_with_a_lost_answer_is_not_written_again() -> None:
     server = Server()
     server.failures, server.acts = [UnreachableError("connection lost")], True
     async with server.deciding():
-        await server.until(lambda: server.manager._world.workloads.get(("team", FIRST)).admission is not None)  # type: ignore[union-attr]  # it is there
-        await server.until(lambda: not server.manager._admissions._writing)
+        await server.until(lambda: server.app.world.workloads.get(("team", FIRST)).admission is not None)  # type: ignore[union-attr]  # it is there
+        await server.until(lambda: not server.app.admissions._writing)
     assert (server.admitted(), server.tried) == ([FIRST], [FIRST])
 
 

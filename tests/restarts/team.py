@@ -9,7 +9,8 @@ from admitter.api.conditions import FinishedReason
 from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import WorkloadView, parse_object, parse_workload
 from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.controllers.app import App
+from admitter.controllers.lifecycle import Lifecycle
 from admitter.engine.model import Admission
 from admitter.policy import status
 from tests.restarts.server import TEAM, Server, clock
@@ -51,17 +52,17 @@ class Controller:
 
     def __init__(self, server: Server, queues: list[Json]) -> None:
         self.server = server
-        self.manager = Manager(cast("Transport", server), clock, Random(1))
-        self.world = self.manager._world
-        self.engine = self.manager._admissions._engine
+        self.app = App(cast("Transport", server), clock, Random(1))
+        self.lifecycle = Lifecycle(self.app)
+        self.world, self.engine = self.app.world, self.app.engine
         self._define(queues)
         for raw in server.objects.values():
             self.world.workloads.apply(parse_workload(raw))
         server.watchers.append(self._seen)
-        self.manager._feed()
+        self.lifecycle.routing.follow()
         server.epoch += 1
-        self.manager._admissions.lead({0: server.epoch})
-        admissions, reasons = self.manager._admissions.run(), self.manager._reasons.run()
+        self.app.admissions.lead({0: server.epoch})
+        admissions, reasons = self.app.admissions.run(), self.app.reasons.run()
         self._tasks = [asyncio.create_task(admissions), asyncio.create_task(reasons)]
 
     def _define(self, queues: list[Json]) -> None:
@@ -85,7 +86,7 @@ class Controller:
     async def kill(self) -> None:
         """It stops at once, whatever it was writing."""
         self.server.watchers.remove(self._seen)
-        self.manager._stop_timers()
+        self.lifecycle.stop_timers()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -96,14 +97,14 @@ class Controller:
 
     async def stop_what_must(self) -> None:
         """Begin to evict what has had its time, or has been paused."""
-        eviction = self.manager._jobs._eviction
+        eviction = self.app.evictions
         for view in sorted(self.world.workloads, key=lambda view: view.name):
             if view.admission is not None and not view.evicting and eviction.wanted(view):
                 await eviction.converge(view, None)
 
     async def gone(self, name: str) -> None:
         """No pod of an evicted Workload is left: it gives its quota back."""
-        await self.manager._jobs._eviction.converge(self.view(name), None)
+        await self.app.evictions.converge(self.view(name), None)
 
     def finish(self, name: str) -> None:
         """A Workload that runs comes to its end."""

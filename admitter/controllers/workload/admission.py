@@ -6,7 +6,7 @@ is started (`admitter.controllers.workload.jobs`).
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import Final
 
@@ -25,9 +25,10 @@ from admitter.client.errors import (
     is_outcome_unknown,
     level_of,
 )
+from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
-from admitter.controllers.guarded import guarded, tree_failed
+from admitter.controllers.guarded import guarded
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
@@ -66,6 +67,8 @@ class Admissions:
     Attributes:
         restored: whether what was there at the start has been taken in.
         overruled: set when the API server says that another controller decides.
+        usage_changed: a queue with this name has quota free again that orphaned pods used.
+        decided: a cycle is over that took so many seconds.
     """
 
     def __init__(
@@ -81,13 +84,12 @@ class Admissions:
         self._engine = engine
         self._gate = gate
         self._intake = Intake(world, engine, gate)
-        engine.failed = tree_failed
         self._grace = grace
         self._reasons = reasons
         self._transport = transport
         self._orphaned_pods = OrphanedPods(world, engine, transport, self._freed)
-        self.usage_changed: Callable[[str], None] = lambda _: None
-        self.decided: Callable[[float], None] = lambda _: None
+        self.usage_changed: Signal[[str]] = Signal()
+        self.decided: Signal[[float]] = Signal()
         self._keys: dict[str, Key] = {}
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
@@ -97,7 +99,7 @@ class Admissions:
         self.overruled = asyncio.Event()
         self._cycle_due = asyncio.Event()
         self._reservations = ReservationWriter(world, engine, reasons, transport, grace.now, self._slots)
-        self._reservations.on_due = self._cycle_due.set
+        self._reservations.on_due.listen(self._cycle_due.set)
         self._timer: asyncio.TimerHandle | None = None
         self._shards = world.shards
         self._gather = GATHER_SECONDS

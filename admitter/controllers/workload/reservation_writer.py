@@ -16,6 +16,7 @@ from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView
 from admitter.cache.world import World, workload_path
 from admitter.client.errors import ClusterError, ConflictError, is_retryable, level_of
+from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
@@ -54,7 +55,7 @@ class ReservationWriter:
     """Keeps the pending reservations in statuses as they are in the engine.
 
     Attributes:
-        on_due: called when `write` should be called soon, since something has to be written again.
+        on_due: `write` should be called soon, since something has to be written again.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class ReservationWriter:
         self._transport = transport
         self._clock = clock
         self._slots = slots
-        self.on_due: Callable[[], None] = lambda: None
+        self.on_due: Signal[[]] = Signal()
         self._records: dict[str, ReservationRecord] = {}
         self._due: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
