@@ -29,8 +29,8 @@ from admitter.names import (
     WORKLOAD_LABEL,
     WORKLOAD_UID_ANNOTATION,
 )
+from tests.apiserver.loop import run
 from tests.controllers.test_busy_admission import NOON
-from tests.restarts.loop import run
 from tests.restarts.server import TEAM
 from tests.restarts.team import queue, thing
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.restarts.loop import run
+from tests.apiserver.loop import run
 from tests.restarts.server import Fate, Server
 from tests.restarts.team import (
     CLASSES,

@@ -4,7 +4,7 @@ import pytest
 
 from admitter.cache.pod_views import parse_pod
 from admitter.names import CLUSTER_QUEUE_LABEL, WORKLOAD_LABEL, WORKLOAD_UID_ANNOTATION
-from tests.restarts.loop import run
+from tests.apiserver.loop import run
 from tests.restarts.server import TEAM, Server, clock
 from tests.restarts.team import Controller, Json, asks, queue, quiet, thing
 

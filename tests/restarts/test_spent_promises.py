@@ -1,6 +1,6 @@
 """A controller that starts keeps the places that are promised still, and no other."""
 
-from tests.restarts.loop import run
+from tests.apiserver.loop import run
 from tests.restarts.server import Fate, Server
 from tests.restarts.team import Controller, asks, queue, quiet
 
