@@ -1,4 +1,4 @@
-"""What Kubernetes does with Jobs: it makes pods of those that may run, ends them, and writes their statuses."""
+"""What Kubernetes does with Jobs: pods of those that may run are made, and end; the status says so."""
 
 import asyncio
 from collections.abc import Callable

@@ -94,7 +94,7 @@ class ApiServer:
         objects: by plural and key.
         version: the newest resource version.
         seconds: how long a call takes.
-        fate: decides what becomes of a write to a path.
+        fate: decides what becomes of the next write.
         behind: by how many seconds a watch of a plural is behind when it tells of the next change.
         policies: called as `Changed` before a change; what they raise refuses it.
         metrics: what informers count.
@@ -104,7 +104,7 @@ class ApiServer:
         self.objects: defaultdict[str, dict[Key, Json]] = defaultdict(dict)
         self.version = 1000
         self.seconds = seconds
-        self.fate: Callable[[str], Fate] = lambda _: Fate.DONE
+        self.fate: Callable[[], Fate] = lambda: Fate.DONE
         self.behind: Callable[[str], float] = lambda _: 0.0
         self.policies: list[Changed] = []
         self.metrics = CallMetrics(CollectorRegistry())
@@ -237,7 +237,7 @@ class ApiServer:
         return await self._called(path, lambda: self.remove(path, (body or {}).get("preconditions")))
 
     async def _called(self, path: str, write: Callable[[], Json]) -> Json:
-        fate = self.fate(path)
+        fate = self.fate()
         await asyncio.sleep(self.seconds)
         match fate:
             case Fate.BUSY:

@@ -58,7 +58,7 @@ async def story(seed: int, *, faults: bool = False) -> None:
         if faults:
             await disturb(scene, random)
         await asyncio.sleep(random.choice(PAUSES))
-    scene.server.fate = lambda _: Fate.DONE
+    scene.server.fate = lambda: Fate.DONE
     for _, workload in list(scene.server.objects["workloads"]):
         pause(scene, workload, active=True)
     jobs = [name for _, name in scene.server.objects["jobs"]]
@@ -70,7 +70,7 @@ async def story(seed: int, *, faults: bool = False) -> None:
 
 async def disturb(scene: Scene, random: Random) -> None:
     """Writes fail and watches are late; now and then watches end, or the controller does."""
-    scene.server.fate = lambda _: random.choice(FAULTS) if random.random() < 0.15 else Fate.DONE
+    scene.server.fate = lambda: random.choice(FAULTS) if random.random() < 0.15 else Fate.DONE
     scene.server.behind = lambda _: random.choice((0.0, 0.0, 0.01, 0.3))
     if random.random() < 0.1:
         scene.server.cut_watches(forget=random.random() < 0.5)
