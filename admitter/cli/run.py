@@ -38,7 +38,7 @@ from admitter.cli.options import (
     gpu_settings,
 )
 from admitter.client.access import Access
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.controllers.app import App
 from admitter.controllers.guarded import tree_failed
 from admitter.controllers.replica import Replica
@@ -163,7 +163,7 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
         engine = RecordedEngine(journal, tree_failed) if journal is not None else None
         return App(transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine)
 
-    connect = partial(Transport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
+    connect = partial(HttpTransport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
     async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
         replica = Replica(connect, build, _identity, LeaseSettings(), configuration.shards)
         try:
@@ -174,7 +174,7 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
     log.info("stopped")
 
 
-async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transport) -> None:
+async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTransport) -> None:
     """Control, and answer probes and requests for metrics, until a signal comes.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import Lifecycle
 from admitter.controllers.role import Role
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 class Connect(Protocol):
     """Opens connections to the API server."""
 
-    def __call__(self, *, repeats: bool) -> Awaitable[Transport]:
+    def __call__(self, *, repeats: bool) -> Awaitable[HttpTransport]:
         """Open a pool; `repeats` says whether calls that the server may take later are repeated."""
 
 

@@ -21,6 +21,7 @@ from admitter.cache.views import timestamp
 from admitter.client.errors import ApiError, NotFoundError, UnreachableError, api_error
 from admitter.client.metrics import CallMetrics
 from admitter.client.store import Key, key_of
+from admitter.client.transport import Transport
 
 Json = dict[str, Any]
 Changed = Callable[[str, Json | None, Json | None], None]
@@ -87,8 +88,8 @@ def merged(before: Any, patch: Any) -> Any:
     return result
 
 
-class ApiServer:
-    """Keeps objects of any kind; its asynchronous methods are those of a `Transport`.
+class ApiServer(Transport):
+    """Keeps objects of any kind; its asynchronous methods are those of a transport to it.
 
     Attributes:
         objects: by plural and key.

@@ -4,12 +4,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from admitter.cache.views import parse_workload
 from admitter.cache.world import OWN
 from admitter.client.errors import FENCE, api_error
-from admitter.client.transport import Transport
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import Lifecycle
 from admitter.controllers.succession import ACCOUNT
@@ -96,7 +95,7 @@ class Scene:
 
     async def start(self, seed: int = 1) -> None:
         """Start the controller."""
-        app = App(cast("Transport", self.server), clock, Random(seed))
+        app = App(self.server, clock, Random(seed))
         self._running = asyncio.create_task(Lifecycle(app).run(Alone()))
 
     async def kill(self) -> None:

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Mapping
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from admitter.api.conditions import FinishedReason
 from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import WorkloadView, parse_object, parse_workload
 from admitter.cache.world import workload_path
-from admitter.client.transport import Transport
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import Lifecycle
 from admitter.engine.model import Admission
@@ -54,7 +53,7 @@ class Controller:
 
     def __init__(self, server: Server, queues: list[Json]) -> None:
         self.server = server
-        self.app = App(cast("Transport", server), clock, Random(1))
+        self.app = App(server, clock, Random(1))
         self.lifecycle = Lifecycle(self.app)
         self.world, self.engine = self.app.world, self.app.engine
         self._define(queues)
