@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from admitter.cache.views import parse_object
+from admitter.cache.world import OWN, workload_path
 from admitter.election.rendezvous import shard_of
-from tests.controllers.test_busy_admission import FIRST, SECOND, Server, raw
+from tests.controllers.test_busy_admission import FIRST, SECOND, Server
 
 NUMBER = 8
 QUEUE = "strict"
@@ -50,8 +50,8 @@ async def test_the_leader_of_another_shard_admits_nothing_until_this_one_comes_t
         await server.turn()
         assert server.tried == []
         server.lifecycle.lead({MINE: 7})
-        await server.until(lambda: server.admitted() != [])
-    admission = server.workloads[FIRST]["status"]["admission"]
+        await server.turns_until(lambda: server.admitted() != [])
+    admission = server.workload(FIRST)["status"]["admission"]
     assert (admission["epoch"], admission.get("shard", 0)) == (7, MINE)
 
 
@@ -61,15 +61,14 @@ async def test_nothing_is_admitted_in_a_tree_that_may_have_got_what_is_anothers(
         before = server.app.world.cluster_queues.get(("", QUEUE))
         assert before is not None
         server.shards._known[QUEUE] = ("another", before.uid)
-        spec = raw(QUEUE, dict(before.spec), number=before.version + 1)
-        server.app.world.cluster_queues.apply(parse_object(spec))
+        server.change(f"{OWN}/clusterqueues/{QUEUE}", {"metadata": {"labels": {"changed": "yes"}}})
         assert server.shards.contested
         server.lifecycle.lead({MINE: 7})
         await server.turn()
         assert server.tried == []
         server.shards.mark_agreed(dict(server.shards.contested))
         server.lifecycle.lead({})
-        await server.until(lambda: server.admitted() != [])
+        await server.turns_until(lambda: server.admitted() != [])
 
 
 async def test_what_was_decided_for_a_shard_is_not_written_any_more_when_that_is_given_up(
@@ -86,7 +85,7 @@ async def test_what_was_decided_for_a_shard_is_not_written_any_more_when_that_is
     monkeypatch.setattr(server.app.admissions, "_write", later)
     async with server.running():
         server.lifecycle.lead({MINE: 7})
-        await server.until(lambda: bool(server.app.admissions._writing))
+        await server.turns_until(lambda: bool(server.app.admissions._writing))
         del server.shards.epochs[MINE]
         server.lifecycle.abandon()
         held.set()
@@ -99,7 +98,7 @@ async def test_why_a_workload_waits_is_said_by_the_leader_of_its_shard() -> None
     server = Shared()
     async with server.running():
         server.lifecycle.lead({OTHER: 1})
-        server.change(SECOND, active=False)
+        server.change(workload_path(("team", SECOND)), {"spec": {"active": False}})
         await server.turn()
         server.parked().clear()
         server.lifecycle.lead({MINE: 7})
