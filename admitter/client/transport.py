@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from admitter.client.kubeconfig import Configuration
 
 Json = dict[str, Any]
+Permit = Callable[[], Awaitable[None]]
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -84,11 +85,7 @@ class Transport(Protocol):
 
 
 class HttpTransport(Transport):
-    """One connection pool.
-
-    Attributes:
-        permit: waited for before each attempt to write; None: writing is always permitted.
-    """
+    """One connection pool."""
 
     def __init__(
         self,
@@ -97,6 +94,7 @@ class HttpTransport(Transport):
         metrics: CallMetrics | None = None,
         *,
         repeats: bool = True,
+        permit: Permit | None = None,
     ) -> None:
         """Connect at the first call.
 
@@ -105,6 +103,7 @@ class HttpTransport(Transport):
             refresher: keeps the configuration's token fresh.
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
+            permit: waited for before each attempt to write; None: writing is always permitted.
 
         Raises:
             ConfigurationError: the proxy on the way speaks something else than HTTP.
@@ -119,7 +118,7 @@ class HttpTransport(Transport):
         if self._throttle is not None:
             self.metrics.follow(self._throttle)
         self._refresher = refresher
-        self.permit: Callable[[], Awaitable[None]] | None = None
+        self._permit = permit
 
     @property
     def host(self) -> str:
@@ -134,6 +133,7 @@ class HttpTransport(Transport):
         metrics: CallMetrics | None = None,
         *,
         repeats: bool = True,
+        permit: Permit | None = None,
     ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
@@ -142,6 +142,7 @@ class HttpTransport(Transport):
             context: the context in it, by default its current one.
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
+            permit: waited for before each attempt to write; None: writing is always permitted.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
@@ -149,7 +150,7 @@ class HttpTransport(Transport):
         from admitter.client.kubeconfig import read  # noqa: PLC0415  # its library is slow to load
 
         settings, refresher = await read(kubeconfig, context)
-        return cls(settings, refresher, metrics, repeats=repeats)
+        return cls(settings, refresher, metrics, repeats=repeats, permit=permit)
 
     async def __aenter__(self) -> Self:
         return self
@@ -210,7 +211,7 @@ class HttpTransport(Transport):
 
     async def _once(self, method: str, path: str, data: bytes | None, content_type: str | None) -> Json:
         headers = await self._headers(content_type)
-        permit = self.permit if method != "GET" else None
+        permit = self._permit if method != "GET" else None
         try:
             answer = await self._client.call(method, path, headers, data, CALL_TIMEOUT_SECONDS, permit)
         except (HttpError, TimeoutError, OSError) as error:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import structlog
 
-from admitter.client.transport import HttpTransport, Transport
+from admitter.client.transport import HttpTransport, Permit, Transport
 from admitter.controllers.app import App
 from admitter.controllers.lifecycle import Lifecycle
 from admitter.controllers.role import Role
@@ -25,8 +25,8 @@ log = structlog.get_logger(__name__)
 class Connect(Protocol):
     """Opens connections to the API server."""
 
-    def __call__(self, *, repeats: bool) -> Awaitable[HttpTransport]:
-        """Open a pool; `repeats` says whether calls that the server may take later are repeated."""
+    def __call__(self, *, repeats: bool, permit: Permit | None = None) -> Awaitable[HttpTransport]:
+        """Open a pool, as `HttpTransport.connect` does."""
 
 
 class Replica:
@@ -80,12 +80,10 @@ class Replica:
             ClusterError: there is no way to reach the cluster.
         """
         while not stop.is_set():
-            async with await self._connect(repeats=True) as transport:
-                elector = ElectorThread(
-                    lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
-                )
-                self._elector = elector
-                transport.permit = elector.permit
+            elector = self._elector = ElectorThread(
+                lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
+            )
+            async with await self._connect(repeats=True, permit=elector.permit) as transport:
                 self._lifecycle = Lifecycle(self._build(transport))
                 await self._term(self._lifecycle, elector, stop)
             self._lifecycle = None
