@@ -24,7 +24,7 @@ from statistics import median
 from typing import Any
 
 from admitter.api.elastic_quota import ElasticQuotaSpec
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.engine.commands import Define, Release, Reserve, SetFlavor, SetPods, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, Gpus, PodSet, Workload
@@ -292,7 +292,7 @@ class Bench:
 
 async def labels(cluster: ControlPlane, count: int, rounds: int, folder: Path) -> Json:
     """How labels are kept among so many quotas."""
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
         # The pods here are made by no Job, which this policy forbids.
         await transport.delete(

@@ -25,7 +25,7 @@ from admitter.engine.commands import Define, Reserve, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor
 from admitter.engine.policy import Group, Queue, Quota, Strategy
-from admitter.policy.catalog import Catalog, CatalogListener
+from admitter.policy.catalog import Catalog
 
 FLAVORS: Final = ("on-demand", "spot")
 RESOURCES: Final = ("cpu", "memory")
@@ -63,9 +63,8 @@ def filled(queues: int) -> tuple[Metrics, StateMetrics]:
 
 def counting(engine: Engine) -> QuotaStatuses:
     """The count of pending Workloads of a cluster without any."""
-    told = CatalogListener(lambda _: None, lambda _: None, lambda *_: None)
     world = World()
-    catalog = Catalog(world, engine, DEFAULT_GPUS, told)
+    catalog = Catalog(world, engine, DEFAULT_GPUS)
     return QuotaStatuses(world, catalog, engine, cast("Any", None), lambda: NOON, Pace())
 
 

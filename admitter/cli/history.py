@@ -10,7 +10,7 @@ from rich.table import Table
 
 from admitter.cli.looking import AllNamespaces, Namespace, Output, console, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.insight.history import HistoryEntry, read
 from admitter.visible import visible
 
@@ -55,7 +55,7 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
 async def _read(
     kubeconfig: Path | None, context: str | None, namespace: str | None, name: str | None
 ) -> list[HistoryEntry]:
-    async with await Transport.connect(kubeconfig, context) as transport:
+    async with await HttpTransport.connect(kubeconfig, context) as transport:
         return await read(transport, namespace, name)
 
 

@@ -19,7 +19,7 @@ from rich.text import Text
 from admitter.cli.complaints import complain
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import ClusterError
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.documents import ManifestError
 from admitter.importers.reading import Document, from_cluster, from_paths
 from admitter.importers.systems import SYSTEMS, SystemName
@@ -106,7 +106,7 @@ def import_(  # noqa: PLR0913  # each is an option of the command
 
 
 async def _read(system: SystemName, kubeconfig: Path | None, context: str | None) -> list[Document]:
-    async with await Transport.connect(kubeconfig, context) as transport:
+    async with await HttpTransport.connect(kubeconfig, context) as transport:
         return await from_cluster(transport, SYSTEMS[system].collections)
 
 

@@ -38,8 +38,9 @@ from admitter.cli.options import (
     gpu_settings,
 )
 from admitter.client.access import Access
-from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.client.transport import HttpTransport, Transport
+from admitter.controllers.app import App
+from admitter.controllers.guarded import tree_failed
 from admitter.controllers.replica import Replica
 from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, serve
 from admitter.controllers.telemetry.metrics import Metrics
@@ -159,15 +160,13 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
 
     journal = _journal(configuration.journal)
 
-    def managing(transport: Transport) -> Manager:
-        engine = Engine(Recorder(journal) if journal is not None else None)
-        return Manager(
-            transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine
-        )
+    def build(transport: Transport) -> App:
+        engine = Engine(tree_failed, Recorder(journal)) if journal is not None else None
+        return App(transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine)
 
-    connect = partial(Transport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
+    connect = partial(HttpTransport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
     async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
-        replica = Replica(connect, managing, _identity, LeaseSettings(), configuration.shards)
+        replica = Replica(connect, build, _identity, LeaseSettings(), configuration.shards)
         try:
             await _serve(replica, metrics, configuration.bind, asking)
         finally:
@@ -176,7 +175,7 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
     log.info("stopped")
 
 
-async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transport) -> None:
+async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTransport) -> None:
     """Control, and answer probes and requests for metrics, until a signal comes.
 
     Args:

@@ -37,12 +37,21 @@ from admitter.engine.tree_cycle import Plan, decide_tree
 
 
 class Engine:
-    """Takes commands in, gives plans out; `failed` gets each tree that can't be decided (None: raise)."""
+    """Takes commands in, gives plans out."""
 
-    def __init__(self, observer: Observer | None = None) -> None:
-        """Begin with nothing; `observer` sees all that this engine is told and decides."""
+    def __init__(
+        self,
+        failed: Callable[[Node, Exception], None] | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            failed: gets each tree that can't be decided; None: its error is raised.
+            observer: sees all that this engine is told and decides.
+        """
+        self._failed = failed
         self._observer = observer
-        self.failed: Callable[[Node, Exception], None] | None = None
         self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
@@ -370,7 +379,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            decide_tree(state, root, trees[root], now, plan, self.failed)
+            decide_tree(state, root, trees[root], now, plan, self._failed)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:

@@ -5,9 +5,9 @@ admits nothing and shows the reason as its condition `Active`; what it lends and
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from admitter.api.base import checked
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
@@ -16,6 +16,7 @@ from admitter.api.conditions import ActiveReason, EvictedReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.cache.views import ObjectView
 from admitter.cache.world import World
+from admitter.client.signal import Signal
 from admitter.client.store import Key, Store
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
@@ -26,7 +27,7 @@ from admitter.engine.policy import Cohort as CohortRules
 from admitter.engine.policy import Queue
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect, raw, sentence
-from admitter.policy.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
@@ -88,18 +89,18 @@ class _ParsedQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogListener:
-    """Callbacks for changed definitions.
+class CatalogNews:
+    """What of changed definitions has come into force.
 
     Attributes:
-        queue: called with the name of each ClusterQueue with changed rules.
-        cohorts: called with the names of the Cohorts with changed rules, their own or of others around them.
-        quotas: called with what changed of elastic quotas.
+        queue: the rules of the ClusterQueue with this name.
+        cohorts: the rules of the Cohorts with these names, their own or of others around them.
+        quotas: elastic quotas: the namespaces, and the quotas (`ElasticQuotas.changed`).
     """
 
-    queue: Callable[[str], None] = lambda _: None
-    cohorts: Callable[[AbstractSet[str]], None] = lambda _: None
-    quotas: QuotasChanged = lambda *_: None
+    queue: Signal[[str]] = field(default_factory=Signal)
+    cohorts: Signal[[AbstractSet[str]]] = field(default_factory=Signal)
+    quotas: Signal[[set[str], set[QuotaKey]]] = field(default_factory=Signal)
 
 
 class Catalog:
@@ -110,25 +111,23 @@ class Catalog:
 
     Attributes:
         gpus: what counts as a GPU.
+        news: what has come into force.
         elastic: the elastic quotas.
         shrinking: Cohorts, as they are declared, that say `onShrink: Evict`.
         placement: the rules for Jobs that name no queue.
     """
 
-    def __init__(
-        self, world: World, engine: Engine, gpus: GpuSettings, told: CatalogListener | None = None
-    ) -> None:
+    def __init__(self, world: World, engine: Engine, gpus: GpuSettings) -> None:
         """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object.
 
         Args:
             world: where definitions are read.
             engine: gets the definitions.
             gpus: what counts as a GPU.
-            told: called with changes.
         """
         self.gpus = gpus
-        self._told = told or CatalogListener()
-        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self._told.quotas)
+        self.news = CatalogNews()
+        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self.news.quotas)
         self.placement = PlacementPolicies(world)
         self._world = world
         self._engine = engine
@@ -304,9 +303,9 @@ class Catalog:
             self._queues.pop(name, None)
         self._queues.update(entries)
         # Where a Cohort has changed, any other may be in a cycle with it, or have more than it allows.
-        self._told.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
+        self.news.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
         for name in sorted(news):
-            self._told.queue(name)
+            self.news.queue(name)
 
     def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
         """Some queues as they are to be, and what the engine gets of them."""

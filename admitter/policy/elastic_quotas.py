@@ -32,8 +32,6 @@ PLURALS: Final = {"ElasticQuota": "elasticquotas", "CompositeElasticQuota": "com
 QuotaKey = tuple[str, Key]
 """The kind of a quota, and its namespace and name."""
 
-QuotasChanged = Callable[[set[str], set[QuotaKey]], None]
-
 
 @dataclass(frozen=True, slots=True)
 class _ParsedQuota:
@@ -63,7 +61,7 @@ class ElasticQuotas:
         engine: Engine,
         flavor_problem: Callable[[str, str], Defect | None],
         gpu_memory: int,
-        changed: QuotasChanged,
+        changed: Callable[[set[str], set[QuotaKey]], None],
     ) -> None:
         """Call `refresh` after every change.
 
@@ -152,6 +150,7 @@ class ElasticQuotas:
         by_namespace, conflicts = elastic.governing(declared)
         before, problems_before, queues = self._by_namespace, self._problems, self._engine.tree.queues
         self._by_namespace = by_namespace
+        self._world.shards.governed = by_namespace.keys()
         self._by_queue = {quota.queue: quota for quota in by_namespace.values()}
         self._flavors = {name for read in self._read.values() if read.spec for name in read.spec.flavors}
         self._problems = dict(self._find_problems(conflicts))

@@ -25,7 +25,7 @@ KEPT = 3
 def recorded(folder: Path, *, decides: bool = True) -> Iterator[Engine]:
     """An engine of one queue of 4 cores that writes to a folder."""
     journal = Journal(folder, "1.2.3", 1, KEPT)
-    made = Engine(Recorder(journal))
+    made = Engine(observer=Recorder(journal))
     engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}), made=made)
     if decides:
         made.resume(lambda _: True)

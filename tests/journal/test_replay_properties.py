@@ -48,7 +48,7 @@ class Recording:
     def make(self) -> Engine:
         self.folder = tempfile.TemporaryDirectory()
         self.journal = OftenNew(Path(self.folder.name), "test", 1, 1000)
-        made = Engine(Recorder(self.journal))
+        made = Engine(observer=Recorder(self.journal))
         made.resume(lambda _: True)
         return made
 

@@ -13,7 +13,7 @@ from tests.engine.preempting import DEFAULT, RECLAIM, cpus, running
 
 def test_a_replay_evicts_when_the_engine_did(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "1.2.3", 1, 1000)
-    made = Engine(Recorder(journal))
+    made = Engine(observer=Recorder(journal))
     engine(DEFAULT, cpus("owner", "4", RECLAIM), cpus("lends", "0"), made=made)
     made.resume(lambda _: True)
     running(made, "b0", 2, "lends")

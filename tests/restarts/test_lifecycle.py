@@ -12,8 +12,9 @@ from admitter.policy.lifecycle import Phase, phase_of
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.manifests import Change, Timeline
 from admitter.simulate.simulator import Simulator
-from tests.restarts.loop import run
-from tests.restarts.server import BEGIN, TEAM, Server, clock
+from tests.apiserver.loop import run
+from tests.apiserver.server import BEGIN, clock
+from tests.restarts.server import TEAM, Server
 from tests.restarts.team import CLASSES, Controller, asks, thing
 from tests.restarts.test_histories import QUEUES, many, policies, seeds
 
@@ -93,28 +94,28 @@ async def settle(controller: Controller) -> None:
     for _ in range(3):
         await asyncio.sleep(0.1)
         await controller.stop_what_must()
-        names = [name for name in controller.server.objects if controller.view(name).evicting]
+        names = [name for name in controller.server.workloads if controller.view(name).evicting]
         await asyncio.gather(*map(controller.gone, names))
 
 
 async def second(controller: Controller, walk: Walk, at: int) -> None:
     """One second of a history."""
     server = controller.server
-    for name in list(server.objects):
+    for name in list(server.workloads):
         view = controller.view(name)
         if phase_of(view).runs and view.since + walk.lasts[name] <= START + at:
             controller.finish(name)
     if at in walk.created:
-        server.create(walk.created[at], walk.specs[walk.created[at]])
+        server.submit(walk.created[at], walk.specs[walk.created[at]])
     if at in walk.deleted:
-        server.delete(walk.deleted[at])
+        server.drop(walk.deleted[at])
     await settle(controller)
     await asyncio.sleep(max(0.0, at + 1 - asyncio.get_running_loop().time()))
 
 
 def phases(controller: Controller) -> dict[str, Phase]:
     """The phases of all Workloads, by their statuses."""
-    return {name: phase_of(controller.view(name)) for name in controller.server.objects}
+    return {name: phase_of(controller.view(name)) for name in controller.server.workloads}
 
 
 @many

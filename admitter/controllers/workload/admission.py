@@ -6,7 +6,7 @@ is started (`admitter.controllers.workload.jobs`).
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import ceil
 from typing import Final
 
@@ -14,9 +14,10 @@ from admitter.cache.pod_views import PodView
 from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
+from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
-from admitter.controllers.guarded import guarded, tree_failed
+from admitter.controllers.guarded import guarded
 from admitter.controllers.workload.decision_writer import DecisionWriter
 from admitter.controllers.workload.engine_feed import EngineFeed
 from admitter.controllers.workload.grace import GracePeriods
@@ -41,6 +42,8 @@ class Admissions:
 
     Attributes:
         overruled: set when the API server says that another controller decides.
+        usage_changed: a queue with this name has quota free again that orphaned pods used.
+        decided: a cycle is over that took so many seconds.
     """
 
     def __init__(
@@ -55,11 +58,10 @@ class Admissions:
         self._world = world
         self._engine = engine
         self._gate = gate
-        engine.failed = tree_failed
         self._grace = grace
         self._reasons = reasons
-        self.usage_changed: Callable[[str], None] = lambda _: None
-        self.decided: Callable[[float], None] = lambda _: None
+        self.usage_changed: Signal[[str]] = Signal()
+        self.decided: Signal[[float]] = Signal()
         self._cycle_due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._gather = GATHER_SECONDS
@@ -67,7 +69,7 @@ class Admissions:
         writes = StatusWrites(world, transport, grace.now)
         self._orphaned_pods = OrphanedPods(world, engine, transport, self._freed)
         self._reservations = ReservationWriter(world, engine, reasons, writes)
-        self._reservations.on_due = self._cycle_due.set
+        self._reservations.on_due.listen(self._cycle_due.set)
         self._feed = EngineFeed(world, engine, gate, reasons, self._orphaned_pods, self.schedule_cycle)
         self._writer = DecisionWriter(world, gate, self._feed, reasons, self._reservations, writes)
         self.overruled = self._writer.overruled

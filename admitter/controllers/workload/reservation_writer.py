@@ -16,6 +16,7 @@ from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.errors import ClusterError, ConflictError, is_retryable, level_of
+from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
 from admitter.controllers.workload.status_writes import StatusWrites
@@ -54,7 +55,7 @@ class ReservationWriter:
     """Keeps the pending reservations in statuses as they are in the engine.
 
     Attributes:
-        on_due: called when `write` should be called soon, since something has to be written again.
+        on_due: `write` should be called soon, since something has to be written again.
     """
 
     def __init__(self, world: World, engine: Engine, reasons: WaitingReasons, writes: StatusWrites) -> None:
@@ -71,7 +72,7 @@ class ReservationWriter:
         self._pending = engine.ledger.pending_reservations
         self._reasons = reasons
         self._writes = writes
-        self.on_due: Callable[[], None] = lambda: None
+        self.on_due: Signal[[]] = Signal()
         self._records: dict[str, ReservationRecord] = {}
         self._due: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
