@@ -324,22 +324,12 @@ R = TypeVar("R", bound=Resource)
 
 
 def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with an object's manifest; nothing if it is valid.
-
-    Args:
-        kind: the model of its kind.
-        raw: the manifest, of which `metadata` and `spec` count.
-    """
+    """What is wrong with the `metadata` and `spec` of a manifest; nothing if they are valid."""
     return checked(kind, raw)[1]
 
 
 def checked(kind: type[R], raw: Mapping[str, Any]) -> tuple[R | None, list[Problem]]:
-    """An object by its manifest, and what is wrong with that: None and some problems, or no problem.
-
-    Args:
-        kind: the model of its kind.
-        raw: the manifest, of which `metadata` and `spec` count.
-    """
+    """An object by its manifest, and what is wrong with that: None and some problems, or no problem."""
     # As JSON: so the text of an enumeration is one of its words, and no text is a number or a truth value.
     text = json.dumps({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
     try:

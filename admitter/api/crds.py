@@ -20,7 +20,6 @@ Schema = dict[str, Any]
 
 
 def definition(kind: type[Resource]) -> Schema:
-    """The CustomResourceDefinition of a kind."""
     name = kind.__name__
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -224,10 +224,6 @@ def is_admission(raw: object) -> bool:
 def fitted(plural: str, raw: Json) -> Json:
     """An object of which all fields that are used are what they have to be; a field that is null is left out.
 
-    Args:
-        plural: of its kind.
-        raw: the object.
-
     Raises:
         ValueError: it is not; the words name the fields.
     """

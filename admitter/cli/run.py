@@ -169,11 +169,7 @@ async def _control(kubeconfig: Path | None, context: str | None, configuration: 
 async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transport) -> None:
     """Control, and answer probes and requests for metrics, until a signal comes.
 
-    Args:
-        replica: the controller.
-        metrics: what it counts.
-        bind: where to answer.
-        asking: asks the API server whether a token may read metrics; not used where only this machine can.
+    The API server says whether a token may read metrics; it is not asked where only this machine can.
     """
     stop, pulse = _stop_by_signal(), Pulse(metrics.lagged)
     running: list[asyncio.Task[None]] = []

@@ -95,7 +95,6 @@ class LintedConfiguration:
 
 
 def lint(snapshot: Snapshot) -> list[Finding]:
-    """All findings, the worst first, then by object."""
     configuration = LintedConfiguration(snapshot)
     found = [finding for rule in RULES for finding in rule(configuration)]
     order = list(Severity)
@@ -214,7 +213,6 @@ def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
 
 
 def _nodes(given: LintedConfiguration) -> list[NodeCapacity]:
-    """All known nodes."""
     return [view.node for view in given.world.nodes]
 
 

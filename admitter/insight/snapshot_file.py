@@ -128,7 +128,6 @@ _BODIES: Final[dict[str, Callable[[Json], Json]]] = {
 
 
 def dump(snapshot: SnapshotFile) -> bytes:
-    """A snapshot as JSON."""
     gpus = snapshot.settings.gpus
     document = {
         "apiVersion": API_VERSION,

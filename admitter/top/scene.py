@@ -47,7 +47,6 @@ class TopScene:
         return (line for line in self.lines if line.depth == 0)
 
     def queues(self) -> int:
-        """How many queues there are."""
         return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
 
 
@@ -115,7 +114,6 @@ class Still:
         self._snapshot = snapshot
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
-        """Show the one scene that there is."""
         show(await asyncio.to_thread(self._scene))
 
     def _scene(self) -> TopScene:
@@ -135,12 +133,10 @@ class Live:
         self._mirror = mirror
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
-        """Show the cluster as it is, whenever it has changed, until cancelled."""
         async with self._mirror.following():
             async for known, snapshot in self._mirror.snapshots():
                 show(await asyncio.to_thread(scene, known, snapshot))
 
     def trouble(self) -> str:
-        """What the API server, or the way to it, said last."""
         failure = self._mirror.failure
         return spelled(*failure) if failure is not None else ""

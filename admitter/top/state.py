@@ -23,7 +23,6 @@ class TopState:
     trouble: str = ""
 
     def totals(self) -> str:
-        """All of the cluster in numbers."""
         if self.scene is None:
             return ""
         roots = list(self.scene.roots())

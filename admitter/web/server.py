@@ -76,7 +76,6 @@ class Page:
         return len(self._streams)
 
     def app(self) -> web.Application:
-        """The application."""
         made = web.Application(middlewares=[_guarded, self._addressed], client_max_size=2 * LONGEST_TOKEN)
         made.add_routes(
             [

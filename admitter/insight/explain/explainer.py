@@ -94,11 +94,8 @@ class Explainer:
     def explain(self, namespace: str, name: str, enough: Callable[[], bool] = lambda: False) -> Answer:
         """Explain a Job or a Workload.
 
-        Args:
-            namespace: its own.
-            name: its own.
-            enough: asked between attempts whether to end the search for blocking workloads: it may take
-                long, and all else is known without it.
+        The search for blocking workloads may take long, and all else is known without it: `enough` is asked
+        between attempts whether to end it.
 
         Raises:
             UnknownError: there is none; with the nearest names.

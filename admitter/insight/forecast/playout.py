@@ -57,7 +57,6 @@ class ExcessUse(NamedTuple):
 
     @property
     def beyond(self) -> int:
-        """The amount above what is allowed."""
         return self.used - self.allowed
 
 

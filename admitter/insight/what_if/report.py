@@ -23,7 +23,6 @@ SHOWN: Final = 20
 
 
 def tables(difference: Difference) -> Iterator[RenderableType]:
-    """What people read."""
     yield _table("At once", ("NAMESPACE", "NAME", "EFFECT", "WHY"), difference.outcomes, _at_once, "nothing")
     where = ("WHERE", "FLAVOR", "RESOURCE", "USED", "ALLOWED")
     yield _table("Quota that is over", where, difference.excesses, _over, "none")
@@ -93,8 +92,6 @@ def _change(shift: Shift) -> str:
 
 
 def difference_json(difference: Difference, now: float) -> Json:
-    """What programs read."""
-
     def moment(after: float | None) -> str | None:
         return stamp(now + after) if after is not None else None
 
