@@ -14,7 +14,7 @@ from admitter.engine.refusal import HOPELESS, Refusal
 from admitter.insight.explain.not_evicted import reason_not_evicted
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
-from admitter.insight.listing import lines
+from admitter.insight.listing import job_name, lines
 from admitter.names import QUEUE_LABEL
 from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Snapshot
@@ -106,7 +106,7 @@ class Explainer:
             raise UnknownError(self._unknown(namespace, name))
         if workload is None:
             return Answer((namespace, name), None, hints=tuple(self._unmanaged(job)))
-        key = self._shown(workload)
+        key = _shown(workload)
         if workload.finished:
             return Answer(key, workload, self._snapshot.queue_of(workload))
         if workload.admission is not None:
@@ -149,7 +149,7 @@ class Explainer:
             claim for amounts in explained.amounts.values() for each in amounts for claim in each.claims
         )
         views = ((uid, self._by_uid.get(uid)) for uid, _, _ in claims)
-        return {uid: self._shown(view) for uid, view in views if view is not None}
+        return {uid: _shown(view) for uid, view in views if view is not None}
 
     def _unknown(self, namespace: str, name: str) -> str:
         here = {job.name for job in self._world.jobs if job.namespace == namespace}
@@ -205,7 +205,7 @@ class Explainer:
             return Other(key, 0, None, "it is what is left of a deleted Workload")
         runtimes = self._durations.of(view)
         ends, unproven = self._end(view, runtimes), runtimes is not None and runtimes.unproven
-        return Other(self._shown(view), int(view.spec.get("priority", 0)), ends, not_evicted, unproven)
+        return Other(_shown(view), int(view.spec.get("priority", 0)), ends, not_evicted, unproven)
 
     def _end(self, workload: WorkloadView, runtimes: Runtimes | None) -> float | None:
         """When a running Workload is expected to end, by what is known of its runtime."""
@@ -213,9 +213,9 @@ class Explainer:
             return None
         return workload.since + runtimes.middle(max(0.0, self._snapshot.now - workload.since))
 
-    def _shown(self, workload: WorkloadView) -> Key:
-        """The name that its user knows: that of its Job."""
-        return workload.namespace, (workload.job[0] if workload.job is not None else "") or workload.name
+
+def _shown(workload: WorkloadView) -> Key:
+    return workload.namespace, job_name(workload)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
