@@ -113,6 +113,11 @@ LabelKey = Annotated[str, Field(min_length=1, max_length=317, pattern=f"^{_QUALI
 LabelValue = Annotated[str, Field(max_length=63, pattern=r"^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?)?$")]
 
 
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
 def map_list(*keys: str, most: int) -> dict[str, Any]:
     """Schema of a list with some fields as the key of its entries."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys), "maxItems": most}
@@ -238,10 +243,8 @@ class Toleration(Model):
     effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] | None = Field(
         default=None, description="The taint's effect; empty: any effect."
     )
-    toleration_seconds: int | None = Field(
-        default=None,
-        description="For NoExecute: how long the pod stays, in seconds; absent: for ever.",
-        json_schema_extra={"format": "int64"},
+    toleration_seconds: Int64 | None = Field(
+        default=None, description="For NoExecute: how long the pod stays, in seconds; absent: for ever."
     )
 
 
@@ -258,13 +261,9 @@ class Condition(Model):
     )
     reason: str = Field(max_length=1024, description="Why, in one CamelCase word.")
     message: str = Field(default="", max_length=32768, description="Why, in a sentence.")
-    last_transition_time: str = Field(
-        description="When status last became what it is.", json_schema_extra={"format": "date-time"}
-    )
-    observed_generation: int | None = Field(
-        default=None,
-        description="The generation of the spec that it is about.",
-        json_schema_extra={"format": "int64"},
+    last_transition_time: Moment = Field(description="When status last became what it is.")
+    observed_generation: Int64 | None = Field(
+        default=None, description="The generation of the spec that it is about."
     )
 
 
@@ -294,7 +293,11 @@ class PrinterColumn:
     wide: bool = False
 
 
+ACTIVE = PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status')
+MESSAGE = PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True)
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+STATE_COLUMNS = (ACTIVE, MESSAGE, AGE)
+"""With which the columns of most kinds end: whether it works, why, and since when it is there."""
 
 
 class Resource(Model):
