@@ -112,16 +112,8 @@ def _controller(plane: Cluster, folder: Path) -> Iterator[Path]:
         NAMESPACE, SERVICE_ACCOUNT, folder / "controller.kubeconfig"
     )
     path = folder / "controller.log"
-    command = [
-        sys.executable,
-        "-m",
-        "admitter",
-        "run",
-        "--kubeconfig",
-        str(kubeconfig),
-        "--bind",
-        "127.0.0.1:0",
-    ]
+    options = ["--kubeconfig", str(kubeconfig), "--bind", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "admitter", "run", *options]
     with path.open("w") as log, subprocess.Popen(command, stderr=log) as process:
         try:
             yield path

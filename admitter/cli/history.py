@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from admitter.cli.looking import AllNamespaces, Namespace, Output, ask, console, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
@@ -50,10 +50,8 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
 
 def _table(found: list[HistoryEntry]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("TIME", "NAMESPACE", "NAME", "WHAT"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("WHY", overflow="fold")
+    short = (Column(heading, no_wrap=True) for heading in ("TIME", "NAMESPACE", "NAME", "WHAT"))
+    table = Table(*short, Column("WHY", overflow="fold"), box=None, header_style="bold", pad_edge=False)
     for each in found:
         table.add_row(*map(visible, (each.time, each.namespace, each.name, each.what, each.why)))
     return table

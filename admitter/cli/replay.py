@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import orjson
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from admitter.cli.looking import Output, console, write
 from admitter.documents import ManifestError
@@ -69,12 +69,10 @@ def replay_command(
 
 
 def _show(done: list[Replayed]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="")
-    for heading in ("FILE", "VERSION"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("CALLS", "CYCLES", "ADMITTED", "EVICTED", "REASONS"):
-        table.add_column(heading, justify="right")
-    table.add_column("DECIDED")
+    names = (Column(heading, no_wrap=True) for heading in ("FILE", "VERSION"))
+    counts = ("CALLS", "CYCLES", "ADMITTED", "EVICTED", "REASONS")
+    numbers = (Column(heading, justify="right") for heading in counts)
+    table = Table(*names, *numbers, "DECIDED", box=None, pad_edge=False, header_style="")
     for each in done:
         figures = (each.calls, each.cycles, each.admissions, each.evictions, each.refusals)
         difference = each.difference

@@ -42,12 +42,14 @@ class TopScene:
     resources: tuple[FlavorResource, ...]
     fullest: FlavorResource | None
 
-    def roots(self) -> Iterable[OverviewLine]:
-        """Roots: their counts are of all below."""
-        return (line for line in self.lines if line.depth == 0)
-
-    def queues(self) -> int:
-        return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
+    def totals(self) -> str:
+        """All of the cluster in numbers: the counts of roots are of all below them."""
+        roots = [line for line in self.lines if line.depth == 0]
+        waiting, admitted = sum(line.waiting for line in roots), sum(line.admitted for line in roots)
+        recent = sum(line.recent for line in roots)
+        queues = sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
+        counts = f"{waiting:,} waiting, {admitted:,} admitted, {recent:,} of them in the last minute"
+        return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
 
 
 def scene(known: Facts, snapshot: Snapshot) -> TopScene:

@@ -75,7 +75,7 @@ class TopView(Screen[None]):
         scene, width = self.state.scene, self.size.width
         time = f"{datetime.fromtimestamp(scene.known.taken, UTC):%H:%M:%S} UTC" if scene is not None else ""
         self._title.say(beside(f"admitter top  {self.state.feed.title}", time, width, "bold"))
-        self._totals.say(self.state.totals())
+        self._totals.say(scene.totals() if scene is not None else "")
         self._about.say(beside(*self.about(), width, ""))
         self._trouble.say(self.state.trouble)
         self._trouble.display = bool(self.state.trouble)

@@ -120,7 +120,9 @@ class Explainer:
     def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
         queue, held_back = self._snapshot.queue_of(workload), self._snapshot.waiting.get(workload.uid)
         if held_back is not None:
-            return Answer(key, workload, queue, held_back, hints=tuple(self._mistakes(workload)))
+            return Answer(
+                key, workload, queue, held_back, hints=tuple(filter(None, self._mistakes(workload)))
+            )
         line = self._lines.get(queue or "", [])
         position = line.index(workload.uid) + 1 if workload.uid in line else None
         if workload.uid in self._admitted:
@@ -158,7 +160,8 @@ class Explainer:
         elsewhere = sorted(job.namespace for job in self._world.jobs if job.name == name)
         if elsewhere:
             return f"{words}; there is one in {', '.join(elsewhere[:3])}"
-        return words + _nearest(name, here)
+        near = _nearest(name, here)
+        return f"{words}; {near}" if near else words
 
     def _unmanaged(self, job: JobView | None) -> Iterator[str]:
         """Why a Job has no Workload."""
@@ -172,29 +175,24 @@ class Explainer:
             yield "its requests can't be counted: its events say why"
 
     def _mistakes(self, workload: WorkloadView) -> Iterator[str]:
-        """Names that are probably mistyped."""
+        """Names that are probably mistyped; an empty text says nothing."""
         namespace, name = workload.namespace, workload.queue
         local = self._world.local_queues.get((namespace, name))
         if local is None:
             here = {queue.name for queue in self._world.local_queues if queue.namespace == namespace}
             yield f"namespace {namespace} has " + (_listed(here) if here else "no LocalQueue")
-            yield from filter(None, [_nearest(name, here).removeprefix("; ")])
+            yield _nearest(name, here)
             return
         target = str(local.spec["clusterQueue"])
         if self._world.cluster_queues.get(("", target)) is None:
             known = {queue.name for queue in self._world.cluster_queues}
-            yield from filter(None, [_nearest(target, known).removeprefix("; ")])
+            yield _nearest(target, known)
 
     def _others(self, explained: Explanation, competing: Workload) -> Iterator[Other]:
         """The blocking workloads, by expected end."""
-        found = []
-        for uid in explained.enders:
-            not_evicted = (
-                ""
-                if uid in explained.evictable
-                else reason_not_evicted(uid, competing, self._snapshot.engine)
-            )
-            found.append(self._other(uid, not_evicted))
+        kept = (uid for uid in explained.enders if uid not in explained.evictable)
+        why = {uid: reason_not_evicted(uid, competing, self._snapshot.engine) for uid in kept}
+        found = (self._other(uid, why.get(uid, "")) for uid in explained.enders)
         yield from sorted(found, key=lambda each: (each.ends is None, each.ends or 0.0, each.key))
 
     def _other(self, uid: str, not_evicted: str = "") -> Other:
@@ -220,7 +218,7 @@ def _shown(workload: WorkloadView) -> Key:
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _listed(names: Iterable[str], most: int = 5) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 
 from admitter.insight.explain.text import resting_on, spell, within
 from admitter.insight.forecast.playout import ExcessUse
@@ -44,10 +44,8 @@ def _table(
 ) -> RenderableType:
     if not rows:
         return f"{title}: {nothing}"
-    table = Table(box=None, header_style="bold")
-    for heading in headings[:-1]:
-        table.add_column(heading, no_wrap=True)
-    table.add_column(headings[-1], overflow="fold")
+    short = (Column(heading, no_wrap=True) for heading in headings[:-1])
+    table = Table(*short, Column(headings[-1], overflow="fold"), box=None, header_style="bold")
     for row in rows[:SHOWN]:
         table.add_row(*map(visible, cells(row)))
     more = f"  and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
