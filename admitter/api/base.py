@@ -11,8 +11,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
-from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
-from admitter.quantities.durations import LONGEST_SECONDS, InvalidDurationError, parse_duration
+from admitter.quantities.amounts import parse_quantity
+from admitter.quantities.durations import LONGEST_SECONDS, parse_duration
 
 LONGEST_NAME = 63
 """Names of queues, flavors and workloads become label values."""
@@ -27,10 +27,7 @@ class Model(BaseModel):
 
 
 def _a_quantity(value: str | int) -> str | int:
-    try:
-        parse_quantity(value)
-    except InvalidQuantityError as error:
-        raise ValueError(str(error)) from error
+    parse_quantity(value)
     return value
 
 
@@ -60,10 +57,7 @@ def writable(quantity: str) -> bool:
 
 
 def _a_duration(value: str | int) -> str | int:
-    try:
-        parse_duration(str(value))
-    except InvalidDurationError as error:
-        raise ValueError(str(error)) from error
+    parse_duration(str(value))
     return value
 
 

@@ -1,5 +1,6 @@
 """`admitter lint`: what is probably not meant in a configuration."""
 
+from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
@@ -57,8 +58,7 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if output is Output.TABLE:
         _print(findings)
     else:
-        fields = ("rule", "severity", "object", "message")
-        write([{field: getattr(finding, field) for field in fields} for finding in findings], output)
+        write([asdict(finding) for finding in findings], output)
     severities = list(Severity)
     limit = severities.index(fail_on)
     if any(severities.index(finding.severity) <= limit for finding in findings):
