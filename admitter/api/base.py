@@ -11,8 +11,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from admitter.names import GPU_MEMORY, GPU_MEMORY_ALIASES
-from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
-from admitter.quantities.durations import LONGEST_SECONDS, InvalidDurationError, parse_duration
+from admitter.quantities.amounts import parse_quantity
+from admitter.quantities.durations import LONGEST_SECONDS, parse_duration
 
 LONGEST_NAME = 63
 """Names of queues, flavors and workloads become label values."""
@@ -27,10 +27,7 @@ class Model(BaseModel):
 
 
 def _a_quantity(value: str | int) -> str | int:
-    try:
-        parse_quantity(value)
-    except InvalidQuantityError as error:
-        raise ValueError(str(error)) from error
+    parse_quantity(value)
     return value
 
 
@@ -60,10 +57,7 @@ def writable(quantity: str) -> bool:
 
 
 def _a_duration(value: str | int) -> str | int:
-    try:
-        parse_duration(str(value))
-    except InvalidDurationError as error:
-        raise ValueError(str(error)) from error
+    parse_duration(str(value))
     return value
 
 
@@ -111,6 +105,11 @@ ResourceName = Annotated[str, Field(min_length=1, max_length=253, pattern=f"^{_Q
 
 LabelKey = Annotated[str, Field(min_length=1, max_length=317, pattern=f"^{_QUALIFIED}$")]
 LabelValue = Annotated[str, Field(max_length=63, pattern=r"^([a-zA-Z0-9]([-a-zA-Z0-9_.]*[a-zA-Z0-9])?)?$")]
+
+
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 def map_list(*keys: str, most: int) -> dict[str, Any]:
@@ -238,10 +237,8 @@ class Toleration(Model):
     effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] | None = Field(
         default=None, description="The taint's effect; empty: any effect."
     )
-    toleration_seconds: int | None = Field(
-        default=None,
-        description="For NoExecute: how long the pod stays, in seconds; absent: for ever.",
-        json_schema_extra={"format": "int64"},
+    toleration_seconds: Int64 | None = Field(
+        default=None, description="For NoExecute: how long the pod stays, in seconds; absent: for ever."
     )
 
 
@@ -258,13 +255,9 @@ class Condition(Model):
     )
     reason: str = Field(max_length=1024, description="Why, in one CamelCase word.")
     message: str = Field(default="", max_length=32768, description="Why, in a sentence.")
-    last_transition_time: str = Field(
-        description="When status last became what it is.", json_schema_extra={"format": "date-time"}
-    )
-    observed_generation: int | None = Field(
-        default=None,
-        description="The generation of the spec that it is about.",
-        json_schema_extra={"format": "int64"},
+    last_transition_time: Moment = Field(description="When status last became what it is.")
+    observed_generation: Int64 | None = Field(
+        default=None, description="The generation of the spec that it is about."
     )
 
 
@@ -294,7 +287,11 @@ class PrinterColumn:
     wide: bool = False
 
 
+ACTIVE = PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status')
+MESSAGE = PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True)
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
+STATE_COLUMNS = (ACTIVE, MESSAGE, AGE)
+"""With which the columns of most kinds end: whether it works, why, and since when it is there."""
 
 
 class Resource(Model):
@@ -324,22 +321,12 @@ R = TypeVar("R", bound=Resource)
 
 
 def problems(kind: type[Resource], raw: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with an object's manifest; nothing if it is valid.
-
-    Args:
-        kind: the model of its kind.
-        raw: the manifest, of which `metadata` and `spec` count.
-    """
+    """What is wrong with the `metadata` and `spec` of a manifest; nothing if they are valid."""
     return checked(kind, raw)[1]
 
 
 def checked(kind: type[R], raw: Mapping[str, Any]) -> tuple[R | None, list[Problem]]:
-    """An object by its manifest, and what is wrong with that: None and some problems, or no problem.
-
-    Args:
-        kind: the model of its kind.
-        raw: the manifest, of which `metadata` and `spec` count.
-    """
+    """An object by its manifest, and what is wrong with that: None and some problems, or no problem."""
     # As JSON: so the text of an enumeration is one of its words, and no text is a number or a truth value.
     text = json.dumps({"metadata": raw.get("metadata"), "spec": raw.get("spec") or {}})
     try:

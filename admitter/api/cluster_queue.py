@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from admitter.api.base import (
-    AGE,
+    STATE_COLUMNS,
     Conditions,
     GeneratedName,
+    Int32,
     LabelSelector,
     Model,
     Name,
@@ -137,10 +138,9 @@ class BorrowWithinCohort(Model):
         "long as this one stays within its own; parts are in proportion to min. Means Never where "
         "fairSharing is enabled.",
     )
-    max_priority_threshold: int | None = Field(
+    max_priority_threshold: Int32 | None = Field(
         default=None,
         description="The highest priority of a Workload that is preempted so. Absent: any that is lower.",
-        json_schema_extra={"format": "int32"},
     )
 
     @model_validator(mode="after")
@@ -296,16 +296,14 @@ class ClusterQueueStatus(Model):
 class ClusterQueue(Resource):
     """A pool of resources with its quota, and the rules by which Jobs are admitted to it."""
 
-    plural: ClassVar[str] = "clusterqueues"
-    short_name: ClassVar[str] = "cq"
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    plural = "clusterqueues"
+    short_name = "cq"
+    columns = (
         PrinterColumn("Cohort", "string", ".spec.cohort"),
         PrinterColumn("Strategy", "string", ".spec.queueingStrategy"),
         PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
         PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
-        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
-        AGE,
+        *STATE_COLUMNS,
     )
 
     spec: ClusterQueueSpec = Field(default=ClusterQueueSpec(), description="The queue's quota and rules.")

@@ -1,12 +1,12 @@
 """Cohort: queues that share quota, under other cohorts or with quota of their own (docs/hierarchy.md)."""
 
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from admitter.api.base import (
-    AGE,
+    STATE_COLUMNS,
     Conditions,
     Duration,
     GeneratedName,
@@ -156,12 +156,10 @@ class CohortStatus(Model):
 class Cohort(Resource):
     """Queues that share quota. A cohort that ClusterQueues only name works without such an object."""
 
-    plural: ClassVar[str] = "cohorts"
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    plural = "cohorts"
+    columns = (
         PrinterColumn("Parent", "string", ".spec.parent"),
-        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
-        AGE,
+        *STATE_COLUMNS,
     )
 
     spec: CohortSpec = Field(default=CohortSpec(), description="Where the cohort stands, and what it has.")

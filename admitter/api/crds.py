@@ -20,7 +20,6 @@ Schema = dict[str, Any]
 
 
 def definition(kind: type[Resource]) -> Schema:
-    """The CustomResourceDefinition of a kind."""
     name = kind.__name__
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -86,17 +85,8 @@ def _root(kind: type[Resource]) -> Schema:
 
 
 _KEPT: Final = (
-    *("type", "format", "description", "default", "enum", "pattern"),
-    *(
-        "minLength",
-        "maxLength",
-        "minimum",
-        "maximum",
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-    ),
+    *("type", "format", "description", "default", "enum", "pattern", "minLength", "maxLength"),
+    *("minimum", "maximum", "minItems", "maxItems", "minProperties", "maxProperties"),
     *("x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-int-or-string"),
     "x-kubernetes-validations",
 )

@@ -1,12 +1,14 @@
 """ElasticQuota and CompositeElasticQuota: quota of namespaces, without queues (docs/elastic-quota.md)."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from admitter.api.base import (
+    ACTIVE,
     AGE,
+    MESSAGE,
     SET_LIST,
     Conditions,
     Model,
@@ -116,10 +118,10 @@ _COLUMNS = (
     PrinterColumn("Used", "string", ".status.used"),
     PrinterColumn("Min", "string", ".spec.min"),
     PrinterColumn("Max", "string", ".spec.max"),
-    PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
+    ACTIVE,
     PrinterColumn("Pending", "integer", ".status.pendingWorkloads", wide=True),
     PrinterColumn("Admitted", "integer", ".status.admittedWorkloads", wide=True),
-    PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
+    MESSAGE,
     AGE,
 )
 
@@ -130,10 +132,10 @@ class ElasticQuota(Resource):
     Its Jobs have the label admitter.dev/queue-name: elastic-quota, and need no other queue.
     """
 
-    plural: ClassVar[str] = "elasticquotas"
-    short_name: ClassVar[str] = "eq"
-    namespaced: ClassVar[bool] = True
-    columns: ClassVar[tuple[PrinterColumn, ...]] = _COLUMNS
+    plural = "elasticquotas"
+    short_name = "eq"
+    namespaced = True
+    columns = _COLUMNS
 
     spec: ElasticQuotaSpec = Field(default=ElasticQuotaSpec(), description="The share, and where it counts.")
     status: ElasticQuotaStatus | None = Field(
@@ -147,10 +149,10 @@ class CompositeElasticQuota(Resource):
     Their Jobs have the label admitter.dev/queue-name: elastic-quota, and need no other queue.
     """
 
-    plural: ClassVar[str] = "compositeelasticquotas"
-    short_name: ClassVar[str] = "ceq"
-    namespaced: ClassVar[bool] = True
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    plural = "compositeelasticquotas"
+    short_name = "ceq"
+    namespaced = True
+    columns = (
         PrinterColumn("Namespaces", "string", ".spec.namespaces"),
         *_COLUMNS,
     )

@@ -6,17 +6,31 @@ that adds up or compares. Whether a value makes sense, such as a quantity, is fo
 """
 
 from datetime import UTC, datetime
-from functools import cache, lru_cache
-from typing import Annotated, Any, Final, Required
+from functools import lru_cache
+from typing import Annotated, Any, Final
 
 import orjson
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
 
 from admitter.api.base import problems_of
-
-Json = dict[str, Any]
-Texts = dict[str, str]
+from admitter.api.fields import (
+    NODE_AFFINITY,
+    TAINT,
+    TOLERATION,
+    Count,
+    Json,
+    Priority,
+    Texts,
+    Type,
+    Word,
+    checker,
+    containers,
+    fields,
+    limit_range,
+    needed,
+    requirements,
+    several,
+)
 
 LEVELS: Final = 20
 """How deep a field that is read may be."""
@@ -34,408 +48,174 @@ def _time(value: str) -> str:
 
 
 _Time = Annotated[str, AfterValidator(_time)]
-_Word = Annotated[str, Field(min_length=1)]
 _Quantities = dict[str, str | int | float]
-_Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-_Priority = Annotated[int, Field(ge=-(2**31), le=2**31 - 1)]
 _Long = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
 
-
-class _Owner(TypedDict, total=False):
-    kind: Required[str]
-    name: Required[Annotated[str, Field(max_length=253)]]  # it goes into the path of a request
-    uid: Required[str]
-    controller: bool
-
-
-class _Metadata(TypedDict, total=False):
-    name: Required[_Word]
-    namespace: str
-    uid: Required[_Word]
-    resourceVersion: Required[Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]]
-    generation: _Long
-    labels: Texts
-    annotations: Texts
-    creationTimestamp: Required[_Time]
-    ownerReferences: list[_Owner]
-
-
-class _ManagedField(TypedDict, total=False):
-    subresource: str
-    time: _Time | None
-
-
-class _DefinitionMetadata(_Metadata, total=False):
-    """Of Jobs, Workloads, pods, nodes and namespaces it is not read when they were changed."""
-
-    managedFields: list[_ManagedField]
-
-
-class _TemplateMetadata(TypedDict, total=False):
-    labels: Texts
-    annotations: Texts
-
-
-class _Requirements(TypedDict, total=False):
-    requests: _Quantities
-    limits: _Quantities
-
-
-class _Container(TypedDict, total=False):
-    resources: _Requirements
-    restartPolicy: str
-
-
-class _Toleration(TypedDict, total=False):
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-
-class _Expression(TypedDict, total=False):
-    key: Required[str]
-    operator: Required[str]
-    values: list[str]
-
-
-class _Term(TypedDict, total=False):
-    matchExpressions: list[_Expression]
-    matchFields: list[_Expression]
-
-
-class _Terms(TypedDict):
-    nodeSelectorTerms: list[_Term]
-
-
-class _NodeAffinity(TypedDict, total=False):
-    requiredDuringSchedulingIgnoredDuringExecution: _Terms | None
-
-
-class _Affinity(TypedDict, total=False):
-    nodeAffinity: _NodeAffinity | None
-
-
-class _PodSpec(TypedDict, total=False):
-    containers: list[_Container]
-    initContainers: list[_Container]
-    resources: _Requirements
-    overhead: _Quantities
-    nodeSelector: Texts
-    tolerations: list[_Toleration]
-    affinity: _Affinity | None
-    priorityClassName: str
-    runtimeClassName: str
-    nodeName: str
-    schedulerName: str
-    resourceClaims: list[Json]
-
-
-class _Condition(TypedDict, total=False):
-    type: Required[str]
-    status: Required[str]
-    reason: str
-    message: str
-    lastTransitionTime: _Time | None
-    observedGeneration: _Long
-
-
-class _OwnCondition(TypedDict, total=False):
-    """A condition that the controller has written: it says since when it is so."""
-
-    type: Required[str]
-    status: Required[str]
-    reason: str
-    message: str
-    lastTransitionTime: Required[_Time]
-    observedGeneration: _Long
-
-
-class _Named(TypedDict):
-    metadata: _Metadata
-
-
-class _Template(TypedDict, total=False):
-    metadata: _TemplateMetadata
-    spec: Required[_PodSpec]
-
-
-class _JobSpec(TypedDict, total=False):
-    suspend: bool
-    manualSelector: bool
-    parallelism: _Count
-    completions: _Count | None
-    template: Required[_Template]
-
-
-class _JobStatus(TypedDict, total=False):
-    conditions: list[_Condition]
-    active: _Count
-    terminating: _Count
-    succeeded: _Count
-    startTime: _Time | None
-
-
-class _Job(_Named, total=False):
-    spec: Required[_JobSpec]
-    status: _JobStatus
-
-
-class _PodStatus(TypedDict, total=False):
-    phase: str
-    conditions: list[_Condition]
-
-
-class _Pod(_Named, total=False):
-    spec: Required[_PodSpec]
-    status: _PodStatus
-
-
-class _PodSet(TypedDict, total=False):
-    name: Required[str]
-    count: Required[_Count]
-    minCount: _Count | None
-    requests: Annotated[_Quantities, Field(max_length=64)]
-    nodeSelector: Annotated[Texts, Field(max_length=64)]
-    tolerations: Annotated[list[_Toleration], Field(max_length=64)]
-    affinity: _Affinity | None
-
-
-class _WorkloadSpec(TypedDict, total=False):
-    queueName: Required[_Word]
-    priority: _Priority
-    priorityClassName: str
-    active: bool
-    podSets: Required[Annotated[list[_PodSet], Field(min_length=1, max_length=8)]]
-
-
-class _Assignment(TypedDict, total=False):
-    name: Required[str]
-    count: Required[_Count]
-    flavors: Texts
-    usage: _Quantities
-
-
-class _Admission(TypedDict, total=False):
-    clusterQueue: Required[_Word]
-    pool: str
-    podSets: Required[Annotated[list[_Assignment], Field(min_length=1, max_length=8)]]
-
-
-class _Preemption(TypedDict, total=False):
-    namespace: Required[str]
-    name: Required[str]
-    uid: Required[str]
-    admission: Required[_Admission]
-    generation: _Long | None
-    message: str
-    evictAt: _Time | None
-
-
-class _Place(TypedDict, total=False):
-    generation: Required[_Long]
-    admission: _Admission | None
-
-
-class _BackOff(TypedDict):
-    count: _Count
-    until: _Time
-
-
-class _WorkloadStatus(TypedDict, total=False):
-    state: str
-    reason: str
-    message: str
-    conditions: list[_OwnCondition]
-    admission: _Admission | None
-    preemption: _Preemption | None
-    place: _Place | None
-    backOff: _BackOff | None
-
-
-class _Workload(_Named, total=False):
-    spec: Required[_WorkloadSpec]
-    status: _WorkloadStatus
-
-
-class _Limit(TypedDict, total=False):
-    type: str
-    default: _Quantities
-    defaultRequest: _Quantities
-    max: _Quantities
-    min: _Quantities
-
-
-class _LimitRangeSpec(TypedDict, total=False):
-    limits: list[_Limit]
-
-
-class _Dated(TypedDict):
-    """An object of which it is read when it was changed last."""
-
-    metadata: _DefinitionMetadata
-
-
-class _LimitRange(_Dated, total=False):
-    spec: _LimitRangeSpec
-
-
-class _ResourceQuotaSpec(TypedDict, total=False):
-    hard: _Quantities
-
-
-class _ResourceQuota(_Named, total=False):
-    spec: _ResourceQuotaSpec
-
-
-class _PriorityClass(_Dated, total=False):
-    value: Required[_Priority]
-    globalDefault: bool
-
-
-class _Overhead(TypedDict, total=False):
-    podFixed: _Quantities
-
-
-class _RuntimeClass(_Dated, total=False):
-    overhead: _Overhead | None
-
-
-class _Taint(TypedDict, total=False):
-    key: Required[str]
-    value: str
-    effect: Required[str]
-
-
-class _NodeSpec(TypedDict, total=False):
-    unschedulable: bool
-    taints: list[_Taint]
-
-
-class _NodeStatus(TypedDict, total=False):
-    conditions: list[_Condition]
-    allocatable: _Quantities
-    capacity: _Quantities
-
-
-class _Node(_Named, total=False):
-    spec: _NodeSpec
-    status: _NodeStatus
-
-
-class _DefinitionStatus(TypedDict, total=False):
-    conditions: list[_OwnCondition]
-    managedSince: dict[str, _Time]
-    since: _Time | None
-
-
-class _Declared(TypedDict, total=False):
-    """A queue, quota, flavor or policy, as far as it is used though its own model refuses its spec."""
-
-    metadata: Required[_DefinitionMetadata]
-    status: _DefinitionStatus
-
-
-class _Definition(_Declared, total=False):
-    spec: Json
-
-
-class _LocalQueueSpec(TypedDict, total=False):
-    clusterQueue: Required[_Word]
-    stopPolicy: str
-    priorityClasses: list[str]
-
-
-class _LocalQueue(_Declared, total=False):
-    spec: Required[_LocalQueueSpec]
-
-
-class _FlavorOfQueue(TypedDict, total=False):
-    name: str
-
-
-class _Resource(TypedDict, total=False):
-    name: str
-    flavors: list[_FlavorOfQueue]
-
-
-class _ClusterQueueSpec(TypedDict, total=False):
-    cohort: str
-    priorityClasses: list[str]
-    resources: list[_Resource]
-
-
-class _ClusterQueue(_Declared, total=False):
-    spec: _ClusterQueueSpec
-
-
-class _CohortSpec(TypedDict, total=False):
-    parent: str
-    resources: list[_Resource]
-
-
-class _Cohort(_Declared, total=False):
-    spec: _CohortSpec
-
-
-class _ElasticQuotaSpec(TypedDict, total=False):
-    min: _Quantities
-    max: _Quantities
-    namespaces: list[str]
-    flavors: list[str]
-    manageAllJobs: bool
-
-
-class _ElasticQuota(_Declared, total=False):
-    spec: _ElasticQuotaSpec
-
-
-class _LeaseMetadata(TypedDict, total=False):
-    name: Required[_Word]
-    resourceVersion: Required[str]
-    labels: Texts
-    annotations: Texts
-
-
-class _LeaseSpec(TypedDict, total=False):
-    holderIdentity: str
-    leaseTransitions: _Long
-    leaseDurationSeconds: _Long | float
-
-
-class _Lease(TypedDict, total=False):
-    metadata: Required[_LeaseMetadata]
-    spec: _LeaseSpec
-
-
-_FORMS: Final[dict[str, Any]] = {
-    "leases": _Lease,
-    "jobs": _Job,
-    "workloads": _Workload,
-    "pods": _Pod,
-    "localqueues": _LocalQueue,
-    "clusterqueues": _ClusterQueue,
-    "cohorts": _Cohort,
-    "elasticquotas": _ElasticQuota,
-    "compositeelasticquotas": _ElasticQuota,
-    "limitranges": _LimitRange,
-    "resourcequotas": _ResourceQuota,
-    "nodes": _Node,
-    "priorityclasses": _PriorityClass,
-    "runtimeclasses": _RuntimeClass,
-    "namespaces": _Named,
+_METADATA: Final[dict[str, Type]] = {
+    "name": needed(Word),
+    "namespace": str,
+    "uid": needed(Word),
+    "resourceVersion": needed(Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]),
+    "generation": _Long,
+    "labels": Texts,
+    "annotations": Texts,
+    "creationTimestamp": needed(_Time),
+    "ownerReferences": several(
+        fields(
+            kind=needed(str),
+            name=needed(Annotated[str, Field(max_length=253)]),  # it goes into the path of a request
+            uid=needed(str),
+            controller=bool,
+        )
+    ),
 }
+_NAMED: Final = needed(fields(**_METADATA))
+_DATED: Final = needed(fields(**_METADATA, managedFields=several(fields(subresource=str, time=_Time | None))))
+"""Metadata of objects of which it is read when they were changed last."""
+
+_AFFINITY: Final = fields(nodeAffinity=NODE_AFFINITY | None)
+_POD_SPEC: Final = fields(
+    containers=containers(_Quantities),
+    initContainers=containers(_Quantities),
+    resources=requirements(_Quantities),
+    overhead=_Quantities,
+    nodeSelector=Texts,
+    tolerations=several(TOLERATION),
+    affinity=_AFFINITY | None,
+    priorityClassName=str,
+    runtimeClassName=str,
+    nodeName=str,
+    schedulerName=str,
+    resourceClaims=list[Json],
+)
 
 
-@cache
-def _form(declared: Any) -> TypeAdapter[Any]:  # noqa: ANN401  # a TypedDict
-    return TypeAdapter(declared)
+def _conditions(changed: Type) -> Type:
+    """Conditions, of which the time of the last change has some type."""
+    return several(
+        fields(
+            type=needed(str),
+            status=needed(str),
+            reason=str,
+            message=str,
+            lastTransitionTime=changed,
+            observedGeneration=_Long,
+        )
+    )
+
+
+_CONDITIONS: Final = _conditions(_Time | None)
+_OWN_CONDITIONS: Final = _conditions(needed(_Time))
+"""What the controller has written says since when it is so."""
+
+_JOB: Final = fields(
+    metadata=_NAMED,
+    spec=needed(
+        fields(
+            suspend=bool,
+            manualSelector=bool,
+            parallelism=Count,
+            completions=Count | None,
+            template=needed(fields(metadata=fields(labels=Texts, annotations=Texts), spec=needed(_POD_SPEC))),
+        )
+    ),
+    status=fields(
+        conditions=_CONDITIONS, active=Count, terminating=Count, succeeded=Count, startTime=_Time | None
+    ),
+)
+
+_ASSIGNMENT: Final = fields(name=needed(str), count=needed(Count), flavors=Texts, usage=_Quantities)
+_ADMISSION: Final = fields(
+    clusterQueue=needed(Word), pool=str, podSets=needed(several(_ASSIGNMENT, least=1, most=8))
+)
+_POD_SET: Final = fields(
+    name=needed(str),
+    count=needed(Count),
+    minCount=Count | None,
+    requests=Annotated[_Quantities, Field(max_length=64)],
+    nodeSelector=Annotated[Texts, Field(max_length=64)],
+    tolerations=several(TOLERATION, most=64),
+    affinity=_AFFINITY | None,
+)
+_WORKLOAD: Final = fields(
+    metadata=_NAMED,
+    spec=needed(
+        fields(
+            queueName=needed(Word),
+            priority=Priority,
+            priorityClassName=str,
+            active=bool,
+            podSets=needed(several(_POD_SET, least=1, most=8)),
+        )
+    ),
+    status=fields(
+        state=str,
+        reason=str,
+        message=str,
+        conditions=_OWN_CONDITIONS,
+        admission=_ADMISSION | None,
+        preemption=fields(
+            namespace=needed(str),
+            name=needed(str),
+            uid=needed(str),
+            admission=needed(_ADMISSION),
+            generation=_Long | None,
+            message=str,
+            evictAt=_Time | None,
+        )
+        | None,
+        place=fields(generation=needed(_Long), admission=_ADMISSION | None) | None,
+        backOff=fields(count=needed(Count), until=needed(_Time)) | None,
+    ),
+)
+_NODE: Final = fields(
+    metadata=_NAMED,
+    spec=fields(unschedulable=bool, taints=several(TAINT)),
+    status=fields(conditions=_CONDITIONS, allocatable=_Quantities, capacity=_Quantities),
+)
+_LEASE: Final = fields(
+    metadata=needed(fields(name=needed(Word), resourceVersion=needed(str), labels=Texts, annotations=Texts)),
+    spec=fields(holderIdentity=str, leaseTransitions=_Long, leaseDurationSeconds=_Long | float),
+)
+
+
+def _definition(spec: Type) -> Type:
+    """A queue, quota, flavor or policy, as far as it is used though its own model refuses its spec."""
+    status = fields(conditions=_OWN_CONDITIONS, managedSince=dict[str, _Time], since=_Time | None)
+    return fields(metadata=_DATED, status=status, spec=spec)
+
+
+_RESOURCES: Final = several(fields(name=str, flavors=several(fields(name=str))))
+_ELASTIC_QUOTA: Final = _definition(
+    fields(min=_Quantities, max=_Quantities, namespaces=list[str], flavors=list[str], manageAllJobs=bool)
+)
+
+_FORMS: Final[dict[str, Type]] = {
+    "leases": _LEASE,
+    "jobs": _JOB,
+    "workloads": _WORKLOAD,
+    "pods": fields(metadata=_NAMED, spec=needed(_POD_SPEC), status=fields(phase=str, conditions=_CONDITIONS)),
+    "localqueues": _definition(
+        needed(fields(clusterQueue=needed(Word), stopPolicy=str, priorityClasses=list[str]))
+    ),
+    "clusterqueues": _definition(fields(cohort=str, priorityClasses=list[str], resources=_RESOURCES)),
+    "cohorts": _definition(fields(parent=str, resources=_RESOURCES)),
+    "elasticquotas": _ELASTIC_QUOTA,
+    "compositeelasticquotas": _ELASTIC_QUOTA,
+    "limitranges": fields(metadata=_DATED, spec=limit_range(_Quantities)),
+    "resourcequotas": fields(metadata=_NAMED, spec=fields(hard=_Quantities)),
+    "nodes": _NODE,
+    "priorityclasses": fields(metadata=_DATED, value=needed(Priority), globalDefault=bool),
+    "runtimeclasses": fields(metadata=_DATED, overhead=fields(podFixed=_Quantities) | None),
+    "namespaces": fields(metadata=_NAMED),
+}
+_OTHERS: Final = _definition(Json)
 
 
 def is_admission(raw: object) -> bool:
     """Whether all fields of an admission of a Workload are what they have to be."""
     try:
-        _form(_Admission).validate_python(raw, strict=True)
+        checker(_ADMISSION).validate_python(raw, strict=True)
     except ValidationError:
         return False
     return True
@@ -444,10 +224,6 @@ def is_admission(raw: object) -> bool:
 def fitted(plural: str, raw: Json) -> Json:
     """An object of which all fields that are used are what they have to be; a field that is null is left out.
 
-    Args:
-        plural: of its kind.
-        raw: the object.
-
     Raises:
         ValueError: it is not; the words name the fields.
     """
@@ -455,7 +231,7 @@ def fitted(plural: str, raw: Json) -> Json:
         orjson.dumps([part for name, part in raw.items() if name != "metadata"])
     except TypeError as error:
         raise ValueError("it is nested deeper than 254 levels") from error
-    form = _form(_FORMS.get(plural, _Definition))
+    form = checker(_FORMS.get(plural, _OTHERS))
     try:
         form.validate_python(raw, strict=True)
     except ValidationError:

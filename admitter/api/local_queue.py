@@ -1,10 +1,16 @@
 """LocalQueue: where the users of a namespace submit."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
-from admitter.api.base import AGE, Conditions, Model, Name, PrinterColumn, PriorityClassNames, Resource
+from admitter.api.base import (
+    STATE_COLUMNS,
+    Conditions,
+    Model,
+    Name,
+    PrinterColumn,
+    PriorityClassNames,
+    Resource,
+)
 from admitter.api.cluster_queue import StopPolicy
 
 
@@ -34,16 +40,14 @@ class LocalQueueStatus(Model):
 class LocalQueue(Resource):
     """A namespace's entrance to a ClusterQueue; Jobs name it in their label admitter.dev/queue-name."""
 
-    plural: ClassVar[str] = "localqueues"
-    short_name: ClassVar[str] = "lq"
-    namespaced: ClassVar[bool] = True
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    plural = "localqueues"
+    short_name = "lq"
+    namespaced = True
+    columns = (
         PrinterColumn("ClusterQueue", "string", ".spec.clusterQueue"),
         PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
         PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
-        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
-        AGE,
+        *STATE_COLUMNS,
     )
 
     spec: LocalQueueSpec = Field(description="Where the queue leads.")

@@ -1,17 +1,17 @@
 """PlacementPolicy: the queues of Jobs that name none (docs/placement.md)."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from admitter.api.base import (
-    AGE,
+    STATE_COLUMNS,
     Conditions,
     LabelKey,
     LabelSelector,
     Model,
-    PrinterColumn,
+    Moment,
     Resource,
     atomic_list,
 )
@@ -103,24 +103,19 @@ class PlacementPolicyStatus(Model):
     """Whether it works, and since when."""
 
     conditions: Conditions
-    since: str | None = Field(
+    since: Moment | None = Field(
         default=None,
         description="Since then the spec is what it is. Jobs that were made before, and were not suspended "
         "for a policy when they were made, are left alone.",
-        json_schema_extra={"format": "date-time"},
     )
 
 
 class PlacementPolicy(Resource):
     """Rules by which Jobs that name no queue find theirs, in the namespaces that it selects."""
 
-    plural: ClassVar[str] = "placementpolicies"
-    short_name: ClassVar[str] = "pp"
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
-        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
-        AGE,
-    )
+    plural = "placementpolicies"
+    short_name = "pp"
+    columns = STATE_COLUMNS
 
     spec: PlacementPolicySpec = Field(
         default=PlacementPolicySpec(), description="Where Jobs go that name no queue."

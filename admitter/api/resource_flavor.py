@@ -1,12 +1,13 @@
 """ResourceFlavor: one kind of hardware (docs/concepts.md)."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
 from admitter.api.base import (
-    AGE,
+    STATE_COLUMNS,
     Conditions,
+    Int32,
     LabelKey,
     LabelValue,
     Model,
@@ -47,14 +48,13 @@ class ResourceFlavorSpec(Model):
         description="Tolerations that the Job's pods get on admission, so that users need not write them.",
         json_schema_extra=atomic_list(16),
     )
-    gpu_memory_gb: int | None = Field(
+    gpu_memory_gb: Int32 | None = Field(
         default=None,
         alias="gpuMemoryGB",
         ge=1,
         le=2**31 - 1,
         description="Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is "
         "counted. Absent: the controller's default, 32 unless configured otherwise.",
-        json_schema_extra={"format": "int32"},
     )
 
 
@@ -71,14 +71,12 @@ class ResourceFlavor(Resource):
     run on that flavor's nodes.
     """
 
-    plural: ClassVar[str] = "resourceflavors"
-    short_name: ClassVar[str] = "rf"
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    plural = "resourceflavors"
+    short_name = "rf"
+    columns = (
         PrinterColumn("Node Labels", "string", ".spec.nodeLabels"),
         PrinterColumn("GPU GB", "integer", ".spec.gpuMemoryGB"),
-        PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status'),
-        PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True),
-        AGE,
+        *STATE_COLUMNS,
     )
 
     spec: ResourceFlavorSpec = Field(default=ResourceFlavorSpec(), description="What the flavor is.")

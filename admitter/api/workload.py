@@ -1,6 +1,6 @@
 """Workload: what asks for admission, and what it got."""
 
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -10,9 +10,12 @@ from admitter.api.base import (
     LONGEST_NAME,
     Conditions,
     GeneratedName,
+    Int32,
+    Int64,
     LabelKey,
     LabelValue,
     Model,
+    Moment,
     Name,
     PrinterColumn,
     Quantity,
@@ -91,15 +94,12 @@ class PodSet(Model):
     """Pods that are alike."""
 
     name: Name = Field(description="Unique within the Workload; main for a Job's pods.")
-    count: int = Field(
-        ge=0, le=2**31 - 1, description="How many pods run at a time.", json_schema_extra={"format": "int32"}
-    )
-    min_count: int | None = Field(
+    count: Int32 = Field(ge=0, le=2**31 - 1, description="How many pods run at a time.")
+    min_count: Int32 | None = Field(
         default=None,
         ge=1,
         le=2**31 - 1,
         description="With how many pods it can do, if not all of them fit. Absent: with count alone.",
-        json_schema_extra={"format": "int32"},
     )
     requests: dict[ResourceName, Quantity] = Field(
         default={},
@@ -128,12 +128,8 @@ class WorkloadSpec(Model):
     queue_name: str = Field(
         min_length=1, max_length=253, description="The LocalQueue, in the same namespace, that it waits in."
     )
-    priority: int = Field(
-        default=0,
-        ge=-(2**31),
-        le=2**31 - 1,
-        description="Higher goes first; the value of its PriorityClass.",
-        json_schema_extra={"format": "int32"},
+    priority: Int32 = Field(
+        default=0, ge=-(2**31), le=2**31 - 1, description="Higher goes first; the value of its PriorityClass."
     )
     priority_class_name: str | None = Field(
         default=None, max_length=253, description="The PriorityClass that the priority comes from."
@@ -160,12 +156,7 @@ class PodSetAssignment(Model):
     """What a pod set got."""
 
     name: Name = Field(description="The pod set.")
-    count: int = Field(
-        ge=0,
-        le=2**31 - 1,
-        description="How many pods were admitted.",
-        json_schema_extra={"format": "int32"},
-    )
+    count: Int32 = Field(ge=0, le=2**31 - 1, description="How many pods were admitted.")
     flavors: dict[ResourceName, GeneratedName] = Field(
         default={}, max_length=64, description="The flavor that it got for each resource."
     )
@@ -212,11 +203,10 @@ class Admission(Model):
 class Place(Model):
     """Its last pending reservation. Written so that a restarted controller keeps it."""
 
-    generation: int = Field(
+    generation: Int64 = Field(
         ge=1,
         description="Goes up by one with each pending reservation that it gets. The Workloads that make room "
         "for it name the same number.",
-        json_schema_extra={"format": "int64"},
     )
     admission: Admission | None = Field(
         default=None, description="What it will get. Absent: the reservation was used, or given up."
@@ -230,38 +220,31 @@ class Preemption(Model):
     name: Name = Field(description="The name of that Workload.")
     uid: str = Field(max_length=128, description="The UID of that Workload.")
     admission: Admission = Field(description="What that Workload will get.")
-    generation: int | None = Field(
+    generation: Int64 | None = Field(
         default=None,
         ge=1,
         description="For which pending reservation of that Workload. It is void once the "
         "status.place of that Workload names a later one, or this one without an admission.",
-        json_schema_extra={"format": "int64"},
     )
     message: str | None = Field(
         default=None,
         max_length=2048,
         description="By which rule it was allowed, and what was compared.",
     )
-    evict_at: str | None = Field(
-        default=None,
-        description="Until when the eviction is pending. Absent: it was evicted at once.",
-        json_schema_extra={"format": "date-time"},
+    evict_at: Moment | None = Field(
+        default=None, description="Until when the eviction is pending. Absent: it was evicted at once."
     )
 
 
 class BackOff(Model):
     """For how long nothing is evicted for it. Kept so that a restarted controller keeps to it."""
 
-    count: int = Field(
+    count: Int32 = Field(
         ge=1,
         description="How often places that evictions had made were given back unused lately, by Workloads of "
         "its namespace in its ClusterQueue or elastic quota.",
-        json_schema_extra={"format": "int32"},
     )
-    until: str = Field(
-        description="When others may be evicted for it again.",
-        json_schema_extra={"format": "date-time"},
-    )
+    until: Moment = Field(description="When others may be evicted for it again.")
 
 
 class WorkloadStatus(Model):
@@ -302,11 +285,11 @@ class Workload(Resource):
     mean this one in every cluster.
     """
 
-    plural: ClassVar[str] = "workloads"
-    short_name: ClassVar[str] = "wl"
-    namespaced: ClassVar[bool] = True
-    selectable: ClassVar[tuple[str, ...]] = (".status.state",)
-    columns: ClassVar[tuple[PrinterColumn, ...]] = (
+    plural = "workloads"
+    short_name = "wl"
+    namespaced = True
+    selectable = (".status.state",)
+    columns = (
         PrinterColumn("Queue", "string", ".spec.queueName"),
         PrinterColumn("ClusterQueue", "string", ".status.admission.clusterQueue"),
         PrinterColumn("Priority", "integer", ".spec.priority"),

@@ -198,7 +198,6 @@ def _twice(node: yaml.Node | None, place: str = "") -> Iterator[str]:
 
 
 def schema() -> Json:
-    """The JSON Schema of the file."""
     made: Json = _untitled(Configuration.model_json_schema(by_alias=True))
     dialect = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": dialect, **made, "required": ["apiVersion", "kind"]}

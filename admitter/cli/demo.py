@@ -36,10 +36,6 @@ LOOK_SECONDS: Final = 0.5
 LONGEST_SECONDS: Final = 180.0
 
 
-class DemoError(CommandError):
-    """The demo did not show what it should."""
-
-
 def demo(
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -94,7 +90,9 @@ def _cluster(
     kubectl = Path(found) if found else ensure_programs(console, ["kubectl"])["kubectl"]
     cluster = Cluster(kubectl=kubectl, kubeconfig=kubeconfig, context=context)
     if not cluster.simulated:
-        raise DemoError("this cluster has no simulated nodes: the demo's Jobs have no images that could run")
+        raise CommandError(
+            "this cluster has no simulated nodes: the demo's Jobs have no images that could run"
+        )
     with TemporaryDirectory() as folder:
         yield cluster, Path(folder)
 
@@ -112,16 +110,8 @@ def _controller(plane: Cluster, folder: Path) -> Iterator[Path]:
         NAMESPACE, SERVICE_ACCOUNT, folder / "controller.kubeconfig"
     )
     path = folder / "controller.log"
-    command = [
-        sys.executable,
-        "-m",
-        "admitter",
-        "run",
-        "--kubeconfig",
-        str(kubeconfig),
-        "--bind",
-        "127.0.0.1:0",
-    ]
+    options = ["--kubeconfig", str(kubeconfig), "--bind", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "admitter", "run", *options]
     with path.open("w") as log, subprocess.Popen(command, stderr=log) as process:
         try:
             yield path
@@ -155,7 +145,7 @@ def _follow_until_finished(plane: Cluster, console: Console) -> None:
             if len(rows) == len(jobs) and all("Finished" in row for row in rows):
                 return
             if time.monotonic() - began > LONGEST_SECONDS:
-                raise DemoError(f"not all Jobs have finished after {LONGEST_SECONDS:.0f} s")
+                raise CommandError(f"not all Jobs have finished after {LONGEST_SECONDS:.0f} s")
             time.sleep(LOOK_SECONDS)
 
 
@@ -183,7 +173,7 @@ def _check_placement(plane: Cluster, console: Console) -> None:
         )
     console.print(table)
     if wrong:
-        raise DemoError(f"{wrong} Workloads did not run where they were admitted to")
+        raise CommandError(f"{wrong} Workloads did not run where they were admitted to")
     words = (
         f"All {len(pods)} pods ran on nodes with the labels of the flavors that their Jobs were admitted to."
     )

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
+from admitter.cli.options import seconds_of
 from admitter.insight.forecast.deadline import ESTIMATE_SECONDS, Allowance
-from admitter.quantities.durations import InvalidDurationError, parse_duration
 
 SOON: Final = 0.25
 """The seconds from reading the cluster until `explain` answers, at the latest."""
@@ -30,10 +30,7 @@ def allowed(estimate_for: str) -> Allowance:
     Raises:
         BadParameter: it is no duration.
     """
-    try:
-        return Allowance(parse_duration(estimate_for))
-    except InvalidDurationError as error:
-        raise typer.BadParameter(str(error), param_hint="--estimate-for") from error
+    return Allowance(seconds_of(estimate_for, "--estimate-for"))
 
 
 @contextmanager

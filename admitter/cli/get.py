@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import (
@@ -102,9 +102,8 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
 
 def _table(found: list[Row], now: float, starts: Mapping[str, str] | None = None) -> Table:
-    table = Table(box=None, header_style="bold")
-    for heading in (*_HEADINGS, *(["START"] if starts is not None else [])):
-        table.add_column(heading, no_wrap=True)
+    headings = _HEADINGS if starts is None else (*_HEADINGS, "START")
+    table = Table(*(Column(heading, no_wrap=True) for heading in headings), box=None, header_style="bold")
     for row in found:
         view = row.workload
         cells = [view.namespace, row.job, view.queue, row.queue, str(view.spec.get("priority", 0)), row.state]

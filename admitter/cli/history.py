@@ -1,16 +1,13 @@
 """`admitter history`: what became of Workloads, and by which rule."""
 
-import asyncio
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from admitter.cli.looking import AllNamespaces, Namespace, Output, console, namespace_of, write
+from admitter.cli.looking import AllNamespaces, Namespace, Output, ask, console, namespace_of, write
 from admitter.cli.options import Context, Kubeconfig
-from admitter.client.transport import HttpTransport
 from admitter.insight.history import HistoryEntry, read
 from admitter.visible import visible
 
@@ -44,7 +41,7 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter history -A --reason Preempted`: all preemptions, with the preemptors
     """
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, None)
-    found = asyncio.run(_read(kubeconfig, context, where, name))
+    found = ask(kubeconfig, context, lambda transport: read(transport, where, name))
     shown = [each for each in found if not reason or each.what in reason]
     if output is Output.TABLE:
         console().print(_table(shown))
@@ -52,18 +49,9 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
         write([asdict(each) for each in shown], output)
 
 
-async def _read(
-    kubeconfig: Path | None, context: str | None, namespace: str | None, name: str | None
-) -> list[HistoryEntry]:
-    async with await HttpTransport.connect(kubeconfig, context) as transport:
-        return await read(transport, namespace, name)
-
-
 def _table(found: list[HistoryEntry]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("TIME", "NAMESPACE", "NAME", "WHAT"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("WHY", overflow="fold")
+    short = (Column(heading, no_wrap=True) for heading in ("TIME", "NAMESPACE", "NAME", "WHAT"))
+    table = Table(*short, Column("WHY", overflow="fold"), box=None, header_style="bold", pad_edge=False)
     for each in found:
         table.add_row(*map(visible, (each.time, each.namespace, each.name, each.what, each.why)))
     return table

@@ -1,6 +1,5 @@
 """`admitter import`: manifests of another queueing system in, Admitter's out, and a report of every field."""
 
-import asyncio
 import re
 import sys
 from collections.abc import Iterable
@@ -17,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from admitter.cli.complaints import complain
+from admitter.cli.looking import ask
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import ClusterError
-from admitter.client.transport import HttpTransport
 from admitter.documents import ManifestError
-from admitter.importers.reading import Document, from_cluster, from_paths
+from admitter.importers.reading import from_cluster, from_paths
 from admitter.importers.systems import SYSTEMS, SystemName
 from admitter.importers.translation import Fidelity, Json, Translation, TranslationFinding
 from admitter.visible import visible
@@ -95,7 +94,8 @@ def import_(  # noqa: PLR0913  # each is an option of the command
     try:
         documents = from_paths(paths or [], into)
         if live:
-            documents += asyncio.run(_read(system, kubeconfig, context))
+            collections = SYSTEMS[system].collections
+            documents += ask(kubeconfig, context, lambda transport: from_cluster(transport, collections))
         SYSTEMS[system].translate(documents, into)
         _write(into.in_order(), output)
     except (ClusterError, ManifestError) as error:
@@ -103,11 +103,6 @@ def import_(  # noqa: PLR0913  # each is an option of the command
         raise typer.Exit(2) from error
     _tell(into, report)
     raise typer.Exit(into.worst.severity)
-
-
-async def _read(system: SystemName, kubeconfig: Path | None, context: str | None) -> list[Document]:
-    async with await HttpTransport.connect(kubeconfig, context) as transport:
-        return await from_cluster(transport, SYSTEMS[system].collections)
 
 
 def _write(manifests: list[Json], output: Path | None) -> None:

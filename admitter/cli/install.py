@@ -48,5 +48,4 @@ async def _install(kubeconfig: Path | None, context: str | None, *, deployment: 
 
 
 def say(outcome: ApplyOutcome) -> None:
-    """Print one outcome as a line."""
     typer.echo(f"{outcome.kind:<34} {outcome.name:<36} {outcome.result}")

@@ -1,9 +1,10 @@
 """`admitter lint`: what is probably not meant in a configuration."""
 
+from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, settings_of, write
@@ -57,8 +58,7 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     if output is Output.TABLE:
         _print(findings)
     else:
-        fields = ("rule", "severity", "object", "message")
-        write([{field: getattr(finding, field) for field in fields} for finding in findings], output)
+        write([asdict(finding) for finding in findings], output)
     severities = list(Severity)
     limit = severities.index(fail_on)
     if any(severities.index(finding.severity) <= limit for finding in findings):
@@ -80,10 +80,8 @@ def _print(findings: list[Finding]) -> None:
     if not findings:
         typer.echo("nothing found")
         return
-    table = Table(box=None, header_style="bold")
-    for heading in ("SEVERITY", "RULE", "OBJECT"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("WHAT", overflow="fold")
+    short = (Column(heading, no_wrap=True) for heading in ("SEVERITY", "RULE", "OBJECT"))
+    table = Table(*short, Column("WHAT", overflow="fold"), box=None, header_style="bold")
     for finding in findings:
         severity = Text(finding.severity, style=_COLORS[finding.severity])
         table.add_row(severity, finding.rule, visible(finding.object), visible(finding.message))

@@ -84,14 +84,9 @@ def look(
     config: Path | None,
     kinds: Container[str] | None = None,
 ) -> SnapshotFile:
-    """A snapshot from a file, or of the cluster as it is now; nothing is changed there.
+    """A snapshot from the file `state`, or of the cluster as it is now; nothing is changed there.
 
-    Args:
-        state: the file.
-        kubeconfig: of the cluster.
-        context: in it.
-        config: the controller's file.
-        kinds: the plurals of those that are read from a cluster. None: all.
+    From a cluster, kinds with these plurals are read; None: all.
 
     Raises:
         ClusterError: it can't be read.
@@ -108,11 +103,6 @@ def look(
 
 def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Transport], Awaitable[T]]") -> T:
     """Ask a cluster something.
-
-    Args:
-        kubeconfig: of the cluster.
-        context: in it.
-        question: asks it.
 
     Raises:
         ClusterError: it can't be reached, or the question raises it.
@@ -153,7 +143,6 @@ def console() -> Console:
 
 
 def write(answer: Any, output: Output) -> None:  # noqa: ANN401  # whatever JSON has
-    """Print an answer for programs."""
     if output is Output.YAML:
         plain = orjson.loads(orjson.dumps(answer))  # YAML knows no words of enumerations
         yaml.safe_dump(plain, sys.stdout, sort_keys=False)

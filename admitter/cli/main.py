@@ -76,7 +76,6 @@ class _Commands(TyperGroup):
     """The commands; what is wrong with an option is said without the name of the exception behind it."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401  # as the library has it
-        """As the library makes a group, which has no commands of its own."""
         super().__init__(**attributes)
         self.commands = _Loading()  # type: ignore[assignment]  # no code adds any
 

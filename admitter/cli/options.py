@@ -7,6 +7,7 @@ import typer
 
 from admitter.convert.gpus import GpuSettings, InvalidGpuSettingError, parse_settings
 from admitter.convert.workloads import RequeueBy
+from admitter.quantities.durations import InvalidDurationError, parse_duration
 
 Kubeconfig = Annotated[
     Path | None,
@@ -46,6 +47,18 @@ GpuResourcesOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+def seconds_of(duration: str, option: str) -> float:
+    """The seconds of a DURATION that an option was given.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    try:
+        return parse_duration(duration)
+    except InvalidDurationError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def gpu_settings(memory: int, more: list[str] | None) -> GpuSettings:

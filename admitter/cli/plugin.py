@@ -19,10 +19,9 @@ NO_FILES: Final = ":4"
 
 
 def complete(words: list[str]) -> list[str]:
-    """Words that may follow, each with what it means behind a tab.
+    """Words that may follow those typed after `kubectl admitter`, each with what it means behind a tab.
 
-    Args:
-        words: as typed after `kubectl admitter`; the last one is to be completed.
+    The last word is to be completed.
     """
     asked = {
         "_ADMITTER_COMPLETE": "complete_fish",
@@ -59,5 +58,4 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Answer kubectl."""
     sys.stdout.write("\n".join([*complete(sys.argv[1:]), NO_FILES]) + "\n")

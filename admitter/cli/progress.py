@@ -1,8 +1,9 @@
 """A bar for what takes longer than a moment, on a terminal only."""
 
 import time
-from types import TracebackType
-from typing import Final, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
 
 from rich import progress
 from rich.console import Console
@@ -10,38 +11,24 @@ from rich.console import Console
 QUIET_SECONDS: Final = 2.0
 
 
-class Progress:
-    """Shows how much of something is done, once it has taken two seconds."""
+@contextmanager
+def showing_progress(total: int, console: Console) -> Iterator[Callable[[int], None]]:
+    """Show how much of something is done, once it has taken two seconds.
 
-    def __init__(self, total: int, console: Console) -> None:
-        self._total = total
-        self._bar = progress.Progress(
-            progress.BarColumn(),
-            progress.MofNCompleteColumn(),
-            progress.TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
-        self._task = self._bar.add_task("", total=total)
-        self._enabled = console.is_terminal
-        self._started = False
-        self._begin = time.monotonic()
+    Yields a function to be called with how much is left.
+    """
+    columns = (progress.BarColumn(), progress.MofNCompleteColumn(), progress.TimeElapsedColumn())
+    bar = progress.Progress(*columns, console=console, transient=True)
+    task = bar.add_task("", total=total)
+    begin = time.monotonic()
 
-    def __enter__(self) -> Self:
-        return self
+    def show(left: int) -> None:
+        if console.is_terminal and time.monotonic() - begin > QUIET_SECONDS:
+            bar.start()  # does nothing once it has begun
+            bar.update(task, completed=total - left)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._started:
-            self._bar.stop()
-
-    def show(self, left: int) -> None:
-        """So much is left to do."""
-        if not self._enabled:
-            return
-        if not self._started and time.monotonic() - self._begin > QUIET_SECONDS:
-            self._started = True
-            self._bar.start()
-        if self._started:
-            self._bar.update(self._task, completed=self._total - left)
+    try:
+        yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()

@@ -1,6 +1,7 @@
 """`admitter replay`: whether this version decides what was decided."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -8,9 +9,9 @@ from typing import Annotated, Any, Final
 
 import orjson
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from admitter.cli.looking import console
+from admitter.cli.looking import Output, console, write
 from admitter.documents import ManifestError
 from admitter.journal.calls import JournalError
 from admitter.journal.files import files
@@ -60,7 +61,7 @@ def replay_command(
     except JournalError as error:
         raise ManifestError(str(error)) from error
     if output is Form.JSON:
-        typer.echo(orjson.dumps([_as_json(each) for each in done], option=orjson.OPT_INDENT_2).decode())
+        write([_as_json(each) for each in done], Output.JSON)
     else:
         _show(done)
     if any(each.difference is not None for each in done):
@@ -68,12 +69,10 @@ def replay_command(
 
 
 def _show(done: list[Replayed]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="")
-    for heading in ("FILE", "VERSION"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("CALLS", "CYCLES", "ADMITTED", "EVICTED", "REASONS"):
-        table.add_column(heading, justify="right")
-    table.add_column("DECIDED")
+    names = (Column(heading, no_wrap=True) for heading in ("FILE", "VERSION"))
+    counts = ("CALLS", "CYCLES", "ADMITTED", "EVICTED", "REASONS")
+    numbers = (Column(heading, justify="right") for heading in counts)
+    table = Table(*names, *numbers, "DECIDED", box=None, pad_edge=False, header_style="")
     for each in done:
         figures = (each.calls, each.cycles, each.admissions, each.evictions, each.refusals)
         difference = each.difference
@@ -109,7 +108,6 @@ def _parts(decided: Any) -> list[str]:  # noqa: ANN401  # a list, or a map by UI
 
 
 def _as_json(done: Replayed) -> dict[str, Any]:
-    difference = done.difference
     return {
         "file": str(done.path),
         "version": done.version,
@@ -118,12 +116,5 @@ def _as_json(done: Replayed) -> dict[str, Any]:
         "admissions": done.admissions,
         "evictions": done.evictions,
         "reasons": done.refusals,
-        "difference": None
-        if difference is None
-        else {
-            "line": difference.line,
-            "time": difference.time,
-            "then": difference.then,
-            "now": difference.now,
-        },
+        "difference": asdict(done.difference) if done.difference is not None else None,
     }

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -54,17 +54,8 @@ from admitter.journal.recorder import Recorder
 
 log = structlog.get_logger(__name__)
 
-
 _FIELDS: Final = {"gpu_resource": "gpu_resources"}
 """Options that are called otherwise in the file."""
-
-
-@dataclass(frozen=True)
-class ClusterOption:
-    """Which API server to talk to: a kubeconfig and a context in it, if they are not the usual ones."""
-
-    kubeconfig: Path | None
-    context: str | None
 
 
 def run(  # noqa: PLR0913, PLR0917  # each is an option
@@ -138,7 +129,7 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     _log_to_stderr()
     # When each series began would be a series of its own, which has no use.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
-    uvloop.run(_control(ClusterOption(kubeconfig, context), configuration))
+    uvloop.run(_control(kubeconfig, context, configuration))
 
 
 def _checked(bind: str) -> str:
@@ -155,16 +146,15 @@ def _is_typed(ctx: typer.Context, option: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-async def _control(cluster: ClusterOption, configuration: Configuration) -> None:
+async def _control(kubeconfig: Path | None, context: str | None, configuration: Configuration) -> None:
     metrics, random = Metrics().with_process(), Random()  # noqa: S311  # spreads load only
-
     journal = _journal(configuration.journal)
 
     def build(transport: Transport) -> App:
         engine = Engine(tree_failed, Recorder(journal)) if journal is not None else None
         return App(transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine)
 
-    connect = partial(HttpTransport.connect, cluster.kubeconfig, cluster.context, metrics.calls)
+    connect = partial(HttpTransport.connect, kubeconfig, context, metrics.calls)
     async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
         replica = Replica(connect, build, _identity, LeaseSettings(), configuration.shards)
         try:
@@ -178,11 +168,7 @@ async def _control(cluster: ClusterOption, configuration: Configuration) -> None
 async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTransport) -> None:
     """Control, and answer probes and requests for metrics, until a signal comes.
 
-    Args:
-        replica: the controller.
-        metrics: what it counts.
-        bind: where to answer.
-        asking: asks the API server whether a token may read metrics; not used where only this machine can.
+    The API server says whether a token may read metrics; it is not asked where only this machine can.
     """
     stop, pulse = _stop_by_signal(), Pulse(metrics.lagged)
     running: list[asyncio.Task[None]] = []

@@ -9,14 +9,13 @@ import orjson
 import typer
 from rich.console import Console
 
-from admitter.cli.looking import console
-from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings
-from admitter.cli.progress import Progress
+from admitter.cli.looking import Output, console, write
+from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings, seconds_of
+from admitter.cli.progress import showing_progress
 from admitter.convert.settings import Settings
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.policy.snapshot import Facts, Snapshot
-from admitter.quantities.durations import InvalidDurationError, parse_duration
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
@@ -83,16 +82,16 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter simulate quota/ --until 2h --plot use.svg`: with a picture of each queue's use
     - `admitter simulate queues.yaml jobs.yaml --cycles 1 -o json`: one decision
     """
-    end = _seconds(until)
+    end = None if until is None else seconds_of(until, "--until")
     gpus = gpu_settings(gpu_memory_gb, gpu_resource)
     timeline = read(paths)
     simulator = Simulator(timeline, Snapshot(Facts(timeline.start, Settings(requeue_by, gpus))))
     history = History(simulator.engine)
     events: list[Event] = []
-    with Progress(len(timeline.changes), Console(stderr=True)) as progress:
+    with showing_progress(len(timeline.changes), Console(stderr=True)) as show:
 
         def watch(now: float) -> None:
-            progress.show(simulator.to_come)
+            show(simulator.to_come)
             if plot is not None:
                 history.look(now)
 
@@ -105,13 +104,6 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
         _draw(history, plot)
     _print(simulator, events, output)
     _complain(simulator)
-
-
-def _seconds(until: str | None) -> float | None:
-    try:
-        return None if until is None else parse_duration(until)
-    except InvalidDurationError as error:
-        raise typer.BadParameter(str(error), param_hint="--until") from error
 
 
 def _tell(event: Event) -> None:
@@ -142,7 +134,7 @@ def _print(simulator: Simulator, events: list[Event], output: SimulateOutput) ->
     """Write the result; as events it is written already."""
     result = result_json(simulator, events)
     if output is SimulateOutput.JSON:
-        sys.stdout.buffer.write(orjson.dumps(result, option=orjson.OPT_INDENT_2) + b"\n")
+        write(result, Output.JSON)
     elif output is SimulateOutput.TABLE:
         shown = console()
         shown.print(workload_table(result))

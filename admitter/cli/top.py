@@ -21,10 +21,6 @@ from admitter.insight.live import Mirror
 from admitter.insight.snapshot_file import load
 
 
-class NoTerminalError(CommandError):
-    """There is no terminal to draw on."""
-
-
 def top(
     estimate_for: EstimateFor = DEFAULT,
     state: StateFile = None,
@@ -43,7 +39,7 @@ def top(
     """
     allowance = allowed(estimate_for)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise NoTerminalError("admitter top needs a terminal; admitter get workloads -A prints a list")
+        raise CommandError("admitter top needs a terminal; admitter get workloads -A prints a list")
     if state is not None:
         _still(state, allowance)
     else:

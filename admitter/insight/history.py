@@ -10,6 +10,7 @@ from typing import Final
 
 from admitter.cache.views import WorkloadView
 from admitter.client.transport import Json, Transport
+from admitter.insight.listing import job_name
 from admitter.insight.pages import listed
 from admitter.insight.snapshot_file import readable
 from admitter.names import API_VERSION, CONTROLLER_NAME
@@ -54,7 +55,7 @@ async def read(transport: Transport, namespace: str | None, name: str | None) ->
     raws = [raw async for raw in listed(transport, f"/apis/{API_VERSION}{scope}/workloads")]
     views = list(readable(raws, "workloads"))
     events = [raw async for raw in listed(transport, f"/api/v1{scope}/events", {"fieldSelector": selector})]
-    names = {view.key: _name(view) for view in views}
+    names = {view.key: job_name(view) for view in views}
     found = {entry for event in events for entry in _of_event(event, names)}
     known = {(each.namespace, each.name, each.what, each.why) for each in found}
     for view in views:
@@ -84,8 +85,4 @@ def _of_status(view: WorkloadView) -> Iterator[HistoryEntry]:
         if found.get("status") == status and words not in said:
             said.add(words)
             what = word or found.get("reason", "")
-            yield HistoryEntry(found["lastTransitionTime"], view.namespace, _name(view), what, words)
-
-
-def _name(view: WorkloadView) -> str:
-    return view.job[0] if view.job is not None else view.name
+            yield HistoryEntry(found["lastTransitionTime"], view.namespace, job_name(view), what, words)

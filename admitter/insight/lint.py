@@ -15,7 +15,7 @@ from admitter.policy.defects import Defect
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import to_quantity
 from admitter.quotas.namespaces import NAME_LABEL
-from admitter.quotas.nodes import NodeCapacity, has_labels, is_open, totals
+from admitter.quotas.nodes import has_labels, is_open, totals
 
 KINDS: Final = frozenset(
     {
@@ -57,7 +57,9 @@ class Finding:
     message: str
 
 
-Rule = Callable[["LintedConfiguration"], Iterator[Finding]]
+Found = tuple[str, str]
+"""What a rule finds: kind and name of an object, and the mistake in a sentence."""
+Rule = Callable[["LintedConfiguration"], Iterator[Found]]
 
 
 class LintedConfiguration:
@@ -74,6 +76,7 @@ class LintedConfiguration:
             if (flavor := self.catalog.flavor(view.name)) is not None
         }
         self.gpus = self.catalog.gpus
+        self.nodes = [view.node for view in self.world.nodes]
 
     def queues(self) -> Iterator[tuple[ObjectView, Queue]]:
         """ClusterQueues that work, by name."""
@@ -95,14 +98,16 @@ class LintedConfiguration:
 
 
 def lint(snapshot: Snapshot) -> list[Finding]:
-    """All findings, the worst first, then by object."""
     configuration = LintedConfiguration(snapshot)
-    found = [finding for rule in RULES for finding in rule(configuration)]
+    found = [*_defects(configuration)]
+    found += (
+        Finding(name, severity, *each) for name, severity, rule in RULES for each in rule(configuration)
+    )
     order = list(Severity)
     return sorted(found, key=lambda each: (order.index(each.severity), each.object, each.rule, each.message))
 
 
-def invalid_object(given: LintedConfiguration) -> Iterator[Finding]:
+def _defects(given: LintedConfiguration) -> Iterator[Finding]:
     """An object that does not work, or not as declared: what its condition Active would say."""
     for title, problem in _problems(given):
         if problem is not None:
@@ -131,16 +136,23 @@ def _problems(given: LintedConfiguration) -> Iterator[tuple[str, Defect | None]]
                 yield f"{kind} {view.namespace}/{view.name}", problem
 
 
-def leads_nowhere(given: LintedConfiguration) -> Iterator[Finding]:
-    """A LocalQueue names a ClusterQueue that does not exist, or that does not select its namespace."""
+def leads_nowhere(given: LintedConfiguration) -> Iterator[Found]:
+    """A LocalQueue names a ClusterQueue that does not exist."""
     for view in given.world.local_queues:
-        name, title = str(view.spec["clusterQueue"]), f"LocalQueue {view.namespace}/{view.name}"
+        name = str(view.spec["clusterQueue"])
         if given.world.cluster_queues.get(("", name)) is None:
-            words = f"leads to ClusterQueue {name}, which does not exist"
-            yield Finding("LeadsNowhere", Severity.ERROR, title, words)
-        elif not _selects(given, name, view.namespace):
-            words = f"ClusterQueue {name} does not select namespace {view.namespace} by its labels"
-            yield Finding("NotSelected", Severity.ERROR, title, words)
+            title = f"LocalQueue {view.namespace}/{view.name}"
+            yield title, f"leads to ClusterQueue {name}, which does not exist"
+
+
+def not_selected(given: LintedConfiguration) -> Iterator[Found]:
+    """A LocalQueue names a ClusterQueue that does not select its namespace."""
+    for view in given.world.local_queues:
+        name = str(view.spec["clusterQueue"])
+        known = given.world.cluster_queues.get(("", name)) is not None
+        if known and not _selects(given, name, view.namespace):
+            title = f"LocalQueue {view.namespace}/{view.name}"
+            yield title, f"ClusterQueue {name} does not select namespace {view.namespace} by its labels"
 
 
 def _selects(given: LintedConfiguration, cluster_queue: str, namespace: str) -> bool:
@@ -151,25 +163,25 @@ def _selects(given: LintedConfiguration, cluster_queue: str, namespace: str) -> 
     return asked is not None and all(each.matches(labels) for each in asked if each.key == NAME_LABEL)
 
 
-def nobody_may_use(given: LintedConfiguration) -> Iterator[Finding]:
+def nobody_may_use(given: LintedConfiguration) -> Iterator[Found]:
     """A queue that no LocalQueue leads to, or that selects no namespace."""
     for view, _ in given.queues():
         title = f"ClusterQueue {view.name}"
         if given.catalog.queue(view.name).namespaces is None:
             words = "has no namespaceSelector, so no namespace may use it; {} selects all namespaces"
-            yield Finding("NobodyMayUse", Severity.WARNING, title, words)
+            yield title, words
         elif not given.local_queues(view.name):
-            yield Finding("NobodyMayUse", Severity.WARNING, title, "no LocalQueue leads to it")
+            yield title, "no LocalQueue leads to it"
 
 
-def more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
+def more_than_nodes(given: LintedConfiguration) -> Iterator[Found]:
     """The `min` of all queues and Cohorts exceed what the nodes of the flavor offer."""
     minimums: Counter[FlavorResource] = Counter()
     for queue in given.tree.queues.values():
         minimums.update({key: quota.minimum for key, quota in _own(queue) if not queue.pool})
     for cohort in given.tree.cohorts.values():
         minimums.update({key: quota.minimum for key, quota in cohort.quotas.items()})
-    there = totals(_nodes(given), given.flavors.values(), given.gpus)
+    there = totals(given.nodes, given.flavors.values(), given.gpus)
     with_nodes = {flavor for flavor, _ in there}
     for (flavor, resource), amount in sorted(minimums.items()):
         has = there.get((flavor, resource), 0)
@@ -178,7 +190,7 @@ def more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
                 f"quota totals {to_quantity(resource, amount)} {resource}; "
                 f"its nodes offer {to_quantity(resource, has)}"
             )
-            yield Finding("MoreThanNodes", Severity.WARNING, f"ResourceFlavor {flavor}", words)
+            yield f"ResourceFlavor {flavor}", words
 
 
 def _own(queue: Queue) -> Iterator[tuple[FlavorResource, Quota]]:
@@ -189,7 +201,7 @@ def _own(queue: Queue) -> Iterator[tuple[FlavorResource, Quota]]:
             yield (flavor, resource), quota
 
 
-def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
+def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Found]:
     """The `min` of all elastic quotas exceed what the nodes offer that they may use."""
     quotas = [queue for queue in given.tree.queues.values() if queue.pool]
     minimums: Counter[str] = Counter()
@@ -198,7 +210,7 @@ def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     used = {flavor for queue in quotas for group in queue.groups for flavor in group.flavors}
     known = {ANY_NODE: given.catalog.elastic.any_node, **given.flavors}
     # Pods with a toleration of their own may run on a tainted node, whatever the flavor says.
-    nodes = [replace(node, taints=()) for node in _nodes(given)]
+    nodes = [replace(node, taints=()) for node in given.nodes]
     has: Counter[str] = Counter()
     for (_, resource), amount in totals(
         nodes, [known[name] for name in used & known.keys()], given.gpus
@@ -210,33 +222,26 @@ def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Finding]:
                 f"elastic quotas total {to_quantity(resource, amount)} {resource}; "
                 f"their nodes offer {to_quantity(resource, has[resource])}"
             )
-            yield Finding("MoreThanNodes", Severity.WARNING, f"Cohort {ELASTIC_QUOTA_QUEUE}", words)
+            yield f"Cohort {ELASTIC_QUOTA_QUEUE}", words
 
 
-def _nodes(given: LintedConfiguration) -> list[NodeCapacity]:
-    """All known nodes."""
-    return [view.node for view in given.world.nodes]
-
-
-def no_nodes(given: LintedConfiguration) -> Iterator[Finding]:
+def no_nodes(given: LintedConfiguration) -> Iterator[Found]:
     """No node has the labels of a flavor."""
-    nodes = _nodes(given)
-    for name, flavor in sorted(given.flavors.items()) if nodes else ():
-        if not any(has_labels(node, flavor) for node in nodes):
+    for name, flavor in sorted(given.flavors.items()) if given.nodes else ():
+        if not any(has_labels(node, flavor) for node in given.nodes):
             labels = ", ".join(f"{key}={value}" for key, value in flavor.labels)
             words = f"no node has its labels {labels}"
-            yield Finding("NoNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
+            yield f"ResourceFlavor {name}", words
 
 
-def closed_nodes(given: LintedConfiguration) -> Iterator[Finding]:
+def closed_nodes(given: LintedConfiguration) -> Iterator[Found]:
     """No node of a flavor accepts the pods admitted to it: each is cordoned, not ready, or tainted.
 
     Pods may hold other flavors of the same node too, such as one for its CPUs beside one for its GPUs.
     """
-    nodes = _nodes(given)
     flavors = given.flavors.values()
     for name, flavor in sorted(given.flavors.items()):
-        own = [node for node in nodes if has_labels(node, flavor)]
+        own = [node for node in given.nodes if has_labels(node, flavor)]
         if own and not any(
             is_open(node, *(each for each in flavors if has_labels(node, each))) for node in own
         ):
@@ -245,21 +250,19 @@ def closed_nodes(given: LintedConfiguration) -> Iterator[Finding]:
                 f"none of its nodes accepts the pods admitted to it: {unusable} cordoned or not ready, "
                 f"{len(own) - unusable} with taints that no flavor of theirs names or tolerates"
             )
-            yield Finding("ClosedNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
+            yield f"ResourceFlavor {name}", words
 
 
-def unused_flavor(given: LintedConfiguration) -> Iterator[Finding]:
+def unused_flavor(given: LintedConfiguration) -> Iterator[Found]:
     """No queue names a flavor."""
     used = {name for queue in given.tree.queues.values() for group in queue.groups for name in group.flavors}
     used |= {flavor for cohort in given.tree.cohorts.values() for flavor, _ in cohort.quotas}
     for name in sorted(given.flavors.keys() - used):
         if not given.catalog.elastic.uses(name):
-            yield Finding(
-                "UnusedFlavor", Severity.NOTE, f"ResourceFlavor {name}", "no queue and no Cohort names it"
-            )
+            yield f"ResourceFlavor {name}", "no queue and no Cohort names it"
 
 
-def same_nodes(given: LintedConfiguration) -> Iterator[Finding]:
+def same_nodes(given: LintedConfiguration) -> Iterator[Found]:
     """Two flavors describe the same nodes: quota of one is used on the nodes of the other."""
     alike: defaultdict[object, list[str]] = defaultdict(list)
     for name, flavor in sorted(given.flavors.items()):
@@ -268,20 +271,20 @@ def same_nodes(given: LintedConfiguration) -> Iterator[Finding]:
     for first, *others in alike.values():
         for name in others:
             words = f"has the labels and taints of {first}: both describe the same nodes, each with a quota"
-            yield Finding("SameNodes", Severity.WARNING, f"ResourceFlavor {name}", words)
+            yield f"ResourceFlavor {name}", words
 
 
-def weight_of_zero(given: LintedConfiguration) -> Iterator[Finding]:
+def weight_of_zero(given: LintedConfiguration) -> Iterator[Found]:
     """A weight of zero where weights divide borrowed quota."""
     for _, queue in given.queues():
         if not queue.weight and given.tree.fair(given.tree.root(queue.name)):
             words = (
                 "fairSharing.weight is 0: it borrows only what no other queue wants, and gives it back first"
             )
-            yield Finding("WeightOfZero", Severity.NOTE, f"ClusterQueue {queue.name}", words)
+            yield f"ClusterQueue {queue.name}", words
 
 
-def useless_lending(given: LintedConfiguration) -> Iterator[Finding]:
+def useless_lending(given: LintedConfiguration) -> Iterator[Found]:
     """A `lendingLimit` where no other queue can borrow."""
     for _, queue in given.queues():
         for key, quota in _own(queue):
@@ -290,10 +293,10 @@ def useless_lending(given: LintedConfiguration) -> Iterator[Finding]:
                     f"lendingLimit of {key[1]} in {key[0]} has no effect: no other queue in its cohort "
                     "counts it"
                 )
-                yield Finding("UselessLending", Severity.WARNING, f"ClusterQueue {queue.name}", words)
+                yield f"ClusterQueue {queue.name}", words
 
 
-def lends_for_good(given: LintedConfiguration) -> Iterator[Finding]:
+def lends_for_good(given: LintedConfiguration) -> Iterator[Found]:
     """A queue lends, and may not reclaim."""
     for _, queue in given.queues():
         if queue.preemption.reclaim is not Reclaim.NEVER or queue.pool:
@@ -306,10 +309,10 @@ def lends_for_good(given: LintedConfiguration) -> Iterator[Finding]:
         if lent:
             words = f"lends {', '.join(lent)}, and gets it back only as borrowers end"
             words += ": reclaimWithinCohort is Never"
-            yield Finding("LendsForGood", Severity.NOTE, f"ClusterQueue {queue.name}", words)
+            yield f"ClusterQueue {queue.name}", words
 
 
-def min_is_no_cap(given: LintedConfiguration) -> Iterator[Finding]:
+def min_is_no_cap(given: LintedConfiguration) -> Iterator[Found]:
     """A queue of a cohort may use more than its `min`."""
     for _, queue in given.queues():
         for key, quota in sorted(queue.quotas.items()) if not queue.pool else ():
@@ -319,31 +322,32 @@ def min_is_no_cap(given: LintedConfiguration) -> Iterator[Finding]:
                     f"min of {key[1]} in {key[0]} is {to_quantity(key[1], quota.minimum)}, which is no cap: "
                     f"it may borrow, and use {to_quantity(key[1], most)}; max caps it"
                 )
-                yield Finding("MinIsNoCap", Severity.NOTE, f"ClusterQueue {queue.name}", words)
+                yield f"ClusterQueue {queue.name}", words
 
 
-def nothing_to_give(given: LintedConfiguration) -> Iterator[Finding]:
+def nothing_to_give(given: LintedConfiguration) -> Iterator[Found]:
     """A queue that can never admit anything: no quota of its own, and none to borrow."""
     for _, queue in given.queues():
         keys = queue.keys()
         if keys and not any(given.book.cell(queue.name, key).potential_available() > 0 for key in keys):
             words = "can never admit anything: it has no quota of its own, and there is none to borrow"
-            yield Finding("NothingToGive", Severity.WARNING, f"ClusterQueue {queue.name}", words)
+            yield f"ClusterQueue {queue.name}", words
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    invalid_object,
-    leads_nowhere,
-    nobody_may_use,
-    more_than_nodes,
-    elastic_more_than_nodes,
-    no_nodes,
-    closed_nodes,
-    unused_flavor,
-    same_nodes,
-    weight_of_zero,
-    useless_lending,
-    lends_for_good,
-    min_is_no_cap,
-    nothing_to_give,
+RULES: Final[tuple[tuple[str, Severity, Rule], ...]] = (
+    ("LeadsNowhere", Severity.ERROR, leads_nowhere),
+    ("NotSelected", Severity.ERROR, not_selected),
+    ("NobodyMayUse", Severity.WARNING, nobody_may_use),
+    ("MoreThanNodes", Severity.WARNING, more_than_nodes),
+    ("MoreThanNodes", Severity.WARNING, elastic_more_than_nodes),
+    ("NoNodes", Severity.WARNING, no_nodes),
+    ("ClosedNodes", Severity.WARNING, closed_nodes),
+    ("UnusedFlavor", Severity.NOTE, unused_flavor),
+    ("SameNodes", Severity.WARNING, same_nodes),
+    ("WeightOfZero", Severity.NOTE, weight_of_zero),
+    ("UselessLending", Severity.WARNING, useless_lending),
+    ("LendsForGood", Severity.NOTE, lends_for_good),
+    ("MinIsNoCap", Severity.NOTE, min_is_no_cap),
+    ("NothingToGive", Severity.WARNING, nothing_to_give),
 )
+"""By their names in docs/lint.md."""

@@ -37,6 +37,11 @@ def lines(snapshot: Snapshot) -> dict[str, list[str]]:
     return {queue: snapshot.engine.line(queue) for queue in snapshot.engine.tree.queues}
 
 
+def job_name(view: WorkloadView) -> str:
+    """The name by which its user knows a Workload: that of its Job, or its own if it has none."""
+    return (view.job[0] if view.job is not None else "") or view.name
+
+
 def rows(snapshot: Snapshot, namespace: str | None) -> Iterator[Row]:
     """Unfinished Workloads of one namespace or of all: those with quota, then those that wait, in order."""
     positions: dict[str, int] = {}
@@ -52,11 +57,10 @@ def rows(snapshot: Snapshot, namespace: str | None) -> Iterator[Row]:
 
 def _row(view: WorkloadView, snapshot: Snapshot, position: int | None) -> Row:
     held_back = snapshot.waiting.get(view.uid)
-    name = (view.job[0] if view.job is not None else "") or view.name
     queue = view.admission.queue if view.admission is not None else snapshot.queue_of(view)
     state = view.status.get("state") or WorkloadState.PENDING
     reason = held_back.reason if held_back is not None else view.status.get("reason") or ""
-    return Row(view, name, queue or "", position, str(state), reason)
+    return Row(view, job_name(view), queue or "", position, str(state), reason)
 
 
 def _order(row: Row) -> tuple[bool, str, bool, int, str, str]:

@@ -71,7 +71,6 @@ class Mirror:
         return next(((path, error) for path, error in failed if error is not None), None)
 
     def facts(self) -> Facts:
-        """All that is known now."""
         views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}
         return Facts(self._now(), self._settings, views)
 

@@ -100,39 +100,28 @@ def overview(snapshot: Snapshot) -> list[OverviewLine]:
         node, depth = left.pop()
         parent = parents.get(node)
         uses = tuple(_uses(snapshot, node, markets[parent] if parent is not None else {}, minimums))
-        found.append(_line(snapshot, node, depth, uses, counts))
+        waiting, admitted, recent = (counts[state][node] for state in ("waiting", "admitted", "recent"))
+        title, problem = node_title(*node), _problem(snapshot, node)
+        found.append(OverviewLine(node, title, depth, parent, uses, waiting, admitted, recent, problem))
         left += [(child, depth + 1) for child in reversed(children[node])]
     return found
 
 
-def _line(
-    snapshot: Snapshot,
-    node: Node,
-    depth: int,
-    uses: tuple[OverviewUse, ...],
-    counts: Mapping[str, Counter[Node]],
-) -> OverviewLine:
+def _problem(snapshot: Snapshot, node: Node) -> str:
+    """Why a ClusterQueue does not work; other queues of the engine are made of elastic quotas."""
     kind, name = node
-    parent = snapshot.engine.tree.parents().get(node)
-    problem = (
-        snapshot.catalog.queue(name).problem if kind == "queue" and _is_declared(snapshot, name) else None
-    )
-    return OverviewLine(
-        node,
-        node_title(*node),
-        depth,
-        parent,
-        uses,
-        counts["waiting"][node],
-        counts["admitted"][node],
-        counts["recent"][node],
-        problem[1] if problem is not None else "",
-    )
+    if kind != "queue" or snapshot.world.cluster_queues.get(("", name)) is None:
+        return ""
+    problem = snapshot.catalog.queue(name).problem
+    return problem[1] if problem is not None else ""
 
 
-def _is_declared(snapshot: Snapshot, name: str) -> bool:
-    """Whether a queue of the engine is a ClusterQueue; others are made of elastic quotas."""
-    return snapshot.world.cluster_queues.get(("", name)) is not None
+def _above(node: Node, parents: Mapping[Node, Node | None]) -> Iterator[Node]:
+    """All Cohorts above a place."""
+    place = parents.get(node)
+    while place is not None:
+        yield place
+        place = parents.get(place)
 
 
 def _minimums(
@@ -142,10 +131,8 @@ def _minimums(
     found: Counter[tuple[Node, FlavorResource]] = Counter()
     for node in parents:
         for key, quota in snapshot.engine.tree.quotas(node).items():
-            place: Node | None = node
-            while place is not None:
+            for place in (node, *_above(node, parents)):
                 found[place, key] += quota.minimum
-                place = parents.get(place)
     return found
 
 
@@ -196,8 +183,6 @@ def _counts(snapshot: Snapshot, parents: Mapping[Node, Node | None]) -> dict[str
             found["recent"]["queue", view.admission.queue] += snapshot.now - view.since < RECENT_SECONDS
     for counts in found.values():
         for node, count in list(counts.items()):
-            above = parents.get(node)
-            while above is not None:
-                counts[above] += count
-                above = parents.get(above)
+            for place in _above(node, parents):
+                counts[place] += count
     return found

@@ -26,12 +26,7 @@ async def listed(
 
 
 def spelled(path: str, error: ClusterError) -> str:
-    """Why a collection can't be read, and what to do about it.
-
-    Args:
-        path: of the collection.
-        error: what happened.
-    """
+    """Why the collection at a path can't be read, and what to do about it."""
     if isinstance(error, UnreachableError):
         return f"No answer from the API server: {error}"
     if isinstance(error, NotFoundError):

@@ -16,7 +16,6 @@ Json = dict[str, Any]
 
 
 def answer_json(answer: Answer, estimate: Estimate | None, snapshot: Snapshot) -> Json:
-    """All that is known of one Job or Workload."""
     workload, explanation = answer.workload, answer.explanation
     waits = workload is not None and workload.admission is None and not workload.finished
     return {
@@ -39,7 +38,6 @@ def answer_json(answer: Answer, estimate: Estimate | None, snapshot: Snapshot) -
 
 
 def row_json(row: Row) -> Json:
-    """A Workload in a list."""
     return {
         "namespace": row.workload.namespace,
         "name": row.job,
@@ -97,8 +95,6 @@ def _other(other: Other) -> Json:
 
 
 def estimate_json(estimate: Estimate, now: float) -> Json:
-    """When something starts."""
-
     def moment(after: float | None) -> str | None:
         return _time(now + after) if after is not None else None
 

@@ -15,8 +15,7 @@ import orjson
 from admitter.cache.views import at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.client.errors import UnreadableError
-from admitter.client.source import Json, Source
-from admitter.client.store import V
+from admitter.client.source import Json
 from admitter.convert.gpus import GpuSettings
 from admitter.convert.settings import Settings
 from admitter.convert.templates import kept_template
@@ -60,9 +59,8 @@ class SnapshotFile:
 
 def reduced(plural: str, raw: Json) -> Json:
     """An object without the fields that no decision reads."""
-    made: Json = {"metadata": _metadata(raw["metadata"], all_labels=plural not in _OWNED)}
-    made |= _BODIES.get(plural, _body)(raw)
-    return made
+    metadata = _metadata(raw["metadata"], all_labels=plural not in _OWNED)
+    return {"metadata": metadata, **_BODIES.get(plural, _body)(raw)}
 
 
 def _metadata(raw: Json, *, all_labels: bool) -> Json:
@@ -128,7 +126,6 @@ _BODIES: Final[dict[str, Callable[[Json], Json]]] = {
 
 
 def dump(snapshot: SnapshotFile) -> bytes:
-    """A snapshot as JSON."""
     gpus = snapshot.settings.gpus
     document = {
         "apiVersion": API_VERSION,
@@ -173,28 +170,27 @@ def load(path: Path) -> SnapshotFile:
 
 def facts(snapshot: SnapshotFile) -> Facts:
     """The facts of a snapshot. An unreadable object is logged and left out, except for the quota it holds."""
-    views = {}
-    for source in World().sources:
-        plural = plural_of(source.path)
-        found = (_readable(source, raw, plural) for raw in snapshot.objects[plural])
-        views[plural] = {view.key: view for view in found if view is not None}
+    views = {
+        plural: {view.key: view for view in readable(snapshot.objects[plural], plural)}
+        for plural in (plural_of(source.path) for source in World().sources)
+    }
     return Facts(snapshot.taken, snapshot.settings, views)
 
 
-def _readable(source: Source[V], raw: Json, plural: str) -> V | None:
-    """The view of an object; None if it can't be read: answers about other objects do not need it."""
-    try:
-        return source.read(raw)
-    except UnreadableError as error:
-        say_left_out(plural, raw, str(error))
-        return source.rest_of(raw)(None)
-
-
 def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
-    """The views of objects of a kind; an unreadable object is logged and left out."""
+    """The views of objects of a kind. An unreadable one is logged, and left out but for the quota it holds.
+
+    Answers about other objects do not need it.
+    """
     source = World().source_of(plural)
-    views = (_readable(source, raw, plural) for raw in raws)
-    return (view for view in views if view is not None)
+    for raw in raws:
+        try:
+            view = source.read(raw)
+        except UnreadableError as error:
+            say_left_out(plural, raw, str(error))
+            view = source.rest_of(raw)(None)
+        if view is not None:
+            yield view
 
 
 def say_left_out(plural: str, raw: Json, error: str) -> None:

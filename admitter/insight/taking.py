@@ -25,11 +25,7 @@ async def take(
 ) -> SnapshotFile:
     """Read the cluster, each kind at one moment.
 
-    Args:
-        transport: where it is.
-        settings: of its controller.
-        now: tells the time, in seconds since the epoch.
-        kinds: plurals of the kinds to read; None: all. Of other kinds the snapshot has no objects.
+    Of kinds of which the plural is not in `kinds` the snapshot has no objects; None: all are read.
 
     Raises:
         DeniedError: its user may not read a kind.

@@ -50,7 +50,6 @@ class Top(App[None]):
         self.animation_level = "none"
 
     def on_mount(self) -> None:
-        """Begin to follow."""
         self.theme = "ansi-dark"
         self.push_screen(QueuesView(self._state))
         self.run_worker(self._state.feed.follow(self.take))
@@ -62,7 +61,6 @@ class Top(App[None]):
             event.prevent_default()
 
     def take(self, scene: TopScene) -> None:
-        """Show a new scene."""
         self._state.scene = scene
         if isinstance(self.screen, TopView):
             self.screen.scene_changed()
@@ -76,6 +74,5 @@ class Top(App[None]):
                 self.screen.show_head()
 
     def action_keys(self) -> None:
-        """Show all keys."""
         if not isinstance(self.screen, HelpView):
             self.push_screen(HelpView(self._state))

@@ -68,7 +68,6 @@ def _total(columns: Sequence[Column[T]]) -> int:
 
 
 def headings(placed: Placed[T]) -> Text:
-    """The line above a table."""
     cells = [(_set(column, width, column.title), "") for column, width in placed]
     return _joined(cells, "")
 
@@ -85,7 +84,6 @@ def line(placed: Placed[T], item: T, *, current: bool = False) -> Text:
 
 
 def _set(column: Column[T], width: int, words: str) -> str:
-    """A cell in its full width."""
     cut = shortened(words, width)
     blank = " " * (width - cell_len(cut))
     return blank + cut if column.right else cut + blank

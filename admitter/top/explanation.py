@@ -43,12 +43,6 @@ class ExplanationView(TopView):
     keys = "? keys  q quit  Esc back  ↑↓ scroll  r ask again"
 
     def __init__(self, state: TopState, row: Row) -> None:
-        """Explain a Workload.
-
-        Args:
-            state: what there is to show.
-            row: it, in a list.
-        """
         super().__init__(state)
         self._row = row
         self._asked_at = 0.0
@@ -56,11 +50,9 @@ class ExplanationView(TopView):
         self._scroll = VerticalScroll(self.text)
 
     def body(self) -> Iterable[Widget]:
-        """The text, which can be scrolled."""
         return (self._scroll,)
 
     def on_mount(self) -> None:
-        """Ask."""
         self._scroll.focus()
         self.action_ask()
 
@@ -72,7 +64,6 @@ class ExplanationView(TopView):
         )
 
     def action_ask(self) -> None:
-        """Explain it as it is now."""
         scene = self.state.scene
         assert scene is not None, "a Workload was chosen in a scene"
         self._asked_at = scene.known.taken

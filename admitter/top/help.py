@@ -36,7 +36,6 @@ class HelpView(TopView):
     keys = "q quit  Esc back  ↑↓ scroll"
 
     def body(self) -> Iterable[Widget]:
-        """The text, which can be scrolled."""
         text = TextView("text")
         text.say(TEXT)
         return (VerticalScroll(text),)

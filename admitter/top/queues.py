@@ -89,7 +89,6 @@ class QueuesView(ListView):
         self._key: FlavorResource | None = None
 
     def scene_changed(self) -> None:
-        """Show the tree as it is now."""
         scene = self.state.scene
         if scene is not None:
             if self._key not in scene.resources:
@@ -102,13 +101,11 @@ class QueuesView(ListView):
         self.show_head()
 
     def on_table_moved(self) -> None:
-        """Say all that there is to say of the current place."""
         current = self.table.current
         self.detail.say(_detail(current.line, self._key) if current is not None else "")
         self.show_head()
 
     def about(self) -> tuple[str, str]:
-        """The resource, and how the tree is ordered."""
         scene = self.state.scene
         if scene is None or not scene.lines:
             return "", ""
@@ -119,7 +116,6 @@ class QueuesView(ListView):
         return f"{shown}, by {self._order}{self.searched()}", self.in_view()
 
     def action_resource(self, by: int) -> None:
-        """Show another resource."""
         scene = self.state.scene
         if scene is not None and self._key is not None:
             at = scene.resources.index(self._key) + by
@@ -127,7 +123,6 @@ class QueuesView(ListView):
             self.scene_changed()
 
     def action_order(self, name: str) -> None:
-        """Order the places of each Cohort by something else."""
         self._order = SortOrder[name]
         self.scene_changed()
 
@@ -144,26 +139,22 @@ class QueuesView(ListView):
             self.table.go_to(current.line.parent)
 
     def action_unfold(self) -> None:
-        """Show what is below the current place."""
         current = self.table.current
         if current is not None:
             self._folded.discard(current.line.node)
             self.scene_changed()
 
     def action_fold_all(self) -> None:
-        """Show only the uppermost places."""
         scene = self.state.scene
         if scene is not None:
             self._folded = {line.node for line in scene.lines if line.node[0] == "cohort"}
             self.scene_changed()
 
     def action_unfold_all(self) -> None:
-        """Show all places."""
         self._folded.clear()
         self.scene_changed()
 
     def on_table_chosen(self) -> None:
-        """Show the Workloads of the current place."""
         current = self.table.current
         if current is not None:
             self.app.push_screen(WorkloadsView(self.state, current.line.node, current.line.title))

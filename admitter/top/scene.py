@@ -42,13 +42,14 @@ class TopScene:
     resources: tuple[FlavorResource, ...]
     fullest: FlavorResource | None
 
-    def roots(self) -> Iterable[OverviewLine]:
-        """Roots: their counts are of all below."""
-        return (line for line in self.lines if line.depth == 0)
-
-    def queues(self) -> int:
-        """How many queues there are."""
-        return sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
+    def totals(self) -> str:
+        """All of the cluster in numbers: the counts of roots are of all below them."""
+        roots = [line for line in self.lines if line.depth == 0]
+        waiting, admitted = sum(line.waiting for line in roots), sum(line.admitted for line in roots)
+        recent = sum(line.recent for line in roots)
+        queues = sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
+        counts = f"{waiting:,} waiting, {admitted:,} admitted, {recent:,} of them in the last minute"
+        return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
 
 
 def scene(known: Facts, snapshot: Snapshot) -> TopScene:
@@ -115,7 +116,6 @@ class Still:
         self._snapshot = snapshot
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
-        """Show the one scene that there is."""
         show(await asyncio.to_thread(self._scene))
 
     def _scene(self) -> TopScene:
@@ -135,12 +135,10 @@ class Live:
         self._mirror = mirror
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
-        """Show the cluster as it is, whenever it has changed, until cancelled."""
         async with self._mirror.following():
             async for known, snapshot in self._mirror.snapshots():
                 show(await asyncio.to_thread(scene, known, snapshot))
 
     def trouble(self) -> str:
-        """What the API server, or the way to it, said last."""
         failure = self._mirror.failure
         return spelled(*failure) if failure is not None else ""

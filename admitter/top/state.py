@@ -21,15 +21,3 @@ class TopState:
     allowance: Allowance
     scene: TopScene | None = None
     trouble: str = ""
-
-    def totals(self) -> str:
-        """All of the cluster in numbers."""
-        if self.scene is None:
-            return ""
-        roots = list(self.scene.roots())
-        waiting, admitted, recent = (
-            sum(getattr(line, count) for line in roots) for count in ("waiting", "admitted", "recent")
-        )
-        queues = self.scene.queues()
-        counts = f"{waiting:,} waiting, {admitted:,} admitted, {recent:,} of them in the last minute"
-        return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"

@@ -58,7 +58,6 @@ class Table(Widget, Generic[T], can_focus=True):
 
     @property
     def columns(self) -> list[str]:
-        """The headings of those columns that fit."""
         return [column.title for column, _ in self._placed]
 
     @property
@@ -106,11 +105,7 @@ class Table(Widget, Generic[T], can_focus=True):
         return line(self._placed, self._items[place], current=place == self._cursor)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of those in view.
-
-        Args:
-            y: its number; the headings are 0.
-        """
+        """Draw one of the lines in view; the first is the headings."""
         if y == 0:
             content = headings(self._placed)
             content.stylize("bold underline")
@@ -120,26 +115,21 @@ class Table(Widget, Generic[T], can_focus=True):
         return strip.apply_style(self.rich_style)
 
     def on_resize(self, event: Resize) -> None:
-        """Choose the columns anew."""
         self._placed = fitting(self._columns, event.size.width)
         self._drawn.clear()
         self.refresh()
         self._settle()
 
     def action_move(self, by: int) -> None:
-        """Go up or down."""
         if self._items:
             self._move_to(self._cursor + by)
 
     def action_page(self, by: int) -> None:
-        """Go a page up or down."""
         self._move_to(self._cursor + by * self._rows)
 
     def action_move_to(self, place: int) -> None:
-        """Go to the first item, or to the last."""
         self._move_to(place if place >= 0 else len(self._items) - 1)
 
     def action_choose(self) -> None:
-        """Open the current item."""
         if self._items:
             self.post_message(self.Chosen())

@@ -30,7 +30,6 @@ class TextView(Static):
         self.words = Text()
 
     def say(self, words: Text | str) -> None:
-        """Show a text."""
         made = Text(visible(words, lines=True)) if isinstance(words, str) else words
         if made != self.words:
             self.words = made
@@ -51,7 +50,6 @@ class TopView(Screen[None]):
         self._trouble = TextView("trouble")
 
     def compose(self) -> ComposeResult:
-        """Head, trouble if there is any, body, keys."""
         yield from (self._title, self._totals, self._about, self._trouble)
         yield from self.body()
         keys = TextView("line keys")
@@ -67,7 +65,6 @@ class TopView(Screen[None]):
         self.scene_changed()
 
     def on_resize(self, _: Resize) -> None:
-        """Fit the head to the new width."""
         self.show_head()
 
     def scene_changed(self) -> None:
@@ -75,11 +72,10 @@ class TopView(Screen[None]):
         self.show_head()
 
     def show_head(self) -> None:
-        """Say what is shown, since when, and what is wrong."""
         scene, width = self.state.scene, self.size.width
         time = f"{datetime.fromtimestamp(scene.known.taken, UTC):%H:%M:%S} UTC" if scene is not None else ""
         self._title.say(beside(f"admitter top  {self.state.feed.title}", time, width, "bold"))
-        self._totals.say(self.state.totals())
+        self._totals.say(scene.totals() if scene is not None else "")
         self._about.say(beside(*self.about(), width, ""))
         self._trouble.say(self.state.trouble)
         self._trouble.display = bool(self.state.trouble)
@@ -89,7 +85,6 @@ class TopView(Screen[None]):
         return "", ""
 
     def action_back(self) -> None:
-        """Go to the view below, if there is one."""
         if len(self.app.screen_stack) > LOWEST:
             self.app.pop_screen()
 
@@ -118,11 +113,9 @@ class ListView(TopView):
         return self.table, self.empty, self.detail, self._prompt
 
     def on_mount(self) -> None:
-        """Keys are the table's."""
         self.table.focus()
 
     def action_search(self) -> None:
-        """Ask what to search."""
         self._searching = True
         self._searched_changed()
 
@@ -142,7 +135,6 @@ class ListView(TopView):
         return True
 
     def on_paste(self, event: Paste) -> None:
-        """Search what is pasted."""
         if self._searching:
             self.words += event.text.partition("\n")[0]
             self._searched_changed()
@@ -166,12 +158,10 @@ class ListView(TopView):
         self.set_class(self.table.current is None, "-empty")
 
     def in_view(self) -> str:
-        """Which part of the list is in view."""
         first, last, of_all = self.table.in_view
         return f"{first:,}–{last:,} of {of_all:,}" if of_all else ""
 
     def searched(self) -> str:
-        """What is searched, for the head."""
         return f", filter “{self.words}”" if self.words else ""
 
 

@@ -19,13 +19,6 @@ class WorkloadsView(ListView):
     keys = "? keys  q quit  Esc back  Enter explanation  / filter"
 
     def __init__(self, state: TopState, node: Node, title: str) -> None:
-        """Show those of one place.
-
-        Args:
-            state: what there is to show.
-            node: the place.
-            title: what it is called.
-        """
         super().__init__(state)
         self._node = node
         self._place = title
@@ -43,7 +36,6 @@ class WorkloadsView(ListView):
         self.table: Table[Row] = Table(columns, lambda row: row.workload.uid)
 
     def scene_changed(self) -> None:
-        """Show the Workloads that there are now."""
         scene = self.state.scene
         assert scene is not None, "a place was chosen in a scene"
         self._now = scene.known.taken
@@ -56,17 +48,14 @@ class WorkloadsView(ListView):
         self.show_head()
 
     def on_table_moved(self) -> None:
-        """Say all that the status says of the current one."""
         row = self.table.current
         self.detail.say(_detail(row) if row is not None else "")
         self.show_head()
 
     def about(self) -> tuple[str, str]:
-        """The queue or Cohort of these Workloads."""
         return f"{self._place}{self.searched()}", self.in_view()
 
     def on_table_chosen(self) -> None:
-        """Explain the current one."""
         row = self.table.current
         if row is not None:
             self.app.push_screen(ExplanationView(self.state, row))

@@ -34,14 +34,6 @@ class WebScene:
     """One moment of the cluster. Its properties may take long, and belong in a thread."""
 
     def __init__(self, known: Facts, snapshot: Snapshot, revision: int, limits: Limits) -> None:
-        """Nothing is computed yet.
-
-        Args:
-            known: the facts.
-            snapshot: of these facts.
-            revision: of the mirror, to tell the next scene from this one.
-            limits: of slow work, in all scenes together.
-        """
         self.known = known
         self.snapshot = snapshot
         self.revision = revision
@@ -50,7 +42,6 @@ class WebScene:
 
     @cached_property
     def lines(self) -> list[OverviewLine]:
-        """The tree."""
         return overview(self.snapshot)
 
     @cached_property
@@ -69,15 +60,12 @@ class WebScene:
         return Explainer(snapshot), snapshot
 
     def tree(self) -> Json:
-        """The tree as JSON."""
         return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
 
     def queue(self, name: str, may_see: Callable[[str], bool]) -> Json | None:
-        """One queue: its use, the workloads that hold quota or wait; None if there is no such queue.
+        """A queue of the engine: its use, the workloads that hold quota or wait; None if there is none.
 
-        Args:
-            name: the engine's name of it.
-            may_see: whether Workloads of a namespace are shown with their names.
+        Workloads of namespaces that the user may not see have no name.
         """
         line = next((each for each in self.lines if each.node == ("queue", name)), None)
         if line is None:
@@ -95,7 +83,6 @@ class WebScene:
         }
 
     def namespace(self, name: str) -> Json:
-        """The Workloads of one namespace."""
         found = [row for row in self.rows if row.workload.namespace == name]
         return {
             "taken": self.known.taken,
@@ -110,7 +97,6 @@ class WebScene:
         return found | ({elastic.queue} if elastic is not None else set())
 
     def namespaces_in(self, queue: str) -> set[str]:
-        """The namespaces with Workloads in a queue."""
         return {row.workload.namespace for row in self.rows if row.queue == queue}
 
     async def starts(self, queue: str) -> dict[str, Json]:
@@ -249,7 +235,6 @@ def _row(row: Row, may_see: Callable[[str], bool]) -> Json:
 
 
 def line_json(line: OverviewLine) -> Json:
-    """A place of the tree."""
     return {
         "kind": line.node[0],
         "name": line.node[1],

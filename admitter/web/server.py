@@ -76,7 +76,6 @@ class Page:
         return len(self._streams)
 
     def app(self) -> web.Application:
-        """The application."""
         made = web.Application(middlewares=[_guarded, self._addressed], client_max_size=2 * LONGEST_TOKEN)
         made.add_routes(
             [
@@ -151,7 +150,7 @@ class Page:
         except TooManyTokensError as error:
             raise HttpRefusal(429, "too many unknown tokens were tried: try again in a minute") from error
 
-    async def _scene(self) -> WebScene:
+    def _scene(self) -> WebScene:
         if self._stage.scene is None:
             raise HttpRefusal(503, "the cluster has not been read yet")
         return self._stage.scene
@@ -164,27 +163,24 @@ class Page:
         user = await self._user(request)
         if not await self._access.may_list(user, "clusterqueues"):
             raise HttpRefusal(403, f"{user.name} may not list ClusterQueues: choose a namespace")
-        return _json((await self._scene()).tree())
+        return _json(self._scene().tree())
 
     async def _queue(self, request: web.Request) -> web.Response:
-        user, scene, name = await self._user(request), await self._scene(), request.query.get("name", "")
-        await self._may_see_queue(user, scene, name, request)
-        found = scene.queue(name, await self._visible(user, scene.namespaces_in(name)))
+        scene, name, may_see = await self._about_queue(request)
+        found = scene.queue(name, may_see)
         if found is None:
             raise HttpRefusal(404, f"there is no queue {name}")
         return _json({**found, "course": self._stage.course(name)})
 
     async def _starts(self, request: web.Request) -> web.Response:
-        user, scene, name = await self._user(request), await self._scene(), request.query.get("name", "")
-        await self._may_see_queue(user, scene, name, request)
-        may_see = await self._visible(user, scene.namespaces_in(name))
+        scene, name, may_see = await self._about_queue(request)
         starts = await scene.starts(name)
         return _json({key: start for key, start in starts.items() if may_see(key.partition("/")[0])})
 
     async def _namespace(self, request: web.Request) -> web.Response:
         user, name = await self._user(request), request.query.get("name", "")
         await self._may_see_namespace(user, name)
-        scene = await self._scene()
+        scene = self._scene()
         queues = scene.queues_of(name)
         lines = [line for line in scene.tree()["lines"] if line["kind"] == "queue" and line["name"] in queues]
         return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
@@ -201,7 +197,7 @@ class Page:
         user = await self._user(request)
         namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
         await self._may_see_namespace(user, namespace)
-        scene = await self._scene()
+        scene = self._scene()
         may_see = await self._visible(user, {row.workload.namespace for row in scene.rows})
         try:
             return _json(await question(scene, namespace, name, may_see))
@@ -238,21 +234,21 @@ class Page:
             return False
 
     async def _may_see_namespace(self, user: User, name: str) -> None:
-        if not name or not await self._sees(user, name):
+        if not name or not (await self._visible(user, [name]))(name):
             raise HttpRefusal(403, f"{user.name} may not list Workloads in namespace {name or '(none)'}")
 
-    async def _sees(self, user: User, namespace: str) -> bool:
-        everywhere = await self._access.may_list(user, "workloads")
-        return everywhere or await self._access.may_list(user, "workloads", namespace)
+    async def _about_queue(self, request: web.Request) -> tuple[WebScene, str, Callable[[str], bool]]:
+        """The scene, the name of a queue in it, and whether the user may see Workloads of a namespace.
 
-    async def _may_see_queue(self, user: User, scene: WebScene, name: str, request: web.Request) -> None:
-        """A user that may list ClusterQueues sees all; others see those that a namespace of theirs uses."""
-        if await self._access.may_list(user, "clusterqueues"):
-            return
-        namespace = request.query.get("namespace", "")
-        await self._may_see_namespace(user, namespace)
-        if name not in scene.queues_of(namespace):
-            raise HttpRefusal(403, f"{user.name} may not see queue {name}")
+        A user that may list ClusterQueues sees all of them; others see those that a namespace of theirs uses.
+        """
+        user, scene, name = await self._user(request), self._scene(), request.query.get("name", "")
+        if not await self._access.may_list(user, "clusterqueues"):
+            namespace = request.query.get("namespace", "")
+            await self._may_see_namespace(user, namespace)
+            if name not in scene.queues_of(namespace):
+                raise HttpRefusal(403, f"{user.name} may not see queue {name}")
+        return scene, name, await self._visible(user, scene.namespaces_in(name))
 
     async def _visible(self, user: User, namespaces: Iterable[str]) -> Callable[[str], bool]:
         """Whether the user may see the Workloads of a namespace, for some namespaces."""

@@ -18,12 +18,7 @@ class Sessions:
     """Tokens by session."""
 
     def __init__(self, now: Callable[[], float], name: Callable[[], str] = secrets.token_urlsafe) -> None:
-        """No session yet.
-
-        Args:
-            now: tells the time, in seconds that only grow.
-            name: makes names that can't be guessed.
-        """
+        """The clock gives seconds that only grow, and the names can't be guessed."""
         self._now = now
         self._name = name
         self._known: OrderedDict[str, tuple[float, str]] = OrderedDict()

@@ -17,12 +17,6 @@ class PartyShares:
     """Places by party, in the order of their last use; the party with most places gives up one first."""
 
     def __init__(self, most: int, most_of_one: int) -> None:
-        """All places are free.
-
-        Args:
-            most: the number of places.
-            most_of_one: the most that one party may have.
-        """
         self._most = most
         self._most_of_one = most_of_one
         self._of: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
@@ -56,7 +50,6 @@ class PartyShares:
         return lost
 
     def use(self, name: str) -> None:
-        """A place is used now."""
         owner = self._party[name]
         self._of.move_to_end(owner)
         self._of[owner][name] = None

@@ -33,12 +33,6 @@ class Stage:
     """
 
     def __init__(self, mirror: Mirror, allowance: Allowance) -> None:
-        """There is no scene yet.
-
-        Args:
-            mirror: follows the cluster.
-            allowance: how long an estimate may take.
-        """
         self.limits = Limits(allowance)
         self._mirror = mirror
         self.scene: WebScene | None = None
@@ -47,7 +41,6 @@ class Stage:
         self._sampled = float("-inf")
 
     async def run(self) -> None:
-        """Follow until cancelled."""
         async with self._mirror.following():
             log.info("everything has been read")
             async for known, snapshot in self._mirror.snapshots():
@@ -56,7 +49,6 @@ class Stage:
                 self.put(scene)
 
     def put(self, scene: WebScene) -> None:
-        """Show a scene from now on."""
         self.scene = scene
         self._sample(scene)
         self._next.set()

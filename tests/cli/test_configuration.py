@@ -97,7 +97,7 @@ def used(monkeypatch: pytest.MonkeyPatch) -> list[Configuration]:
     """The configurations that `admitter run` would run with."""
     found: list[Configuration] = []
 
-    async def control(_cluster: object, made: Configuration) -> None:
+    async def control(_kubeconfig: object, _context: object, made: Configuration) -> None:
         found.append(made)
 
     monkeypatch.setattr(run, "_control", control)

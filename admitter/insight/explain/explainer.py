@@ -14,7 +14,7 @@ from admitter.engine.refusal import HOPELESS, Refusal
 from admitter.insight.explain.not_evicted import reason_not_evicted
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
-from admitter.insight.listing import lines
+from admitter.insight.listing import job_name, lines
 from admitter.names import QUEUE_LABEL
 from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Snapshot
@@ -94,11 +94,8 @@ class Explainer:
     def explain(self, namespace: str, name: str, enough: Callable[[], bool] = lambda: False) -> Answer:
         """Explain a Job or a Workload.
 
-        Args:
-            namespace: its own.
-            name: its own.
-            enough: asked between attempts whether to end the search for blocking workloads: it may take
-                long, and all else is known without it.
+        The search for blocking workloads may take long, and all else is known without it: `enough` is asked
+        between attempts whether to end it.
 
         Raises:
             UnknownError: there is none; with the nearest names.
@@ -109,7 +106,7 @@ class Explainer:
             raise UnknownError(self._unknown(namespace, name))
         if workload is None:
             return Answer((namespace, name), None, hints=tuple(self._unmanaged(job)))
-        key = self._shown(workload)
+        key = _shown(workload)
         if workload.finished:
             return Answer(key, workload, self._snapshot.queue_of(workload))
         if workload.admission is not None:
@@ -123,7 +120,9 @@ class Explainer:
     def _waits(self, key: Key, workload: WorkloadView, enough: Callable[[], bool]) -> Answer:
         queue, held_back = self._snapshot.queue_of(workload), self._snapshot.waiting.get(workload.uid)
         if held_back is not None:
-            return Answer(key, workload, queue, held_back, hints=tuple(self._mistakes(workload)))
+            return Answer(
+                key, workload, queue, held_back, hints=tuple(filter(None, self._mistakes(workload)))
+            )
         line = self._lines.get(queue or "", [])
         position = line.index(workload.uid) + 1 if workload.uid in line else None
         if workload.uid in self._admitted:
@@ -152,7 +151,7 @@ class Explainer:
             claim for amounts in explained.amounts.values() for each in amounts for claim in each.claims
         )
         views = ((uid, self._by_uid.get(uid)) for uid, _, _ in claims)
-        return {uid: self._shown(view) for uid, view in views if view is not None}
+        return {uid: _shown(view) for uid, view in views if view is not None}
 
     def _unknown(self, namespace: str, name: str) -> str:
         here = {job.name for job in self._world.jobs if job.namespace == namespace}
@@ -161,7 +160,8 @@ class Explainer:
         elsewhere = sorted(job.namespace for job in self._world.jobs if job.name == name)
         if elsewhere:
             return f"{words}; there is one in {', '.join(elsewhere[:3])}"
-        return words + _nearest(name, here)
+        near = _nearest(name, here)
+        return f"{words}; {near}" if near else words
 
     def _unmanaged(self, job: JobView | None) -> Iterator[str]:
         """Why a Job has no Workload."""
@@ -175,29 +175,24 @@ class Explainer:
             yield "its requests can't be counted: its events say why"
 
     def _mistakes(self, workload: WorkloadView) -> Iterator[str]:
-        """Names that are probably mistyped."""
+        """Names that are probably mistyped; an empty text says nothing."""
         namespace, name = workload.namespace, workload.queue
         local = self._world.local_queues.get((namespace, name))
         if local is None:
             here = {queue.name for queue in self._world.local_queues if queue.namespace == namespace}
             yield f"namespace {namespace} has " + (_listed(here) if here else "no LocalQueue")
-            yield from filter(None, [_nearest(name, here).removeprefix("; ")])
+            yield _nearest(name, here)
             return
         target = str(local.spec["clusterQueue"])
         if self._world.cluster_queues.get(("", target)) is None:
             known = {queue.name for queue in self._world.cluster_queues}
-            yield from filter(None, [_nearest(target, known).removeprefix("; ")])
+            yield _nearest(target, known)
 
     def _others(self, explained: Explanation, competing: Workload) -> Iterator[Other]:
         """The blocking workloads, by expected end."""
-        found = []
-        for uid in explained.enders:
-            not_evicted = (
-                ""
-                if uid in explained.evictable
-                else reason_not_evicted(uid, competing, self._snapshot.engine)
-            )
-            found.append(self._other(uid, not_evicted))
+        kept = (uid for uid in explained.enders if uid not in explained.evictable)
+        why = {uid: reason_not_evicted(uid, competing, self._snapshot.engine) for uid in kept}
+        found = (self._other(uid, why.get(uid, "")) for uid in explained.enders)
         yield from sorted(found, key=lambda each: (each.ends is None, each.ends or 0.0, each.key))
 
     def _other(self, uid: str, not_evicted: str = "") -> Other:
@@ -208,7 +203,7 @@ class Explainer:
             return Other(key, 0, None, "it is what is left of a deleted Workload")
         runtimes = self._durations.of(view)
         ends, unproven = self._end(view, runtimes), runtimes is not None and runtimes.unproven
-        return Other(self._shown(view), int(view.spec.get("priority", 0)), ends, not_evicted, unproven)
+        return Other(_shown(view), int(view.spec.get("priority", 0)), ends, not_evicted, unproven)
 
     def _end(self, workload: WorkloadView, runtimes: Runtimes | None) -> float | None:
         """When a running Workload is expected to end, by what is known of its runtime."""
@@ -216,14 +211,14 @@ class Explainer:
             return None
         return workload.since + runtimes.middle(max(0.0, self._snapshot.now - workload.since))
 
-    def _shown(self, workload: WorkloadView) -> Key:
-        """The name that its user knows: that of its Job."""
-        return workload.namespace, (workload.job[0] if workload.job is not None else "") or workload.name
+
+def _shown(workload: WorkloadView) -> Key:
+    return workload.namespace, job_name(workload)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(name, sorted(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _listed(names: Iterable[str], most: int = 5) -> str:

@@ -14,13 +14,7 @@ NOT_ENOUGH = "its eviction would not be enough"
 
 
 def reason_not_evicted(uid: str, waiting: Workload, engine: Engine) -> str:
-    """Why a workload that holds quota is not evicted.
-
-    Args:
-        uid: of the workload that holds quota.
-        waiting: the workload that needs its quota.
-        engine: decided against the eviction.
-    """
+    """Why a workload that holds quota is not evicted for one that waits for it."""
     if engine.ledger.evicting(uid):
         return "it is being evicted already"
     held = engine.ledger.held(uid)

@@ -27,12 +27,9 @@ def first(explainer: Explainer, namespace: str, name: str) -> Answer:
 
 
 def with_blocking(explainer: Explainer, answer: Answer, deadline: Deadline) -> Answer:
-    """The same answer with the blocking workloads, if the search ends in its part of the time.
+    """The first answer with the blocking workloads, if the search ends in its part of the time.
 
-    Args:
-        explainer: gave the answer.
-        answer: the first one.
-        deadline: of the search and the estimate together.
+    The deadline is that of the search and the estimate together.
     """
     workload = answer.workload
     if workload is None or not has_start(answer):  # no end of anything would
@@ -43,14 +40,7 @@ def with_blocking(explainer: Explainer, answer: Answer, deadline: Deadline) -> A
 
 
 def start_of(known: Facts, snapshot: Snapshot, answer: Answer, playing: Playing) -> Estimate | None:
-    """When it starts; None if it does not wait for anything that ends.
-
-    Args:
-        known: the facts.
-        snapshot: of these facts.
-        answer: about the Workload.
-        playing: how playouts run, and for how long.
-    """
+    """When a Workload starts; None if it does not wait for anything that ends."""
     if answer.workload is None or not has_start(answer):
         return None
     return Estimator(known, snapshot, playing=playing).of([answer.workload]).get(answer.workload.uid)

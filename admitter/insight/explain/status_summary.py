@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import OWN
+from admitter.insight.listing import job_name
 from admitter.insight.pages import listed
 from admitter.insight.snapshot_file import readable
 from admitter.policy.snapshot import Facts
@@ -31,7 +32,7 @@ async def find(transport: "Transport", namespace: str, name: str) -> WorkloadVie
             continue
         if view.name == name:
             return view
-        if view.job is not None and view.job[0] == name and (found is None or found.finished):
+        if job_name(view) == name and (found is None or found.finished):
             found = view
     return found
 
@@ -43,7 +44,7 @@ def summary(view: WorkloadView) -> Json:
     condition = view.condition(_CONDITIONS.get(state, ""))
     return {
         "namespace": view.namespace,
-        "name": (view.job[0] if view.job is not None else "") or view.name,
+        "name": job_name(view),
         "workload": view.name,
         "state": state,
         "reason": view.status.get("reason") if waits else condition.get("reason"),

@@ -33,7 +33,6 @@ def opening(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
 
 
 def has_start(answer: Answer) -> bool:
-    """Whether its start can be estimated."""
     return answer.explanation is not None and not is_hopeless(answer.explanation.refusal)
 
 
@@ -136,12 +135,7 @@ def _ahead(answer: Answer) -> Iterator[str]:
 
 
 def would_let_in(answer: Answer, now: float) -> Iterator[str]:
-    """The blocking workloads, a line at a time.
-
-    Args:
-        answer: with them, if there was time for the search.
-        now: in seconds since the epoch.
-    """
+    """The blocking workloads, a line at a time; `now` is in seconds since the epoch."""
     explanation = answer.explanation
     if explanation is None:
         return
@@ -172,7 +166,6 @@ def start_line(words: str) -> str:
 
 
 def start(estimate: Estimate) -> str:
-    """When it starts, as a range."""
     if estimate.late:
         return "no estimate in time" + _at_least(estimate)
     if estimate.median is None or estimate.earliest is None:
@@ -213,7 +206,6 @@ def _playouts(estimate: Estimate) -> str:
 
 
 def short(estimate: Estimate) -> str:
-    """When it starts, for a table."""
     if estimate.late:
         return "no estimate in time"
     if estimate.median is None:

@@ -97,9 +97,7 @@ class Arrivals:
     def draw(self, random: Random, believed: bool = True) -> list[Change]:
         """The arrivals of one playout, in order of time: the past again, from some moment on.
 
-        Args:
-            random: draws them.
-            believed: whether unproven stated runtimes are believed.
+        Unproven stated runtimes count if they are `believed`.
         """
         # The same for all kinds: kinds that came in step go on in step, and users stop together.
         begins, times = random.random(), 1 / (1 - random.random()) - 1
@@ -122,13 +120,7 @@ class Arrivals:
 
 
 def arrival(like: WorkloadView, name: str, runs: float) -> dict[str, Any]:
-    """The manifest of an arriving Workload.
-
-    Args:
-        like: the Workload that it resembles.
-        name: its own.
-        runs: its runtime, in seconds.
-    """
+    """The manifest of an arriving Workload that resembles another, and runs for so many seconds."""
     annotations = {SIMULATED_RUNTIME_ANNOTATION: f"{runs:.3f}s"}
     metadata = {"name": name, "namespace": like.namespace, "annotations": annotations}
     return {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": like.spec}

@@ -37,7 +37,6 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float, clock: Clock) -> Self:
-        """So many seconds from now."""
         return cls(clock() + seconds, clock)
 
     @property
@@ -46,7 +45,6 @@ class Deadline:
         return self.at - self.clock()
 
     def is_over(self) -> bool:
-        """Whether no time is left."""
         return self.left <= 0
 
     def proceed(self) -> None:

@@ -79,12 +79,9 @@ class Runtimes:
     otherwise: tuple[float, ...] = ()
 
     def draw(self, random: Random, ran: float, *, believed: bool = True) -> float:
-        """One of them.
+        """One that is longer than the seconds it `ran`; if it ran longer than all of them, it ends soon.
 
-        Args:
-            random: draws it.
-            ran: the seconds that it has run; if longer than all of them, it ends soon.
-            believed: whether an unproven stated runtime is believed.
+        An unproven stated runtime counts if it is `believed`.
         """
         known = self.seconds if believed else self.otherwise or self.seconds
         left = known[bisect_right(known, ran) :]

@@ -21,12 +21,10 @@ MOST_PROCESSES: Final = 8
 class Player(Protocol):
     """Runs playouts, and returns their results in the same order; one without a result is left out."""
 
-    def __call__(self, futures: Sequence[Callable[[], T]], /) -> list[T]:
-        """Play them."""
+    def __call__(self, futures: Sequence[Callable[[], T]], /) -> list[T]: ...
 
 
 def in_turn(futures: Sequence[Callable[[], T]], /) -> list[T]:
-    """Play one after the other."""
     return [play() for play in futures]
 
 
@@ -67,7 +65,6 @@ def processes() -> int:
 
 
 def can_copy() -> bool:
-    """Whether a copy of this process can be made safely."""
     return sys.platform == "linux"
 
 

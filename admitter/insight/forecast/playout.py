@@ -12,6 +12,7 @@ from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import HOPELESS, Reason
 from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed
 from admitter.insight.forecast.durations import Durations
+from admitter.insight.listing import job_name
 from admitter.policy.lifecycle import Phase
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.items import Event, Item
@@ -58,7 +59,6 @@ class ExcessUse(NamedTuple):
 
     @property
     def beyond(self) -> int:
-        """The amount above what is allowed."""
         return self.used - self.allowed
 
 
@@ -162,9 +162,8 @@ def _starts(
 
 def shown(item: Item) -> Key:
     """A Workload as its user knows it: by its Job's name."""
-    view = item.view
-    name = item.job.name if item.job is not None else (view.job[0] if view.job is not None else "")
-    return view.namespace, name or view.name
+    name = item.job.name if item.job is not None else ""
+    return item.view.namespace, name or job_name(item.view)
 
 
 def _effect(item: Item) -> Effect:

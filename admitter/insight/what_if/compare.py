@@ -54,7 +54,6 @@ class Shift:
 
     @property
     def later(self) -> bool:
-        """Whether it waits longer."""
         return self.after is None or (self.before is not None and self.after > self.before)
 
 
@@ -121,7 +120,6 @@ def compare(
 
 
 def _difference(before: Playout, after: Playout, part: Part) -> Difference:
-    """What a change does to one part of the cluster."""
     until = min((each.reached for each in (before, after) if each.reached is not None), default=None)
     return Difference(
         tuple(_outcomes(before, after)),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 
 from admitter.insight.explain.text import resting_on, spell, within
 from admitter.insight.forecast.playout import ExcessUse
@@ -23,7 +23,6 @@ SHOWN: Final = 20
 
 
 def tables(difference: Difference) -> Iterator[RenderableType]:
-    """What people read."""
     yield _table("At once", ("NAMESPACE", "NAME", "EFFECT", "WHY"), difference.outcomes, _at_once, "nothing")
     where = ("WHERE", "FLAVOR", "RESOURCE", "USED", "ALLOWED")
     yield _table("Quota that is over", where, difference.excesses, _over, "none")
@@ -45,10 +44,8 @@ def _table(
 ) -> RenderableType:
     if not rows:
         return f"{title}: {nothing}"
-    table = Table(box=None, header_style="bold")
-    for heading in headings[:-1]:
-        table.add_column(heading, no_wrap=True)
-    table.add_column(headings[-1], overflow="fold")
+    short = (Column(heading, no_wrap=True) for heading in headings[:-1])
+    table = Table(*short, Column(headings[-1], overflow="fold"), box=None, header_style="bold")
     for row in rows[:SHOWN]:
         table.add_row(*map(visible, cells(row)))
     more = f"  and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
@@ -93,8 +90,6 @@ def _change(shift: Shift) -> str:
 
 
 def difference_json(difference: Difference, now: float) -> Json:
-    """What programs read."""
-
     def moment(after: float | None) -> str | None:
         return stamp(now + after) if after is not None else None
 
