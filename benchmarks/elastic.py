@@ -24,7 +24,8 @@ from statistics import median
 from typing import Any
 
 from admitter.api.elastic_quota import ElasticQuotaSpec
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
+from admitter.engine.commands import Define, Release, Reserve, SetFlavor, SetPods, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, Gpus, PodSet, Workload
 from admitter.engine.tree_cycle import Plan
@@ -71,10 +72,14 @@ class Quotas:
     def make(cls, count: int) -> "Quotas":
         """So many quotas."""
         made = cls(Engine(), count)
-        made.engine.set_flavor(Flavor(ANY_NODE))
-        made.engine.set_queues(
-            queue(made.quota(number), ElasticQuotaSpec(min={GPU_MEMORY: GUARANTEED}))
-            for number in range(count)
+        made.engine.apply(SetFlavor(Flavor(ANY_NODE)))
+        made.engine.apply(
+            Define(
+                tuple(
+                    queue(made.quota(number), ElasticQuotaSpec(min={GPU_MEMORY: GUARANTEED}))
+                    for number in range(count)
+                )
+            )
         )
         serial = 0
         for number in range(count):
@@ -104,12 +109,12 @@ class Quotas:
         """One that runs."""
         workload = self.workload(number, uid, since)
         used = Assignment("main", 1, ((GPU_MEMORY, ANY_NODE),), ((GPU_MEMORY, 10),))
-        self.engine.reserve(uid, Admission(workload.queue, (used,), POOL), workload, since)
-        self.engine.set_pods(uid, ((since, f"pod-{uid}"),))
+        self.engine.apply(Reserve(uid, Admission(workload.queue, (used,), POOL), workload, since))
+        self.engine.apply(SetPods(uid, ((since, f"pod-{uid}"),)))
 
     def ask(self, number: int, uid: str, created: float) -> None:
         """One that asks."""
-        self.engine.submit(self.workload(number, uid, created))
+        self.engine.apply(Submit(self.workload(number, uid, created)))
 
 
 def decisions(count: int, rounds: int) -> Json:
@@ -124,7 +129,7 @@ def decisions(count: int, rounds: int) -> Json:
         quotas.ask(number, f"owner-{number}", 10**6 + number)
         plan = engine.cycle(10**7)  # the first one works out which Workloads are over quota everywhere
         for eviction in plan.evictions:
-            engine.release(eviction.victim.holder)
+            engine.apply(Release(eviction.victim.holder))
         engine.cycle(10**7)
     for number in range(2 * rounds, 4 * rounds, 2):
         quotas.ask(number, f"owner-{number}", 10**6 + number)
@@ -134,13 +139,13 @@ def decisions(count: int, rounds: int) -> Json:
         assert evictions, "an owner takes back what is its own"
         takes.append(spent / len({eviction.preemptor.uid for eviction in evictions}))
         for eviction in evictions:
-            engine.release(eviction.victim.holder)
+            engine.apply(Release(eviction.victim.holder))
         engine.cycle(10**7)
     for number in range(1, 2 * rounds, 2):
-        engine.release(f"w-{number}-0")
+        engine.apply(Release(f"w-{number}-0"))
         ends.append(cpu_ms(lambda: engine.cycle(10**7)))
         name = quotas.quota(number).queue
-        engine.set_pods(f"w-{number}-1", ((10**7, "younger"),))
+        engine.apply(SetPods(f"w-{number}-1", ((10**7, "younger"),)))
         relabels.append(cpu_ms(lambda: engine.capacity.real(name)))  # noqa: B023  # called at once
     return {
         "quotas": count,
@@ -287,7 +292,7 @@ class Bench:
 
 async def labels(cluster: ControlPlane, count: int, rounds: int, folder: Path) -> Json:
     """How labels are kept among so many quotas."""
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
         # The pods here are made by no Job, which this policy forbids.
         await transport.delete(

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from admitter.engine.commands import Define, Release, Reserve, SetFlavor, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import (
@@ -108,12 +109,12 @@ def earliest(coming: Sequence[tuple[Any, ...]], ends: Sequence[tuple[Any, ...]])
 def simulate(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False) -> Run:
     """Run all workloads to their end, preemptions included."""
     engine, run = Engine(), Run()
-    engine.set_flavor(Flavor("default"))
+    engine.apply(SetFlavor(Flavor("default")))
     policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     for cohort in range(cohorts):
-        engine.set_cohort(Cohort(f"c{cohort}", fair=fair))
+        engine.apply(Define(cohorts=(Cohort(f"c{cohort}", fair=fair),)))
         for number in range(queues):
-            engine.set_queue(queue(f"c{cohort}-q{number:03}", Quota(20, 120), f"c{cohort}", policy))
+            engine.apply(Define((queue(f"c{cohort}-q{number:03}", Quota(20, 120), f"c{cohort}", policy),)))
     coming = sorted(
         arrivals(cohorts, queues, apart_ms), key=lambda arrival: (arrival[0], arrival[1].uid), reverse=True
     )
@@ -132,9 +133,9 @@ def simulate(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False
             if starts.get(uid) == start:
                 del starts[uid]
                 in_use -= units[uid]
-                engine.release(uid)
+                engine.apply(Release(uid))
         while coming and coming[-1][0] == now:
-            engine.submit(coming.pop()[1])
+            engine.apply(Submit(coming.pop()[1]))
         while engine.changed:
             plan = engine.cycle(now)
             run.cycles += 1
@@ -148,8 +149,8 @@ def simulate(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = False
                 run.preemptions += 1
                 del starts[victim.holder]
                 in_use -= units[victim.holder]
-                engine.release(victim.holder)
-                engine.submit(victim.workload)
+                engine.apply(Release(victim.holder))
+                engine.apply(Submit(victim.workload))
         run.end_ms = now
     return run
 
@@ -211,18 +212,18 @@ def throughput(cohorts: int, queues: int, apart_ms: int = 0, *, fair: bool = Fal
 def waiting(count: int, rounds: int = 90) -> dict[str, float]:
     """A cycle after one of many finishes, with 10 shapes waiting in one queue."""
     engine = Engine()
-    engine.set_flavor(Flavor("default"))
-    engine.set_queue(queue("q", Quota(1000)))
-    engine.reserve("fills", admission("q", 900))
-    engine.reserve("runs-0", admission("q", 100))
+    engine.apply(SetFlavor(Flavor("default")))
+    engine.apply(Define((queue("q", Quota(1000)),)))
+    engine.apply(Reserve("fills", admission("q", 900)))
+    engine.apply(Reserve("runs-0", admission("q", 100)))
     for number in range(count):
         shape = pods(100 + number % 10)
-        engine.submit(Workload(f"w{number:06}", "q", 0, number, shape))
+        engine.apply(Submit(Workload(f"w{number:06}", "q", 0, number, shape)))
     engine.cycle(0)
     running, times = ["runs-0"], []
     for _ in range(rounds):
         began = time.process_time()
-        engine.release(running.pop())
+        engine.apply(Release(running.pop()))
         plan = engine.cycle(0)
         times.append(time.process_time() - began)
         running += [workload.uid for workload, _ in plan.admissions]
@@ -236,16 +237,16 @@ def waiting(count: int, rounds: int = 90) -> dict[str, float]:
 def preempting(candidates: int, queues: int = 100) -> dict[str, float]:
     """One decision in which a queue takes its quota back from thousands that borrow it."""
     engine = Engine()
-    engine.set_flavor(Flavor("default"))
-    engine.set_queue(queue("owner", Quota(candidates), "c", PreemptionPolicy(reclaim=Reclaim.ANY)))
+    engine.apply(SetFlavor(Flavor("default")))
+    engine.apply(Define((queue("owner", Quota(candidates), "c", PreemptionPolicy(reclaim=Reclaim.ANY)),)))
     for number in range(queues):
-        engine.set_queue(queue(f"q{number:03}", Quota(0), "c"))
+        engine.apply(Define((queue(f"q{number:03}", Quota(0), "c"),)))
     for number in range(candidates):
         name = f"q{number % queues:03}"
         workload = Workload(f"w{number:06}", name, number % 7, number, pods(1))
-        engine.reserve(workload.uid, admission(name, 1), workload, number)
+        engine.apply(Reserve(workload.uid, admission(name, 1), workload, number))
     engine.cycle(0)
-    engine.submit(Workload("asks", "owner", 0, 0, pods(candidates // 2)))
+    engine.apply(Submit(Workload("asks", "owner", 0, 0, pods(candidates // 2))))
     evictions = []
     seconds = cpu(lambda: evictions.extend(engine.cycle(0).evictions))
     return {"candidates": candidates, "victims": len(evictions), "ms": round(seconds * 1000, 1)}
@@ -254,18 +255,18 @@ def preempting(candidates: int, queues: int = 100) -> dict[str, float]:
 def shared(namespaces: int, preemption: PreemptionPolicy, ends: int = 50) -> dict[str, float]:
     """One full queue that namespaces share, five Jobs each: to fill it, and what each end of a Job costs."""
     engine = Engine()
-    engine.set_flavor(Flavor("default"))
+    engine.apply(SetFlavor(Flavor("default")))
     made = queue("q", Quota(namespaces * 5 // 2), preemption=preemption)
-    engine.set_queue(replace(made, by_namespace=True))
+    engine.apply(Define((replace(made, by_namespace=True),)))
     for number in range(namespaces * 5):
         name = f"ns{number % namespaces:05}"
-        engine.submit(Workload(f"w{number:06}", "q", 0, number, pods(1), name))
+        engine.apply(Submit(Workload(f"w{number:06}", "q", 0, number, pods(1), name)))
     running: list[str] = []
     filling = cpu(lambda: running.extend(workload.uid for workload, _ in engine.cycle(0).admissions))
 
     def work() -> None:
         for uid in running[:ends]:
-            engine.release(uid)
+            engine.apply(Release(uid))
             engine.cycle(0)
 
     return {
@@ -279,16 +280,16 @@ def shared(namespaces: int, preemption: PreemptionPolicy, ends: int = 50) -> dic
 def deep(depth: int, rounds: int = 2000) -> dict[str, float]:
     """Reserve, release and decide under cohorts of some depth."""
     engine = Engine()
-    engine.set_flavor(Flavor("default"))
+    engine.apply(SetFlavor(Flavor("default")))
     for level in range(depth):
-        engine.set_cohort(Cohort(f"level-{level}", f"level-{level - 1}" if level else ""))
-    engine.set_queue(queue("q", Quota(10), f"level-{depth - 1}"))
+        engine.apply(Define(cohorts=(Cohort(f"level-{level}", f"level-{level - 1}" if level else ""),)))
+    engine.apply(Define((queue("q", Quota(10), f"level-{depth - 1}"),)))
 
     def work() -> None:
         for number in range(rounds):
-            engine.submit(Workload(f"w{number}", "q", 0, 0, pods(1)))
+            engine.apply(Submit(Workload(f"w{number}", "q", 0, 0, pods(1))))
             engine.cycle(0)
-            engine.release(f"w{number}")
+            engine.apply(Release(f"w{number}"))
 
     return {"depth": depth, "us_per_workload": round(cpu(work) / rounds * 1e6, 1)}
 
@@ -300,9 +301,9 @@ def defining(queues: int, batch: int = 25, rounds: int = 40) -> dict[str, float]
     then while a workload waits in every queue; then so do the minimums, by which all may have more or less.
     """
     engine = Engine()
-    engine.set_flavor(Flavor("default"))
+    engine.apply(SetFlavor(Flavor("default")))
     cohorts = [Cohort(f"c{number}", "root") for number in range(50)]
-    engine.define(cohorts=[Cohort("root", "", {KEY: Quota(queues)}), *cohorts])
+    engine.apply(Define(cohorts=(Cohort("root", "", {KEY: Quota(queues)}), *cohorts)))
     plain = replace(queue("", Quota()), quotas={})
 
     def median_ms(batches: int, limit: int, minimum: int = 0) -> float:
@@ -312,7 +313,7 @@ def defining(queues: int, batch: int = 25, rounds: int = 40) -> dict[str, float]
             numbers = [number % queues for number in range(first, first + batch)]
             changed = [replace(shape, name=f"q{number}", cohort=f"c{number % 50}") for number in numbers]
             began = time.process_time()
-            engine.define(changed)
+            engine.apply(Define(tuple(changed)))
             engine.cycle(0)
             times.append(time.process_time() - began)
         return round(median(times) * 1000, 2)
@@ -324,7 +325,7 @@ def defining(queues: int, batch: int = 25, rounds: int = 40) -> dict[str, float]
         "ms_per_batch_changed": median_ms(rounds, 2),
     }
     for number in range(queues):
-        engine.submit(Workload(f"w{number}", f"q{number}", 0, number, pods(3)))
+        engine.apply(Submit(Workload(f"w{number}", f"q{number}", 0, number, pods(3))))
     engine.cycle(0)
     result["ms_per_batch_while_all_wait"] = median_ms(rounds, 1)
     result["ms_per_batch_that_all_feel"] = median_ms(rounds, 1, 1)

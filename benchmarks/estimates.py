@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import uvloop
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.convert.settings import DEFAULTS
 from admitter.insight.forecast.arrivals import arrival
 from admitter.insight.forecast.durations import Durations
@@ -152,7 +152,7 @@ async def measure(cluster: ControlPlane, folder: Path) -> Json:
     """All figures."""
     server, made = Server(cluster, folder), list(tasks())
     last = max(task.at for task in made)
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
         await define(transport)
         await server.quiet()

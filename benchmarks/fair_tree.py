@@ -16,6 +16,7 @@ from admitter.cache.world import World
 from admitter.convert.settings import Settings
 from admitter.insight.snapshot_file import SnapshotFile, facts
 from admitter.names import EXPECTED_RUNTIME_ANNOTATION, QUEUE_LABEL
+from admitter.policy.lifecycle import Phase
 from admitter.policy.snapshot import Snapshot, plural_of
 from admitter.quantities.amounts import to_quantity
 from admitter.simulate.items import Item
@@ -67,11 +68,12 @@ def fair_tree(shape: Shape) -> SnapshotFile:
     jobs = {job["metadata"]["uid"]: job for job in making.objects["jobs"]}
     for workload in making.objects["workloads"]:
         item = simulator.items[workload["metadata"]["uid"]]
-        if item.state != "Finished":
+        if item.phase is not Phase.FINISHED:
             (owner,) = workload["metadata"]["ownerReferences"]
-            jobs[owner["uid"]]["spec"]["suspend"] = item.state != "Admitted"
+            jobs[owner["uid"]]["spec"]["suspend"] = not item.phase.runs
             _settle(workload, item)
-    making.leave([uid for uid, item in simulator.items.items() if item.state in {"Pending", "Preempted"}])
+    waiting = {Phase.PENDING, Phase.EVICTED}
+    making.leave([uid for uid, item in simulator.items.items() if item.phase in waiting])
     return snapshot
 
 
@@ -222,7 +224,7 @@ def _holding(admission: Json, began: float) -> Json:
 
 def _settle(workload: Json, item: Item) -> None:
     """Write down what has become of a Workload at once."""
-    if item.state != "Admitted":
+    if not item.phase.runs:
         assert item.waiting is not None, "it would have been admitted"
         workload["status"] = {
             "state": "Pending",

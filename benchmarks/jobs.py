@@ -27,7 +27,7 @@ from typing import Any, Final
 
 import uvloop
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.install.apply import install
 from admitter.names import API_VERSION
 from admitter.sandbox.control_plane import ControlPlane
@@ -252,11 +252,11 @@ async def measure(
 ) -> tuple[Json, Bench]:
     """One run on a fresh API server that is at rest, with a controller that has some options."""
     server = Server(cluster, folder)
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
         await define(transport)
         await server.quiet()
-    async with await Transport.connect(await server.people()) as transport:
+    async with await HttpTransport.connect(await server.people()) as transport:
         speed = await server.speed(transport)
         bench = Bench(server, transport, driver)
         with server.controller(options) as pid:

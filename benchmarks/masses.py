@@ -4,6 +4,7 @@ import gc
 import time
 from collections.abc import Callable
 
+from admitter.engine.commands import Define, Reserve, SetFlavor, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Group, PreemptionPolicy, Queue, Quota, Reclaim, Strategy, WithinQueue
@@ -38,19 +39,19 @@ def use(name: str, flavor: str, units: int) -> Admission:
 def reclaiming(count: int, owners: int = 1, borrowers: int = 1) -> dict[str, float]:
     """One cycle in which many Workloads each take back what two others borrow."""
     engine = Engine()
-    engine.set_flavor(Flavor("f"))
+    engine.apply(SetFlavor(Flavor("f")))
     for number in range(owners):
         policy = PreemptionPolicy(reclaim=Reclaim.ANY)
-        engine.set_queue(made(f"o{number:04}", ("f",), 10 * count // owners, policy))
+        engine.apply(Define((made(f"o{number:04}", ("f",), 10 * count // owners, policy),)))
     for number in range(borrowers):
-        engine.set_queue(made(f"b{number:04}", ("f",), 0, PreemptionPolicy()))
+        engine.apply(Define((made(f"b{number:04}", ("f",), 0, PreemptionPolicy()),)))
     for number in range(2 * count):
         name = f"b{number % borrowers:04}"
         victim = Workload(f"v{number:06}", name, number % 7, number, one(5))
-        engine.reserve(victim.uid, use(name, "f", 5), victim, number)
+        engine.apply(Reserve(victim.uid, use(name, "f", 5), victim, number))
     engine.cycle(0)
     for number in range(count):
-        engine.submit(Workload(f"o{number:06}", f"o{number % owners:04}", 0, number, one(10)))
+        engine.apply(Submit(Workload(f"o{number:06}", f"o{number % owners:04}", 0, number, one(10))))
     evictions: list[object] = []
     seconds = cpu(lambda: evictions.extend(engine.cycle(0).evictions))
     return {
@@ -65,17 +66,17 @@ def reclaiming(count: int, owners: int = 1, borrowers: int = 1) -> dict[str, flo
 def distinct(count: int, *, preempting: bool = False) -> dict[str, float]:
     """One cycle with many Workloads that each can do with another number of pods; most start with fewer."""
     engine = Engine()
-    engine.set_flavor(Flavor("f"))
+    engine.apply(SetFlavor(Flavor("f")))
     names = tuple(f"q{number:04}" for number in range(count // 10))
     for name in names:
         policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY) if preempting else PreemptionPolicy()
-        engine.set_queue(made(name, ("f",), 3 * count, policy))
+        engine.apply(Define((made(name, ("f",), 3 * count, policy),)))
         if preempting:
             victim = Workload(f"v-{name}", name, -1, 0, one(count))
-            engine.reserve(victim.uid, use(name, "f", count), victim)
+            engine.apply(Reserve(victim.uid, use(name, "f", count), victim))
     for number in range(count):
         shape = one(1, 2 * count, number + 1)
-        engine.submit(Workload(f"w{number:06}", names[number % len(names)], 0, number, shape))
+        engine.apply(Submit(Workload(f"w{number:06}", names[number % len(names)], 0, number, shape)))
     plans: list[Plan] = []
     seconds = cpu(lambda: plans.append(engine.cycle(0)))
     return {
@@ -91,16 +92,16 @@ def flavored(count: int, flavors: int = 64, running: int = 640, shapes: int = 1)
     engine = Engine()
     names = tuple(f"f{number:02}" for number in range(flavors))
     for name in names:
-        engine.set_flavor(Flavor(name))
+        engine.apply(SetFlavor(Flavor(name)))
     policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
-    engine.set_queue(made("q", names, 10, policy))
-    engine.set_queue(made("other", names, 0, policy))
+    engine.apply(Define((made("q", names, 10, policy),)))
+    engine.apply(Define((made("other", names, 0, policy),)))
     for number in range(running):
         victim = Workload(f"r{number:06}", "q", 0, 0, one(1))
-        engine.reserve(victim.uid, use("q", names[number % flavors], 1), victim)
+        engine.apply(Reserve(victim.uid, use("q", names[number % flavors], 1), victim))
     engine.cycle(0)
     for number in range(count):
-        engine.submit(Workload(f"w{number:06}", "q", 1 + number, number, one(1 + number % shapes)))
+        engine.apply(Submit(Workload(f"w{number:06}", "q", 1 + number, number, one(1 + number % shapes))))
     plans: list[Plan] = []
     seconds = cpu(lambda: plans.append(engine.cycle(0)))
     return {

@@ -26,7 +26,7 @@ from admitter.cache.views import ObjectView, parse_object
 from admitter.client.informer import Informer
 from admitter.client.source import Source
 from admitter.client.store import Store
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.install.apply import install
 from admitter.names import (
     API_VERSION,
@@ -198,7 +198,7 @@ class Bench:
 
 async def measure(cluster: ControlPlane, count: int, rounds: int, folder: Path) -> Json:
     """All figures."""
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
         bench = Bench(cluster, transport, count, folder)
         await bench.quiet()

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import psutil
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport, Transport
 from admitter.sandbox.control_plane import ControlPlane
 from benchmarks.copies import Storage, copy
 from benchmarks.crowd import Course, StandstillError, Task
@@ -319,10 +319,10 @@ async def measure(cluster: ControlPlane, fleet: Fleet, server: Server, count: in
         count: how many Jobs wait.
         seconds: for how long more arrive.
     """
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await fleet.define(transport, QUOTA)
         await server.quiet()
-    async with await Transport.connect(await server.people()) as transport:
+    async with await HttpTransport.connect(await server.people()) as transport:
         found = await Bench(server, transport, fleet).run(count, seconds)
     stored = (cluster.folder / "data" / "member" / "snap" / "db").stat().st_size
     return {"jobs": count, "queues": fleet.count, **found, "storage_mb": round(stored / 1e6)}

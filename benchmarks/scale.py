@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.sandbox.control_plane import ControlPlane
 from benchmarks import restart
@@ -63,10 +63,10 @@ def bound() -> float:
 
 async def workloads(fleet: Fleet, cluster: ControlPlane, server: Server) -> Json:
     """All Workloads, from the first arrival to the last end."""
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await fleet.define(transport, QUOTA)
         await server.quiet()
-    async with await Transport.connect(await server.people()) as transport:
+    async with await HttpTransport.connect(await server.people()) as transport:
         observer = Observer(transport, fleet.limits(QUOTA))
         for number, name in enumerate(fleet.names()):
             observer.follow(name, fleet.cohort_of(number))
@@ -132,7 +132,7 @@ def on_its_own(part: Part) -> Json:
 
     async def measure(cluster: ControlPlane, folder: Path) -> Json:
         server = Server(cluster, folder)
-        async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+        async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
             await install(transport, deployment=False)
         await server.quiet()
         return await part(cluster, server)

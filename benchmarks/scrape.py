@@ -21,10 +21,11 @@ from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.state_metrics import StateMetrics
 from admitter.convert.gpus import DEFAULT_GPUS
+from admitter.engine.commands import Define, Reserve, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor
 from admitter.engine.policy import Group, Queue, Quota, Strategy
-from admitter.policy.catalog import Catalog, CatalogListener
+from admitter.policy.catalog import Catalog
 
 FLAVORS: Final = ("on-demand", "spot")
 RESOURCES: Final = ("cpu", "memory")
@@ -36,18 +37,22 @@ def filled(queues: int) -> tuple[Metrics, StateMetrics]:
     """Metrics of so many queues, in cohorts of ten."""
     engine, metrics = Engine(), Metrics()
     for flavor in FLAVORS:
-        engine.set_flavor(Flavor(flavor))
+        engine.apply(SetFlavor(Flavor(flavor)))
     quotas = {(flavor, resource): Quota(1000, 4000) for flavor in FLAVORS for resource in RESOURCES}
     names = [f"queue-{number:04}" for number in range(queues)]
     group = Group(RESOURCES, FLAVORS)
-    engine.set_queues(
-        Queue(name, Strategy.BEST_EFFORT_FIFO, (group,), quotas, f"cohort-{number // 10}")
-        for number, name in enumerate(names)
+    engine.apply(
+        Define(
+            tuple(
+                Queue(name, Strategy.BEST_EFFORT_FIFO, (group,), quotas, f"cohort-{number // 10}")
+                for number, name in enumerate(names)
+            )
+        )
     )
     for number, name in enumerate(names):
         flavors = tuple((resource, FLAVORS[number % 2]) for resource in RESOURCES)
         used = Assignment("main", 1, flavors, tuple((resource, 1500) for resource in RESOURCES))
-        engine.reserve(f"uid-{number}", Admission(name, (used,)))
+        engine.apply(Reserve(f"uid-{number}", Admission(name, (used,))))
         metrics.admitted(name, float(number))
         for reason in (EvictedReason.PREEMPTED, EvictedReason.DEACTIVATED):
             metrics.evicted(name, reason)
@@ -58,9 +63,8 @@ def filled(queues: int) -> tuple[Metrics, StateMetrics]:
 
 def counting(engine: Engine) -> QuotaStatuses:
     """The count of pending Workloads of a cluster without any."""
-    told = CatalogListener(lambda _: None, lambda _: None, lambda *_: None)
     world = World()
-    catalog = Catalog(world, engine, DEFAULT_GPUS, told)
+    catalog = Catalog(world, engine, DEFAULT_GPUS)
     return QuotaStatuses(world, catalog, engine, cast("Any", None), lambda: NOON, Pace())
 
 

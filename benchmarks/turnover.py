@@ -18,7 +18,7 @@ from kubernetes_asyncio.client import Configuration
 from admitter.cache.views import parse_job
 from admitter.cache.world import World
 from admitter.client.store import Key, key_of
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.names import JOB_LABEL, QUEUE_LABEL, WORKLOAD_LABEL
 from admitter.policy.snapshot import plural_of
 
@@ -34,7 +34,7 @@ _CONTAINERS: Final = [{"resources": {"requests": {"cpu": "1"}}}]
 _PATHS: Final = {plural_of(source.path): source.path for source in World().sources}
 
 
-class Api(Transport):
+class Api(HttpTransport):
     """Answers lists and watches from memory, one watch a collection, and believes each user's name.
 
     A token is a user's name; one that begins with `admin` may list everything, others in their

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from admitter.cli.configuration import Configuration
-from admitter.controllers.manager import STOP_SECONDS
+from admitter.controllers.lifecycle import STOP_SECONDS
 from admitter.install.bundle import manifests
 from admitter.names import NAMESPACE
 

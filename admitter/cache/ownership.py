@@ -5,9 +5,11 @@ from their objects alone, so that processes that know the same objects agree, wh
 """
 
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
 from admitter.cache.views import JobView, ObjectView, WorkloadView
+from admitter.client.signal import Signal
 from admitter.client.store import Key, Store
 from admitter.election.rendezvous import shard_of
 from admitter.engine.quota.tree import Node
@@ -29,8 +31,8 @@ class Shards:
         contested: trees that may have got queues in which another process has decided until now, and perhaps
             still does; a number for each that grows with every such change. They are left alone.
         active: whether this process has any shard, or is taking one.
-        governed: says whether an elastic quota governs a namespace.
-        on_contested: called when a tree is contested.
+        governed: namespaces that an elastic quota governs (`policy.elastic_quotas` keeps it).
+        on_contested: a tree is contested.
     """
 
     def __init__(self, cohorts: Store[ObjectView], cluster_queues: Store[ObjectView]) -> None:
@@ -39,8 +41,8 @@ class Shards:
         self.epochs: dict[int, int] = {}
         self.contested: dict[Node, int] = {}
         self.active = False
-        self.governed: Callable[[str], bool] = lambda _: False
-        self.on_contested: Callable[[], None] = lambda: None
+        self.governed: AbstractSet[str] = frozenset()
+        self.on_contested: Signal[[]] = Signal()
         self._cohorts = cohorts
         self._cluster_queues = cluster_queues
         self._parents: dict[str, str] = {}
@@ -175,7 +177,7 @@ class Owners:
     def of_local_queue(self, namespace: str, name: str) -> int:
         """The shard of the queue behind a LocalQueue, or of elastic quotas if it stands for one."""
         view = self._local_queues.get((namespace, name))
-        if name == ELASTIC_QUOTA_QUEUE and (view is None or self._shards.governed(namespace)):
+        if name == ELASTIC_QUOTA_QUEUE and (view is None or namespace in self._shards.governed):
             return self._shards.of_tree(ELASTIC)
         return self._shards.of_queue(str(view.spec["clusterQueue"])) if view is not None else 0
 

@@ -22,7 +22,7 @@ from rich.text import Text
 
 from admitter.cli.complaints import CommandError
 from admitter.cli.options import Context, Kubeconfig
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.install.bundle import bundled
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT, WORKLOAD_LABEL
@@ -98,7 +98,7 @@ def _cluster(
 
 
 async def _install(plane: Cluster, console: Console) -> None:
-    async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
+    async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         applied = await install(transport, deployment=False)
     console.print(f"admitter install --without-deployment: {len(applied)} objects applied")
 

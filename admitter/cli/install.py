@@ -9,7 +9,7 @@ import typer
 import yaml
 
 from admitter.cli.options import Context, Kubeconfig
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import ApplyOutcome
 from admitter.install.apply import install as apply
 from admitter.install.bundle import manifests
@@ -42,7 +42,7 @@ def install(
 
 
 async def _install(kubeconfig: Path | None, context: str | None, *, deployment: bool) -> None:
-    async with await Transport.connect(kubeconfig, context) as transport:
+    async with await HttpTransport.connect(kubeconfig, context) as transport:
         await apply(transport, deployment=deployment, report=say)
         typer.echo(f"Admitter is installed on {transport.host}.")
 

@@ -109,10 +109,10 @@ def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Trans
     """
     import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed for a file
 
-    from admitter.client.transport import Transport  # noqa: PLC0415  # as above
+    from admitter.client.transport import HttpTransport  # noqa: PLC0415  # as above
 
     async def asked() -> T:
-        async with await Transport.connect(kubeconfig, context) as transport:
+        async with await HttpTransport.connect(kubeconfig, context) as transport:
             return await question(transport)
 
     return asyncio.run(asked())

@@ -38,8 +38,9 @@ from admitter.cli.options import (
     gpu_settings,
 )
 from admitter.client.access import Access
-from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.client.transport import HttpTransport, Transport
+from admitter.controllers.app import App
+from admitter.controllers.guarded import tree_failed
 from admitter.controllers.replica import Replica
 from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, serve
 from admitter.controllers.telemetry.metrics import Metrics
@@ -49,7 +50,7 @@ from admitter.election.leases import LeaseSettings
 from admitter.engine.cycle import Engine
 from admitter.engine.model import GPU_MEMORY_GB
 from admitter.journal.files import Journal
-from admitter.journal.recorded import RecordedEngine
+from admitter.journal.recorder import Recorder
 
 log = structlog.get_logger(__name__)
 
@@ -149,15 +150,13 @@ async def _control(kubeconfig: Path | None, context: str | None, configuration: 
     metrics, random = Metrics().with_process(), Random()  # noqa: S311  # spreads load only
     journal = _journal(configuration.journal)
 
-    def managing(transport: Transport) -> Manager:
-        engine = RecordedEngine(journal) if journal is not None else Engine()
-        return Manager(
-            transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine
-        )
+    def build(transport: Transport) -> App:
+        engine = Engine(tree_failed, Recorder(journal)) if journal is not None else None
+        return App(transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine)
 
-    connect = partial(Transport.connect, kubeconfig, context, metrics.calls)
+    connect = partial(HttpTransport.connect, kubeconfig, context, metrics.calls)
     async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
-        replica = Replica(connect, managing, _identity, LeaseSettings(), configuration.shards)
+        replica = Replica(connect, build, _identity, LeaseSettings(), configuration.shards)
         try:
             await _serve(replica, metrics, configuration.bind, asking)
         finally:
@@ -166,7 +165,7 @@ async def _control(kubeconfig: Path | None, context: str | None, configuration: 
     log.info("stopped")
 
 
-async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: Transport) -> None:
+async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTransport) -> None:
     """Control, and answer probes and requests for metrics, until a signal comes.
 
     The API server says whether a token may read metrics; it is not asked where only this machine can.

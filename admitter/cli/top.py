@@ -13,7 +13,7 @@ from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, StateFile, context_of, settings_of
 from admitter.cli.options import Context, Kubeconfig
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.convert.settings import Settings
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.heap import one_heap
@@ -65,7 +65,7 @@ async def _live(
     # What is wrong with the cluster is on the screen; a log would be written across it.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     # Nothing is written, and failures show at once: no call is repeated.
-    async with await Transport.connect(kubeconfig, context, repeats=False) as transport:
+    async with await HttpTransport.connect(kubeconfig, context, repeats=False) as transport:
         mirror = Mirror(transport, settings, random.Random(), time.time)  # noqa: S311  # nothing secret is drawn
         title = f"{context_of(kubeconfig, context)}  {transport.host}".strip()
         await Top(Live(mirror, title), allowance).run_async(mouse=False)

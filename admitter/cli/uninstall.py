@@ -8,7 +8,7 @@ import typer
 
 from admitter.cli.install import say
 from admitter.cli.options import Context, Kubeconfig
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import counted
 from admitter.install.apply import uninstall as remove
 
@@ -30,7 +30,7 @@ def uninstall(
 
 
 async def _uninstall(kubeconfig: Path | None, context: str | None, yes: bool) -> None:
-    async with await Transport.connect(kubeconfig, context) as transport:
+    async with await HttpTransport.connect(kubeconfig, context) as transport:
         counts = await counted(transport)
         typer.echo(f"From {transport.host} these will be deleted, and can't be brought back:")
         for plural, count in counts.items():

@@ -15,7 +15,7 @@ from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, settings_of
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.access import Access
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.convert.settings import Settings
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.heap import one_heap
@@ -68,7 +68,7 @@ async def _serve(
     settings: Settings,
     allowance: Allowance,
 ) -> None:
-    async with await Transport.connect(kubeconfig, context) as transport:
+    async with await HttpTransport.connect(kubeconfig, context) as transport:
         mirror = Mirror(transport, settings, Random(), time.time)  # noqa: S311  # spreads load only
         stage = Stage(mirror, allowance)
         page = Page(stage, Access(transport, time.monotonic), Sessions(time.monotonic), hosts)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from admitter.client.signal import Signal
+
 Key = tuple[str, str]
 """Namespace and name; the namespace of a cluster-scoped object is empty."""
 
@@ -70,6 +72,7 @@ class Store(Generic[V]):
         keep: what of an object is kept; asked again for the same version it must say the same.
         unreadable: objects of which the newest version can't be read. What was known of such an object
             before stays in force until it can be read again or is gone.
+        unreadable_changed: an object can't be read, or can again, or is gone.
     """
 
     def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
@@ -83,8 +86,7 @@ class Store(Generic[V]):
         self.listing = False
         self.keep: Callable[[V], V] = _whole
         self.unreadable: dict[Key, Unreadable] = {}
-        self.spoilt: Callable[[Unreadable], None] = _unheard
-        """Called with each unreadable object, and once more when it can be read again or is gone."""
+        self.unreadable_changed: Signal[[Unreadable]] = Signal()
         self._listed = 0
         self._objects: dict[Key, V] = {}
         self._listeners: list[Listener[V]] = []
@@ -129,7 +131,7 @@ class Store(Generic[V]):
             del self.unreadable[view.key]
         self._put(old, view)
         if corrected is not None:
-            self.spoilt(corrected)
+            self.unreadable_changed(corrected)
 
     def spoil(self, now: Unreadable, rest: "Rest[V]") -> None:
         """Take in that an object can't be read any more: what was known of it stays in force.
@@ -150,7 +152,7 @@ class Store(Generic[V]):
         instead = rest(old)
         if instead is not None:
             self._put(old, instead)
-        self.spoilt(now)
+        self.unreadable_changed(now)
 
     def _version_of_unreadable(self, key: Key) -> int:
         known = self.unreadable.get(key)
@@ -178,7 +180,7 @@ class Store(Generic[V]):
         known = self.unreadable.get(key)
         if known is not None and known.uid == uid:
             del self.unreadable[key]
-            self.spoilt(known)
+            self.unreadable_changed(known)
 
     def replace(
         self, views: list[V], version: int, unreadable: "Iterable[tuple[Unreadable, Rest[V]]]" = ()
@@ -231,10 +233,6 @@ class Store(Generic[V]):
 
 def _whole(view: V) -> V:
     return view
-
-
-def _unheard(_unreadable: Unreadable) -> None:
-    """No listener wants to know of objects that can't be read."""
 
 
 class Index(Generic[V]):

@@ -9,15 +9,17 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import orjson
 from prometheus_client import CollectorRegistry
+from typing_extensions import override
 
 from admitter import __version__
 from admitter.client.decoding import decoded
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from admitter.client.kubeconfig import Configuration
 
 Json = dict[str, Any]
+Permit = Callable[[], Awaitable[None]]
 
 JSON: Final = "application/json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -39,13 +42,50 @@ APPLY_PATCH: Final = "application/apply-patch+yaml"
 CALL_TIMEOUT_SECONDS: Final = 30.0
 
 
-class Transport:
-    """One connection pool to one API server.
+class Transport(Protocol):
+    """Calls to one API server, all of which raise ClusterError if it does not answer, or refuses.
 
     Attributes:
-        metrics: what is counted of it.
-        permit: waited for before each attempt to write; None: writing is always permitted.
+        metrics: what is counted of them.
     """
+
+    metrics: CallMetrics
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        """Read an object or a list."""
+
+    async def create(self, path: str, body: Json) -> Json:
+        """Create an object; `path` is its collection."""
+
+    async def patch(
+        self,
+        path: str,
+        body: Json,
+        content_type: str = MERGE_PATCH,
+        query: Mapping[str, str] | None = None,
+    ) -> Json:
+        """Patch an object, by default with a JSON merge patch."""
+
+    async def apply(self, path: str, body: Json) -> Json:
+        """Server-side apply: create the object or take over the fields that `body` names."""
+        return await self.patch(path, body, APPLY_PATCH, {"force": "true"})
+
+    async def delete(self, path: str, body: Json | None = None) -> Json:
+        """Delete an object; `body` may carry preconditions."""
+
+    def stream(
+        self, path: str, query: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a watch; what it yields are pieces of the body, which has one JSON document a line.
+
+        Raises:
+            ApiError: the server refused it.
+            UnreachableError: no connection, or it was lost while reading.
+        """
+
+
+class HttpTransport(Transport):
+    """One connection pool."""
 
     def __init__(
         self,
@@ -54,6 +94,7 @@ class Transport:
         metrics: CallMetrics | None = None,
         *,
         repeats: bool = True,
+        permit: Permit | None = None,
     ) -> None:
         """Connect at the first call.
 
@@ -62,6 +103,7 @@ class Transport:
             refresher: keeps the configuration's token fresh.
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
+            permit: waited for before each attempt to write; None: writing is always permitted.
 
         Raises:
             ConfigurationError: the proxy on the way speaks something else than HTTP.
@@ -76,7 +118,7 @@ class Transport:
         if self._throttle is not None:
             self.metrics.follow(self._throttle)
         self._refresher = refresher
-        self.permit: Callable[[], Awaitable[None]] | None = None
+        self._permit = permit
 
     @property
     def host(self) -> str:
@@ -91,6 +133,7 @@ class Transport:
         metrics: CallMetrics | None = None,
         *,
         repeats: bool = True,
+        permit: Permit | None = None,
     ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
@@ -99,6 +142,7 @@ class Transport:
             context: the context in it, by default its current one.
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
+            permit: waited for before each attempt to write; None: writing is always permitted.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
@@ -106,7 +150,7 @@ class Transport:
         from admitter.client.kubeconfig import read  # noqa: PLC0415  # its library is slow to load
 
         settings, refresher = await read(kubeconfig, context)
-        return cls(settings, refresher, metrics, repeats=repeats)
+        return cls(settings, refresher, metrics, repeats=repeats, permit=permit)
 
     async def __aenter__(self) -> Self:
         return self
@@ -124,14 +168,15 @@ class Transport:
                 await self._refresher
         await self._client.close()
 
+    @override
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
-        """Read an object or a list."""
         return await self._call("GET", path, query=query)
 
+    @override
     async def create(self, path: str, body: Json) -> Json:
-        """Create an object; `path` is its collection."""
         return await self._call("POST", path, body, JSON, {"fieldManager": FIELD_MANAGER})
 
+    @override
     async def patch(
         self,
         path: str,
@@ -139,17 +184,12 @@ class Transport:
         content_type: str = MERGE_PATCH,
         query: Mapping[str, str] | None = None,
     ) -> Json:
-        """Patch an object, by default with a JSON merge patch."""
         return await self._call(
             "PATCH", path, body, content_type, {"fieldManager": FIELD_MANAGER, **(query or {})}
         )
 
-    async def apply(self, path: str, body: Json) -> Json:
-        """Server-side apply: create the object or take over the fields that `body` names."""
-        return await self.patch(path, body, APPLY_PATCH, {"force": "true"})
-
+    @override
     async def delete(self, path: str, body: Json | None = None) -> Json:
-        """Delete an object; `body` may carry preconditions."""
         return await self._call("DELETE", path, body, JSON)
 
     async def _call(
@@ -171,7 +211,7 @@ class Transport:
 
     async def _once(self, method: str, path: str, data: bytes | None, content_type: str | None) -> Json:
         headers = await self._headers(content_type)
-        permit = self.permit if method != "GET" else None
+        permit = self._permit if method != "GET" else None
         try:
             answer = await self._client.call(method, path, headers, data, CALL_TIMEOUT_SECONDS, permit)
         except (HttpError, TimeoutError, OSError) as error:
@@ -182,14 +222,9 @@ class Transport:
         self.metrics.called(method, path, str(answer.status))
         return _decoded(f"{method} {path}", answer)
 
+    @override
     @contextlib.asynccontextmanager
     async def stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open a watch; what it yields are pieces of the body, which has one JSON document a line.
-
-        Raises:
-            ApiError: the server refused it.
-            UnreachableError: no connection, or it was lost while reading.
-        """
         headers = await self._headers(None)
         try:
             async with self._client.stream(_with(path, query), headers, CALL_TIMEOUT_SECONDS) as (

@@ -10,8 +10,9 @@ from typing import Final, Protocol
 
 import structlog
 
-from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.client.transport import HttpTransport, Permit, Transport
+from admitter.controllers.app import App
+from admitter.controllers.lifecycle import Lifecycle
 from admitter.controllers.role import Role
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.leases import LeaseSettings
@@ -24,17 +25,17 @@ log = structlog.get_logger(__name__)
 class Connect(Protocol):
     """Opens connections to the API server."""
 
-    def __call__(self, *, repeats: bool) -> Awaitable[Transport]:
-        """Open a pool; `repeats` says whether calls that the server may take later are repeated."""
+    def __call__(self, *, repeats: bool, permit: Permit | None = None) -> Awaitable[HttpTransport]:
+        """Open a pool, as `HttpTransport.connect` does."""
 
 
 class Replica:
-    """Runs one manager after the other."""
+    """Runs one controller after the other."""
 
     def __init__(
         self,
         connect: Connect,
-        managing: Callable[[Transport], Manager],
+        build: Callable[[Transport], App],
         identity: Callable[[], str],
         settings: LeaseSettings,
         shards: int = 1,
@@ -43,23 +44,23 @@ class Replica:
 
         Args:
             connect: opens connections.
-            managing: makes a manager.
+            build: puts a controller together.
             identity: makes a name that no process has had yet; each term has its own.
             settings: of the Leases.
             shards: how many parts the cohort trees are spread over; the same for all processes.
         """
         self._connect = connect
-        self._managing = managing
+        self._build = build
         self._identity = identity
         self._settings = settings
         self._shards = shards
         self._elector: ElectorThread | None = None
-        self._manager: Manager | None = None
+        self._lifecycle: Lifecycle | None = None
 
     @property
     def role(self) -> Role:
         """What this process is now."""
-        return self._manager.role if self._manager is not None else Role.STARTING
+        return self._lifecycle.role if self._lifecycle is not None else Role.STARTING
 
     @property
     def standing(self) -> str:
@@ -67,8 +68,8 @@ class Replica:
         other = self._elector.other_shard_count if self._elector is not None else None
         if other is not None:
             return f"{self.role}: waits for processes that run with --shards {other}, and not {self._shards}"
-        if self._manager is not None and self.role is Role.LEADER and self._shards > 1:
-            led = self._manager.led
+        if self._lifecycle is not None and self.role is Role.LEADER and self._shards > 1:
+            led = self._lifecycle.led
             return f"{self.role} of shard{'s' if len(led) > 1 else ''} {', '.join(map(str, led))}"
         return str(self.role)
 
@@ -79,34 +80,32 @@ class Replica:
             ClusterError: there is no way to reach the cluster.
         """
         while not stop.is_set():
-            async with await self._connect(repeats=True) as transport:
-                elector = ElectorThread(
-                    lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
-                )
-                self._elector = elector
-                transport.permit = elector.permit
-                self._manager = self._managing(transport)
-                await self._term(self._manager, elector, stop)
-            self._manager = None
+            elector = self._elector = ElectorThread(
+                lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
+            )
+            async with await self._connect(repeats=True, permit=elector.permit) as transport:
+                self._lifecycle = Lifecycle(self._build(transport))
+                await self._term(self._lifecycle, elector, stop)
+            self._lifecycle = None
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
 
-    async def _term(self, manager: Manager, elector: ElectorThread, stop: asyncio.Event) -> None:
+    async def _term(self, lifecycle: Lifecycle, elector: ElectorThread, stop: asyncio.Event) -> None:
         """Follow, and perhaps lead, until that is over or it is time to stop."""
-        managing = asyncio.create_task(manager.run(elector), name="manager")
+        running = asyncio.create_task(lifecycle.run(elector), name="controller")
         ends = {
             asyncio.create_task(elector.lost()): "no longer leading",
-            asyncio.create_task(manager.overruled.wait()): "overruled: another controller decides",
+            asyncio.create_task(lifecycle.overruled.wait()): "overruled: another controller decides",
             asyncio.create_task(stop.wait()): "stopping",
         }
-        done, _ = await asyncio.wait([managing, *ends], return_when=asyncio.FIRST_COMPLETED)
-        for end in done - {managing}:
+        done, _ = await asyncio.wait([running, *ends], return_when=asyncio.FIRST_COMPLETED)
+        for end in done - {running}:
             log.info(ends[end])
-        orderly = stop.is_set() and not managing.done()
-        clean: Collection[int] = await manager.stop() if orderly else ()
-        for task in (managing, *ends):
+        orderly = stop.is_set() and not running.done()
+        clean: Collection[int] = await lifecycle.stop() if orderly else ()
+        for task in (running, *ends):
             task.cancel()
-        await asyncio.wait([managing])
+        await asyncio.wait([running])
         await elector.resign(clean=clean)
-        if not managing.cancelled():
-            managing.result()
+        if not running.cancelled():
+            running.result()

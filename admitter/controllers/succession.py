@@ -86,7 +86,7 @@ class Decider(Protocol):
     async def drained(self) -> None:
         """Wait until all writes that were decided before now have ended."""
 
-    def forsake(self) -> None:
+    def abandon(self) -> None:
         """Decide in fewer shards."""
 
 
@@ -118,7 +118,7 @@ class Succession:
         self._news = asyncio.Event()
         self._catching_up = asyncio.Lock()
         self._group: asyncio.TaskGroup | None = None
-        self._shards.on_contested = self._due.set
+        self._shards.on_contested.listen(self._due.set)
 
     async def run(self) -> None:
         """Take part until cancelled."""
@@ -282,7 +282,7 @@ class Succession:
         self._fenced.discard(shard)
         self._quota_read.discard(shard)
         self._shards.epochs.pop(shard, None)
-        self._decider.forsake()
+        self._decider.abandon()
         await self._decider.drained()
         self._candidacy.release(shard)
 

@@ -71,7 +71,7 @@ class UnreadableObjects:
     def follow(self) -> None:
         """Report what can't be read now, and from now on."""
         for source in self._world.sources:
-            source.store.spoilt = partial(self._spoilt, source)
+            source.store.unreadable_changed.listen(partial(self._spoilt, source))
             for unreadable in list(source.store.unreadable.values()):
                 self._spoilt(source, unreadable)
 

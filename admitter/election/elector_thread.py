@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.election.elector import ElectionListener, Elector
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
@@ -33,7 +33,7 @@ class ElectorThread:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[Transport]],
+        connect: Callable[[], Awaitable[HttpTransport]],
         identity: str,
         shard_count: int,
         settings: LeaseSettings,

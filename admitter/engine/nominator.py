@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.flavors.attempt import Combination, Wanted
@@ -12,7 +13,7 @@ from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption.glance import Glance
 from admitter.engine.preemption.outlook import Outlook
-from admitter.engine.preemption.search import Search
+from admitter.engine.preemption.search import search
 from admitter.engine.queue.competing_heads import Nomination
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import PendingReservation
@@ -20,20 +21,25 @@ from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
 
 
-class Nominator:
-    """Finds nominations in one state, which it leaves as it was.
+class Refused(NamedTuple):
+    """A workload gets no nomination.
 
     Attributes:
-        outlook: what evictions could have done for the workload that it was asked about last.
+        refusal: why.
+        outlook: what evictions could have done for it.
     """
 
+    refusal: Refusal
     outlook: Outlook
+
+
+class Nominator:
+    """Finds nominations in one state, which it leaves as it was."""
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
-        self._takes_free = False  # and nothing else: no pending reservation, and nothing that others hold
 
-    def nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
+    def nominate(self, workload: Workload, queue: Queue) -> Nomination | Refused:
         """What a workload could get, by the first of these ways that there is.
 
         1. All of it as it is.
@@ -47,21 +53,27 @@ class Nominator:
         back_off = self._state.returned.of(queue.name, workload.namespace)
         if back_off is None:
             return self._nominated(workload, queue)
-        self._takes_free = True
-        free = self._nominated(workload, replace(queue, preemption=PreemptionPolicy()))
-        self._takes_free = False
-        if isinstance(free, Nomination) or free.reason is not Reason.INSUFFICIENT_QUOTA:
+        peaceful = replace(queue, preemption=PreemptionPolicy())
+        free = self._nominated(workload, peaceful, takes_over=False)
+        if isinstance(free, Nomination) or free.refusal.reason is not Reason.INSUFFICIENT_QUOTA:
             return free
-        outlook = self.outlook
         outcome = self._nominated(workload, queue)
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, Refused):
             return outcome  # it could evict nothing that helps: that is why it waits
-        self.outlook = outlook
-        return replace(free, reason=Reason.BACKED_OFF, back_off=back_off)
+        return Refused(replace(free.refusal, reason=Reason.BACKED_OFF, back_off=back_off), free.outlook)
 
-    def _nominated(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
-        self.outlook = Outlook()
-        outcome = self._whole(workload, queue)
+    def _nominated(
+        self, workload: Workload, queue: Queue, *, takes_over: bool = True
+    ) -> Nomination | Refused:
+        """As `nominate`, whether or not there is a back-off.
+
+        Args:
+            workload: which one.
+            queue: where it waits.
+            takes_over: whether it may have pending reservations of less important ones.
+        """
+        outlook = Outlook()
+        outcome = self._whole(workload, queue, outlook, takes_over=takes_over)
         if isinstance(outcome, Nomination):
             return outcome
         reduced = largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue))
@@ -69,52 +81,50 @@ class Nominator:
             reduced.first = False  # the next one may get more
             return Nomination(reduced)
         if queue.preemption.allowed:
-            found = largest_that_fits(workload, lambda smaller: self._by_preemption(smaller, queue))
+            found = largest_that_fits(workload, lambda smaller: self._by_preemption(smaller, queue, outlook))
             if found is not None:
                 return found
         if outcome.reason is Reason.NEVER_FITS:
-            outcome = self._of_the_fewest(workload, queue) or outcome
+            outcome = self._of_the_fewest(workload, queue, outlook, takes_over=takes_over) or outcome
         tree = self._state.tree
         shared = outcome.preempts and tree.fair(tree.root(queue.name))
-        return replace(outcome, shared=True) if shared else outcome
+        return Refused(replace(outcome, shared=True) if shared else outcome, outlook)
 
-    def _whole(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
-        """What exactly so many pods get, if need be by preemption."""
-        lesser = self._lesser(workload, queue)
+    def _whole(
+        self, workload: Workload, queue: Queue, outlook: Outlook, *, takes_over: bool = True
+    ) -> Nomination | Refusal:
+        """What exactly so many pods get, if need be by preemption; what comes to nothing is noted."""
+        lesser = self._lesser(workload, queue) if takes_over else []
         taking = self._instead(workload, queue, lesser) if lesser else None
         if taking is not None:
             return taking
         glance = Glance(self._state.preemption, queue, workload)
-        ways = self._state.assigner.ways(workload, queue, partial(self._in_vain, glance))
+        ways = self._state.assigner.ways(workload, queue, partial(_in_vain, glance, outlook))
         while True:
             outcome = ways.best()
             if isinstance(outcome, Refusal):
                 return outcome
             if not outcome.preempting:
                 return Nomination(outcome)
-            search = Search(self._state.preemption, queue, workload, tuple(outcome.usage.items()))
-            victims = search.victims()
-            if victims:
+            result = search(self._state.preemption, queue, workload, tuple(outcome.usage.items()))
+            if result.victims:
                 outcome.borrowing = outcome.borrows()
-                return Nomination(outcome, victims, search.grounds)
-            self.outlook.note(search)
+                return Nomination(outcome, result.victims, result.grounds)
+            outlook.note(result)
             ways.rule_out(self._hopeless(workload, queue, outcome))
 
-    def _in_vain(self, glance: Glance, wanted: Wanted) -> bool:
-        """Whether a glance says that no evictions make room; then that is noted as a search would be."""
-        if not glance.in_vain(wanted):
-            return False
-        self.outlook.glanced(glance)
-        return True
-
-    def _of_the_fewest(self, workload: Workload, queue: Queue) -> Refusal | None:
+    def _of_the_fewest(
+        self, workload: Workload, queue: Queue, outlook: Outlook, *, takes_over: bool
+    ) -> Refusal | None:
         """Why not even the smallest form of a workload fits; None if there is no such form."""
         smallest = fewest(workload)
-        outcome = self._whole(smallest, queue) if smallest is not None else None
+        if smallest is None:
+            return None
+        outcome = self._whole(smallest, queue, outlook, takes_over=takes_over)
         return outcome if isinstance(outcome, Refusal) else None
 
-    def _by_preemption(self, workload: Workload, queue: Queue) -> Nomination | None:
-        outcome = self._whole(workload, queue)
+    def _by_preemption(self, workload: Workload, queue: Queue, outlook: Outlook) -> Nomination | None:
+        outcome = self._whole(workload, queue, outlook)
         return outcome if isinstance(outcome, Nomination) else None
 
     def _lesser(self, workload: Workload, queue: Queue) -> list[PendingReservation]:
@@ -124,7 +134,7 @@ class Nominator:
         evicts nothing that could come back (docs/design/preemption.md).
         """
         reservations = self._state.ledger.pending_in(queue.name)
-        if not reservations or self._takes_free or self._state.ledger.is_displaced(workload.uid):
+        if not reservations or self._state.ledger.is_displaced(workload.uid):
             return []
         reservations = [
             pending
@@ -190,9 +200,17 @@ class Nominator:
         """What to rule out, if no victims make room for all: a choice that can't be had alone, or all."""
         together = frozenset(proposal.preempting)
         for choice, usage in proposal.preempting.items() if len(together) > 1 else ():
-            if not Search(self._state.preemption, queue, workload, usage).victims():
+            if not search(self._state.preemption, queue, workload, usage).victims:
                 return frozenset({choice})
         return together
+
+
+def _in_vain(glance: Glance, outlook: Outlook, wanted: Wanted) -> bool:
+    """Whether a glance says that no evictions make room; then that is noted as a search would be."""
+    seen = glance.at(wanted)
+    if seen is not None:
+        outlook.glanced(seen)
+    return seen is not None
 
 
 def _is_within(proposal: Proposal, reservations: Sequence[PendingReservation]) -> bool:

@@ -10,15 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
-from admitter.engine.nominator import Nominator
+from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
 from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, CompetingHeads, Nomination
+from admitter.engine.queue.events import (
+    EvictionCancelled,
+    PendingReservationMade,
+    RoundBegan,
+    UsageGrew,
+    UsageShrank,
+)
+from admitter.engine.queue.inadmissible import Look
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import PendingReservation, Reservation
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Refusal
-from admitter.engine.state import EngineState, Look
+from admitter.engine.state import EngineState
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +157,8 @@ class TreeCycle:
                 redeemed = self._redeem(now, plan)
                 if redeemed or names:
                     self._claim_anew()
-                requeued = redeemed | self._released() | self._state.claim_blocked.requeue(self._root)
-                self._state.changed |= requeued  # what is behind those gets another reason
+                requeued = redeemed | self._released() | self._state.requeue(RoundBegan(self._root))
+                self._state.changed |= redeemed  # what is behind those gets another reason
                 self._enter_all(names | requeued)
                 if not self._heads:
                     return
@@ -210,7 +218,7 @@ class TreeCycle:
         while (workload := pending.candidate(queue.strategy)) is not None:
             if queue.strategy is Strategy.STRICT_FIFO and not self._is_ahead(workload):
                 return  # the head of the queue is on the way in, and is not overtaken
-            look = self._state.look(pending.class_of(workload))
+            look = self._state.inadmissible.look(pending.class_of(workload))
             if look is Look.SHORT:
                 continue
             if look is not Look.UNSURE and self._heads.lazy:
@@ -220,7 +228,7 @@ class TreeCycle:
             if isinstance(outcome, Nomination):
                 self._compete(workload, outcome)
                 return
-            self._state.mark_inadmissible(workload, outcome, self._nominator.outlook)
+            self._state.mark_inadmissible(workload, *outcome)
 
     def _is_ahead(self, workload: Workload) -> bool:
         """Whether a workload is more important than all of its queue that have a pending reservation."""
@@ -239,18 +247,18 @@ class TreeCycle:
         queue = self._tree.queues[entry.workload.queue]
         if entry.nominated_at != self._decisions:
             members = self._state.pending[queue.name].class_of(entry.workload)
-            if self._state.look(members) is Look.SHORT:
+            if self._state.inadmissible.look(members) is Look.SHORT:
                 return None
         outcome = self._nominate(entry.workload, queue)
         if not isinstance(outcome, Nomination):
-            self._state.mark_inadmissible(entry.workload, outcome, self._nominator.outlook)
+            self._state.mark_inadmissible(entry.workload, *outcome)
         elif self._heads.lazy and outcome.proposal.borrowing == entry.borrowing:
             return outcome
         else:
             self._compete(entry.workload, outcome)
         return None
 
-    def _nominate(self, workload: Workload, queue: Queue) -> Nomination | Refusal:
+    def _nominate(self, workload: Workload, queue: Queue) -> Nomination | Refused:
         """The nomination of a workload: that of the last of its class, if that fits again."""
         members = self._state.pending[queue.name].class_of(workload)
         again = self._state.assigner.again(members.proposal, queue) if members.proposal is not None else None
@@ -283,15 +291,12 @@ class TreeCycle:
         else:
             borrowed = self._reserve_pending(workload, admission, plan)
         self._heads.changed(admission.queue)
-        self._enter_all(self._state.usage_grew(admission.queue, borrowed, workload))
+        self._enter_all(self._state.requeue(UsageGrew(admission.queue, borrowed, workload)))
 
     def _reserve_pending(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
         """Make a pending reservation for a workload; returns what `Ledger.add_pending` does."""
         plan.planned[workload.uid] = admission
-        pending = self._state.pending.get(workload.queue)
-        if pending is not None:
-            pending.requeue_above(workload.priority)
-            self._state.changed.add(workload.queue)
+        self._state.requeue(PendingReservationMade(workload.queue, workload.priority))
         borrowed = self._ledger.add_pending(workload, admission)
         self._placed(workload, admission.usage)
         return borrowed
@@ -329,10 +334,10 @@ class TreeCycle:
         for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
             plan.evictions.append(PlannedEviction(victim, workload, admission, receipt, graces[victim.queue]))
         self._heads.changed(admission.queue)
-        requeued = self._state.usage_grew(admission.queue, borrowed, workload)
+        requeued = self._state.requeue(UsageGrew(admission.queue, borrowed, workload))
         for name, usage in freed.items():
             self._heads.changed(name)
-            requeued |= self._state.usage_shrank(name, usage)
+            requeued |= self._state.requeue(UsageShrank(name, usage))
         self._enter_all(requeued)  # once all are requeued: of a queue the first of them competes
 
     def _take_over(
@@ -360,7 +365,7 @@ class TreeCycle:
             if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
                 plan.cancel_eviction(pending.holder)
                 state.doubtful.add(pending.queue)  # reservations may have relied on its end
-                requeued |= state.usage_grew(pending.queue, (key for key, _ in pending.usage))
+                requeued |= state.requeue(UsageGrew(pending.queue, [key for key, _ in pending.usage]))
                 self._heads.changed(pending.queue)
             else:
                 ledger.evict(pending.holder, workload.uid)
@@ -372,8 +377,8 @@ class TreeCycle:
         self._heads.changed(admission.queue)
         for reservation in reservations:
             state.enqueue(reservation.workload)
-            requeued |= state.usage_shrank(reservation.queue, reservation.usage)
-        requeued |= state.usage_grew(admission.queue, borrowed, workload)
+            requeued |= state.requeue(UsageShrank(reservation.queue, reservation.usage))
+        requeued |= state.requeue(UsageGrew(admission.queue, borrowed, workload))
         self._enter_all(requeued | {workload.queue})
 
     def _cancel_needless(self, uid: str) -> set[str]:
@@ -384,10 +389,7 @@ class TreeCycle:
         """
         cancelled = self._ledger.cancel_pending_evictions(uid)
         self._state.doubtful |= cancelled  # reservations may have relied on their end
-        requeued = set(self._tree.members(self._root)) & self._state.pending.keys() if cancelled else set()
-        for name in requeued:
-            self._state.requeue(name)
-        return requeued
+        return self._state.requeue(EvictionCancelled(min(cancelled))) if cancelled else set()
 
     def _redeem(self, now: float, plan: Plan) -> set[str]:
         """Admit preemptors with a pending reservation that fits real use; returns the queues concerned."""
@@ -402,9 +404,8 @@ class TreeCycle:
                 self._admit(pending.workload, pending.admission, plan)
                 requeued.add(pending.workload.queue)
                 requeued |= self._cancel_needless(pending.workload.uid)
-                requeued |= self._state.usage_grew(
-                    pending.queue, (key for key, _ in pending.usage), pending.workload
-                )
+                keys = [key for key, _ in pending.usage]
+                requeued |= self._state.requeue(UsageGrew(pending.queue, keys, pending.workload))
         return requeued
 
     def _pending_reservations(self) -> list[PendingReservation]:

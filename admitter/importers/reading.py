@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from admitter.client.errors import NotFoundError
+from admitter.client.pages import pages
 from admitter.client.transport import Transport
 from admitter.documents import documents, flat, title, without_nulls
 from admitter.importers.translation import Fidelity, Json, Translation
-
-PAGE: Final = "500"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +94,8 @@ def document(place: str, raw: Json) -> Document:
 
 
 async def _read(transport: Transport, path: str, labels: str) -> list[Document]:
-    query = {"limit": PAGE} | ({"labelSelector": labels} if labels else {})
+    selector = {"labelSelector": labels} if labels else {}
     found: list[Document] = []
-    while True:
-        page = await transport.get(path, query)
+    async for page in pages(transport, path, selector):
         found += [document(path, raw) for raw in flat(without_nulls(page)) if isinstance(raw, dict)]
-        if not page.get("metadata", {}).get("continue"):
-            return found
-        query["continue"] = page["metadata"]["continue"]
+    return found

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import orjson
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from admitter.engine.cycle import Engine
+from admitter.engine import commands
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
 from admitter.engine.preemption.back_off import BackOff
@@ -31,21 +31,6 @@ class JournalError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """What was done to the engine.
-
-    Attributes:
-        name: of the method.
-        arguments: all of it, in order; of `cycle`, `resume` and `forsake` see `Looks`.
-        plan: of a cycle, what it decided, as `plan_record` says.
-    """
-
-    name: str
-    arguments: tuple[Any, ...]
-    plan: Json | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Looks:
     """Which trees were looked at: what was answered for each root that was asked about."""
 
@@ -55,6 +40,32 @@ class Looks:
         """The same answers again; about others it was not asked, since nothing was to be decided there."""
         answers = dict(self.roots)
         return lambda root: answers.get(root, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A cycle: when it was, in seconds since the epoch, and its trees."""
+
+    now: float
+    looks: Looks
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """`Engine.resume`, with its trees."""
+
+    looks: Looks
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonTrees:
+    """`Engine.abandon_trees`, with its trees."""
+
+    looks: Looks
+
+
+Call = commands.Command | Cycle | Resume | AbandonTrees
+"""What an engine was told, or asked to do."""
 
 
 def _paired(written: object) -> object:
@@ -71,45 +82,47 @@ def _paired(written: object) -> object:
 _Queue = Annotated[Queue, BeforeValidator(_paired)]
 _Cohort = Annotated[Cohort, BeforeValidator(_paired)]
 
-_ARGUMENTS: Final[Mapping[str, Any]] = {
-    "set_flavor": tuple[Flavor],
-    "remove_flavor": tuple[str],
-    "define": tuple[list[_Queue], list[_Cohort], list[str], list[str]],
-    "set_weight": tuple[str, int],
-    "submit": tuple[Workload],
-    "withdraw": tuple[str],
-    "reserve": tuple[str, Admission, Workload | None, float, str],
-    "set_pods": tuple[str, tuple[Pod, ...], int],
-    "release": tuple[str],
-    "evict": tuple[str, Workload, Admission, bool],
-    "displaced": tuple[str, str],
-    "goes": tuple[str],
-    "spare": tuple[str],
-    "give_back": tuple[str],
-    "use": tuple[str],
-    "gain": tuple[str],
-    "back_off": tuple[str, str, BackOff],
-    "cycle": tuple[float, Looks],
-    "resume": tuple[Looks],
-    "forsake": tuple[Looks],
+_CALLS: Final[Mapping[str, tuple[type[Call], Any]]] = {
+    "set_flavor": (commands.SetFlavor, tuple[Flavor]),
+    "remove_flavor": (commands.RemoveFlavor, tuple[str]),
+    "define": (
+        commands.Define,
+        tuple[tuple[_Queue, ...], tuple[_Cohort, ...], tuple[str, ...], tuple[str, ...]],
+    ),
+    "set_weight": (commands.SetWeight, tuple[str, int]),
+    "submit": (commands.Submit, tuple[Workload]),
+    "withdraw": (commands.Withdraw, tuple[str]),
+    "reserve": (commands.Reserve, tuple[str, Admission, Workload | None, float, str]),
+    "set_pods": (commands.SetPods, tuple[str, tuple[Pod, ...], int]),
+    "release": (commands.Release, tuple[str]),
+    "evict": (commands.Evict, tuple[str, Workload, Admission, bool]),
+    "displaced": (commands.Displace, tuple[str, str]),
+    "goes": (commands.StartEviction, tuple[str]),
+    "spare": (commands.CancelEviction, tuple[str]),
+    "give_back": (commands.ReturnReservation, tuple[str]),
+    "use": (commands.UseReservation, tuple[str]),
+    "gain": (commands.GainReservation, tuple[str]),
+    "back_off": (commands.SetBackOff, tuple[str, str, BackOff]),
+    "cycle": (Cycle, tuple[float, Looks]),
+    "resume": (Resume, tuple[Looks]),
+    "forsake": (AbandonTrees, tuple[Looks]),
 }
-"""What each call takes; what is not here changes nothing that is decided by."""
+"""By its name in files: what a call is now, and its fields. The names are those that journals had first."""
 
-
-_METHODS: Final = {"goes": "start_eviction", "spare": "cancel_eviction", "forsake": "abandon_trees"}
-"""Calls of methods that have another name by now: in journals they keep the name that they had first."""
+_NAMES: Final = {kind: name for name, (kind, _) in _CALLS.items()}
 
 
 @cache
 def _adapter(name: str) -> TypeAdapter[tuple[Any, ...]]:
-    return TypeAdapter(_ARGUMENTS[name])
+    return TypeAdapter(_CALLS[name][1])
 
 
-def written(call: Call) -> bytes:
-    """A line, with its end."""
-    line: Json = {"call": call.name, "with": call.arguments}
-    if call.plan is not None:
-        line["plan"] = call.plan
+def written(call: Call, plan: Json | None = None) -> bytes:
+    """A line, with its end; `plan` is what a cycle decided, as `plan_record` says."""
+    arguments = [getattr(call, name) for name in call.__match_args__]
+    line: Json = {"call": _NAMES[type(call)], "with": arguments}
+    if plan is not None:
+        line["plan"] = plan
     return orjson.dumps(line, default=_plain, option=orjson.OPT_APPEND_NEWLINE | _OPTIONS)
 
 
@@ -135,28 +148,13 @@ def parsed(line: Json) -> Call:
         JournalError: it tells of none that there is.
     """
     name = str(line.get("call"))
-    if name not in _ARGUMENTS:
+    if name not in _CALLS:
         raise JournalError(f"tells of {name!r}, which is no call of the engine")
+    kind, _ = _CALLS[name]
     try:
-        return Call(name, _adapter(name).validate_python(line.get("with")), line.get("plan"))
+        return kind(*_adapter(name).validate_python(line.get("with")))
     except (ValidationError, KeyError, TypeError) as error:
         raise JournalError(f"has arguments that {name} does not take: {error}") from error
-
-
-def repeat(engine: Engine, call: Call) -> Plan | None:
-    """Do to an engine what was done then; returns what a cycle decides."""
-    match call.name:
-        case "cycle":
-            now, looks = call.arguments
-            return engine.cycle(now, looks.decides())
-        case "resume" | "forsake":
-            getattr(engine, _METHODS.get(call.name, call.name))(call.arguments[0].decides())
-        case "evict":
-            *first, told = call.arguments
-            engine.evict(*first, told=told)
-        case name:
-            getattr(engine, _METHODS.get(name, name))(*call.arguments)
-    return None
 
 
 def plan_record(plan: Plan) -> Json:

@@ -48,10 +48,10 @@ class Journal:
         self.close()
         self._guarded(lambda: self._begin(state))
 
-    def write(self, call: Call) -> None:
-        """Write a call."""
+    def write(self, call: Call, plan: Json | None = None) -> None:
+        """Write a call, and of a cycle what it decided."""
         if self._file is not None:
-            file, line = self._file, written(call)
+            file, line = self._file, written(call, plan)
             self._left -= len(line)
             self._guarded(lambda: file.write(line))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from admitter.engine.cycle import Engine
-from admitter.journal.calls import JournalError, Json, parsed, plan_record, repeat
+from admitter.journal.calls import AbandonTrees, Cycle, JournalError, Json, Resume, parsed, plan_record
 from admitter.journal.files import lines
 
 _SETTLED: Final = frozenset({"refusals"})
@@ -85,10 +85,23 @@ def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> Replay
     """Repeat the call of one line; returns how its decisions differ."""
     call = parsed(line)
     done.calls += 1
-    plan = repeat(engine, call)
-    if plan is None:
-        return None
-    now, then = plan_record(plan), call.plan
+    match call:
+        case Cycle(time, looks):
+            plan = plan_record(engine.cycle(time, looks.decides()))
+            return _compared(done, number, time, line.get("plan"), plan)
+        case Resume(looks):
+            engine.resume(looks.decides())
+        case AbandonTrees(looks):
+            engine.abandon_trees(looks.decides())
+        case command:
+            engine.apply(command)
+    return None
+
+
+def _compared(
+    done: Replayed, number: int, time: float, then: Json | None, now: Json
+) -> ReplayDifference | None:
+    """Count a cycle, if the journal says what it decided; returns how that differs."""
     if then is None:
         then = {name: now[name] for name in now.keys() & _SETTLED}
     else:
@@ -97,4 +110,4 @@ def _repeated(engine: Engine, done: Replayed, number: int, line: Json) -> Replay
         return None
     names = [name for name in sorted({*now, *then}) if now.get(name) != then.get(name)]
     parts = ({name: plan.get(name) for name in names} for plan in (then, now))
-    return ReplayDifference(number, call.arguments[0], *parts)
+    return ReplayDifference(number, time, *parts)

@@ -1,4 +1,4 @@
-"""What an engine knows, as calls that make a new one know it too.
+"""What an engine knows, as commands that make a new one know it too.
 
 What it has found out by itself, such as which workloads can't fit before something is free, is not told: the
 other one finds it out in its first cycle. After a cycle that one decides nothing, since nothing is left to be
@@ -7,29 +7,30 @@ decided.
 
 from collections.abc import Callable, Iterator
 
+from admitter.engine import commands
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.tree import Node
 from admitter.engine.state import EngineState
-from admitter.journal.calls import Call, Looks
+from admitter.journal.calls import Cycle, Looks
 
 
-def calls(state: EngineState) -> Iterator[Call]:
-    """Calls that make a new engine know what one knows."""
+def known(state: EngineState) -> Iterator[commands.Command]:
+    """Commands that make a new engine know what one knows."""
     tree, ledger = state.tree, state.ledger
     for flavor in state.flavors.values():
-        yield Call("set_flavor", (flavor,))
-    yield Call("define", ([*tree.queues.values()], [*tree.cohorts.values()], [], []))
+        yield commands.SetFlavor(flavor)
+    yield commands.Define(tuple(tree.queues.values()), tuple(tree.cohorts.values()))
     for namespace, weight in ledger.weights.items():
-        yield Call("set_weight", (namespace, weight))
+        yield commands.SetWeight(namespace, weight)
     yield from _held(state)
     for pending in state.pending.values():
         for workload in pending.in_order():
-            yield Call("submit", (workload,))
+            yield commands.Submit(workload)
     for (queue, namespace), back_off in state.returned.known:
-        yield Call("back_off", (queue, namespace, back_off))
+        yield commands.SetBackOff(queue, namespace, back_off)
 
 
-def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> Call:
+def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> Cycle:
     """A cycle that decides nothing, since it comes right after one.
 
     Args:
@@ -39,33 +40,33 @@ def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> 
     """
     # A workload may wait in a queue that is not there any more.
     roots = sorted({state.tree.root(name) for name in (*state.tree.queues, *state.pending)})
-    return Call("cycle", (now, Looks(tuple((root, decides(root)) for root in roots))))
+    return Cycle(now, Looks(tuple((root, decides(root)) for root in roots)))
 
 
-def _held(state: EngineState) -> Iterator[Call]:
+def _held(state: EngineState) -> Iterator[commands.Command]:
     """Reservations, evictions and pending reservations."""
     ledger = state.ledger
     reservations = [each for name in sorted(state.tree.queues) for each in ledger.reservations(name)]
     for each in reservations:
-        yield Call("reserve", (each.holder, each.admission, each.workload, each.since, each.namespace))
+        yield commands.Reserve(each.holder, each.admission, each.workload, each.since, each.namespace)
         pods = ledger.pods(each.holder)
-        yield Call("set_pods", (each.holder, pods.alive, pods.left_over))
+        yield commands.SetPods(each.holder, pods.alive, pods.left_over)
     for kept in ledger.pending_reservations.values():
-        yield Call("evict", ("", kept.workload, kept.admission, False))  # no workload has that name
+        yield commands.Evict("", kept.workload, kept.admission, False)  # no workload has that name
     for each in reservations:
         uid = ledger.preemptor(each.holder)
         reserved = ledger.pending_reservations.get(uid) if uid is not None else None
         if reserved is not None:
             pending = ledger.is_eviction_pending(each.holder)
-            yield Call("evict", (each.holder, reserved.workload, reserved.admission, pending))
+            yield commands.Evict(each.holder, reserved.workload, reserved.admission, pending)
         elif uid is not None:  # its reservation was given up, or used: its victims are evicted all the same
             uid = uid if ledger.displacements.preemptor(each.holder) is not None else ""
             gone = Workload(uid, each.queue, 0, 0.0, ())
-            yield Call("evict", (each.holder, gone, Admission(each.queue, ()), False))
-            yield Call("withdraw", (uid,))
+            yield commands.Evict(each.holder, gone, Admission(each.queue, ()), False)
+            yield commands.Withdraw(uid)
     for victim, preemptor in ledger.displacements:
         if ledger.held(victim) is None:
-            yield Call("displaced", (victim, preemptor))
+            yield commands.Displace(victim, preemptor)
     gained = state.returned.gained
     for uid in sorted({preemptor for _, preemptor in ledger.displacements} | gained):
-        yield Call("gain" if uid in gained else "use", (uid,))
+        yield commands.GainReservation(uid) if uid in gained else commands.UseReservation(uid)

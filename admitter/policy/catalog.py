@@ -5,27 +5,29 @@ admits nothing and shows the reason as its condition `Active`; what it lends and
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from admitter.api.base import checked
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
-from admitter.api.conditions import ActiveReason
+from admitter.api.conditions import ActiveReason, EvictedReason
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.cache.views import ObjectView
 from admitter.cache.world import World
-from admitter.client.store import Store
+from admitter.client.signal import Signal
+from admitter.client.store import Key, Store
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
+from admitter.engine.commands import Define, RemoveFlavor, SetFlavor
 from admitter.engine.cycle import Engine
-from admitter.engine.model import Flavor, Requirement
+from admitter.engine.model import Admission, Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
 from admitter.engine.policy import Queue
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect, raw, sentence
-from admitter.policy.elastic_quotas import ElasticQuotas, QuotasChanged
+from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
@@ -87,18 +89,18 @@ class _ParsedQueue:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogListener:
-    """Callbacks for changed definitions.
+class CatalogNews:
+    """What of changed definitions has come into force.
 
     Attributes:
-        queue: called with the name of each ClusterQueue with changed rules.
-        cohorts: called with the names of the Cohorts with changed rules, their own or of others around them.
-        quotas: called with what changed of elastic quotas.
+        queue: the rules of the ClusterQueue with this name.
+        cohorts: the rules of the Cohorts with these names, their own or of others around them.
+        quotas: elastic quotas: the namespaces, and the quotas (`ElasticQuotas.changed`).
     """
 
-    queue: Callable[[str], None] = lambda _: None
-    cohorts: Callable[[AbstractSet[str]], None] = lambda _: None
-    quotas: QuotasChanged = lambda *_: None
+    queue: Signal[[str]] = field(default_factory=Signal)
+    cohorts: Signal[[AbstractSet[str]]] = field(default_factory=Signal)
+    quotas: Signal[[set[str], set[QuotaKey]]] = field(default_factory=Signal)
 
 
 class Catalog:
@@ -109,25 +111,23 @@ class Catalog:
 
     Attributes:
         gpus: what counts as a GPU.
+        news: what has come into force.
         elastic: the elastic quotas.
         shrinking: Cohorts, as they are declared, that say `onShrink: Evict`.
         placement: the rules for Jobs that name no queue.
     """
 
-    def __init__(
-        self, world: World, engine: Engine, gpus: GpuSettings, told: CatalogListener | None = None
-    ) -> None:
+    def __init__(self, world: World, engine: Engine, gpus: GpuSettings) -> None:
         """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object.
 
         Args:
             world: where definitions are read.
             engine: gets the definitions.
             gpus: what counts as a GPU.
-            told: called with changes.
         """
         self.gpus = gpus
-        self._told = told or CatalogListener()
-        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self._told.quotas)
+        self.news = CatalogNews()
+        self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self.news.quotas)
         self.placement = PlacementPolicies(world)
         self._world = world
         self._engine = engine
@@ -155,6 +155,21 @@ class Catalog:
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
         return self._queues.get(name, _MISSING)
+
+    def drained(self, local_queue: Key, admission: Admission) -> tuple[EvictedReason, str] | None:
+        """Why an admission must end because a queue of it is stopped and drained; None if none is.
+
+        Args:
+            local_queue: from which it was admitted; it counts only if it leads to a ClusterQueue.
+            admission: what is held.
+        """
+        local = self._world.local_queues.get(local_queue)
+        if local is not None and local.spec.get("stopPolicy") == "HoldAndDrain" and not admission.pool:
+            return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {local.name} is stopped and drained"
+        if self.queue(admission.queue).drains:
+            words = f"ClusterQueue {admission.queue} is stopped and drained"
+            return EvictedReason.CLUSTER_QUEUE_STOPPED, words
+        return None
 
     def is_coming(self, name: str) -> bool:
         """Whether a ClusterQueue has changed, and that is not in force yet."""
@@ -196,7 +211,7 @@ class Catalog:
         if flavor is not None:
             self._flavors[name] = flavor
             self._gone_flavors.discard(name)
-            self._engine.set_flavor(flavor)
+            self._engine.apply(SetFlavor(flavor))
         elif before is not None:
             self._gone_flavors.add(name)
         if (flavor, self._flavor_problems.get(name)) == (before, problem):
@@ -283,14 +298,14 @@ class Catalog:
         news |= {name for name, queue in made.items() if self._counts_else(queue)}
         around = self._define(made, gone, cohorts, before)
         for name in gone_flavors:
-            self._engine.remove_flavor(name)
+            self._engine.apply(RemoveFlavor(name))
         for name in gone:
             self._queues.pop(name, None)
         self._queues.update(entries)
         # Where a Cohort has changed, any other may be in a cycle with it, or have more than it allows.
-        self._told.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
+        self.news.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
         for name in sorted(news):
-            self._told.queue(name)
+            self.news.queue(name)
 
     def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
         """Some queues as they are to be, and what the engine gets of them."""
@@ -319,7 +334,14 @@ class Catalog:
         rules = [branches[n].rules for n in sorted(cohorts & branches.keys()) if not branches[n].from_nodes]
         rules += self._roots.changed(self._hierarchy)
         around = self._around({*made, *gone}, before) | {cohort.name for cohort in rules}
-        self._engine.define(made.values(), rules, gone, [name for name in cohorts if name not in branches])
+        self._engine.apply(
+            Define(
+                tuple(made.values()),
+                tuple(rules),
+                tuple(gone),
+                tuple(name for name in cohorts if name not in branches),
+            )
+        )
         return around | self._around(made, self._hierarchy)
 
     def _reshape(self, cohorts: set[str]) -> set[str]:

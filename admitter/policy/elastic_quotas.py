@@ -18,6 +18,7 @@ from admitter.api.elastic_quota import (
 from admitter.cache.views import JobView, Json, ObjectView, at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.client.store import Key, Store
+from admitter.engine.commands import Define, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Queue
@@ -30,8 +31,6 @@ PLURALS: Final = {"ElasticQuota": "elasticquotas", "CompositeElasticQuota": "com
 
 QuotaKey = tuple[str, Key]
 """The kind of a quota, and its namespace and name."""
-
-QuotasChanged = Callable[[set[str], set[QuotaKey]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class ElasticQuotas:
         engine: Engine,
         flavor_problem: Callable[[str, str], Defect | None],
         gpu_memory: int,
-        changed: QuotasChanged,
+        changed: Callable[[set[str], set[QuotaKey]], None],
     ) -> None:
         """Call `refresh` after every change.
 
@@ -85,7 +84,7 @@ class ElasticQuotas:
         self._made: dict[str, tuple[_ParsedQuota, Queue]] = {}
         self._flavors: set[str] = set()
         self.any_node = Flavor(ANY_NODE, gpu_memory=gpu_memory)
-        engine.set_flavor(self.any_node)
+        engine.apply(SetFlavor(self.any_node))
 
     @property
     def composite(self) -> bool:
@@ -151,6 +150,7 @@ class ElasticQuotas:
         by_namespace, conflicts = elastic.governing(declared)
         before, problems_before, queues = self._by_namespace, self._problems, self._engine.tree.queues
         self._by_namespace = by_namespace
+        self._world.shards.governed = by_namespace.keys()
         self._by_queue = {quota.queue: quota for quota in by_namespace.values()}
         self._flavors = {name for read in self._read.values() if read.spec for name in read.spec.flavors}
         self._problems = dict(self._find_problems(conflicts))
@@ -159,7 +159,7 @@ class ElasticQuotas:
         news = {quota: queue for quota, queue in made.items() if queues.get(queue.name) != queue}
         changed.update(namespace for quota in news for namespace in quota.namespaces)
         gone = {quota.queue for quota in before.values()} - self._by_queue.keys()
-        self._engine.define(news.values(), gone=gone)
+        self._engine.apply(Define(tuple(news.values()), gone=tuple(gone)))
         for name in gone:
             del self._made[name]
         places = problems_before.keys() | self._problems.keys()

@@ -2,6 +2,7 @@
 
 from admitter.cache.namespace_views import ResourceQuotaView
 from admitter.cache.world import World
+from admitter.engine.commands import SetWeight
 from admitter.engine.cycle import Engine
 from admitter.quotas.weights import weight
 
@@ -22,4 +23,4 @@ class NamespaceWeights:
         keys = self._world.resource_quotas_by_namespace.get(view.namespace)
         quotas = (self._world.resource_quotas.get(key) for key in keys)
         entries = [entry for quota in quotas if quota is not None for entry in quota.weights]
-        self._engine.set_weight(view.namespace, weight(entries))
+        self._engine.apply(SetWeight(view.namespace, weight(entries)))

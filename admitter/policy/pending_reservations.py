@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.world import World
 from admitter.client.store import Key
+from admitter.engine.commands import Displace, Evict, GainReservation
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.ledger import PendingReservation
@@ -66,19 +67,19 @@ def keep_places(
     for each in found:
         competing = _competing(world, gate, each)
         if competing is not None:
-            engine.evict(NO_WORKLOAD, competing, each.admission)
+            engine.apply(Evict(NO_WORKLOAD, competing, each.admission))
             kept[each.uid, each.generation] = engine.ledger.pending_reservations[each.uid]
     for victim in world.workloads:
         wanted, pending = victim.preemption, victim.evict_at is not None
         reservation = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
         if reservation is not None and (victim.evicting or pending):
             told = pending and not victim.evicting
-            engine.evict(victim.uid, reservation.workload, reservation.admission, told=told)
+            engine.apply(Evict(victim.uid, reservation.workload, reservation.admission, told=told))
         waits = victim.admission is None and not victim.finished
         if wanted is not None and (waits or victim.evicting) and _still_displaces(world, wanted):
-            engine.displaced(victim.uid, wanted.uid)
+            engine.apply(Displace(victim.uid, wanted.uid))
             if engine.ledger.held(wanted.uid) is not None or wanted.uid in engine.ledger.pending_reservations:
-                engine.gain(wanted.uid)
+                engine.apply(GainReservation(wanted.uid))
     take_up(world, engine, gate)
     return found
 

@@ -10,6 +10,7 @@ from typing import Final
 from admitter.api.conditions import ConditionType, EvictedReason, WaitingReason
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
+from admitter.engine.commands import SetBackOff, UseReservation
 from admitter.engine.cycle import Engine
 from admitter.policy.gate import Gate, Waiting
 
@@ -51,13 +52,13 @@ def take_up(world: World, engine: Engine, gate: Gate) -> None:
     gained = engine.returned.gained
     for workload in world.workloads:
         if workload.uid in gained and _has_run(world, workload):
-            engine.use(workload.uid)
+            engine.apply(UseReservation(workload.uid))
         back_off = workload.back_off
         if back_off is None or workload.admission is not None or workload.finished:
             continue
         queue = gate.check(workload, world.job_of(workload.key))
         if isinstance(queue, str) and world.shards.epoch_of(queue) is not None:
-            engine.back_off(queue, workload.namespace, back_off)
+            engine.apply(SetBackOff(queue, workload.namespace, back_off))
 
 
 def _has_run(world: World, workload: WorkloadView) -> bool:

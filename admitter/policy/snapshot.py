@@ -13,6 +13,7 @@ from admitter.cache.views import JobView, WorkloadView, at, parse_workload, time
 from admitter.cache.world import World
 from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
+from admitter.engine.commands import Reserve
 from admitter.engine.cycle import Engine
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
@@ -110,7 +111,7 @@ class Snapshot:
             key = (pod.namespace, pod.workload)
             holder = self.world.workloads.get(key)
             if pod.live and key not in loose and (holder is None or holder.admission is None):
-                self.engine.reserve(pod.uid, pod.usage, since=pod.created, namespace=pod.namespace)
+                self.engine.apply(Reserve(pod.uid, pod.usage, since=pod.created, namespace=pod.namespace))
         keep_places(self.world, self.engine, self.gate)
 
     def _take_loose_jobs_in(self) -> set[Key]:
@@ -121,7 +122,7 @@ class Snapshot:
             usage = loose_usage(job, self.world.workloads.get(key))
             if usage is not None:
                 found.add(key)
-                self.engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
+                self.engine.apply(Reserve(job.uid, usage, since=job.created, namespace=job.namespace))
         return found
 
     def _complete(self, job: JobView) -> None:

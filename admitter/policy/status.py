@@ -6,6 +6,7 @@ resource version that was decided on, so that nothing newer is overwritten.
 
 from collections.abc import Callable
 from datetime import datetime
+from math import ceil
 
 from admitter.api.conditions import (
     ActiveReason,
@@ -13,13 +14,13 @@ from admitter.api.conditions import (
     EvictedReason,
     FinishedReason,
     PendingReason,
-    WorkloadState,
 )
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
 from admitter.engine.preemption.back_off import BackOff
+from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import to_quantity
 
@@ -84,7 +85,7 @@ def admitted(
     decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
     fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
-    return _patch(workload, changes, state=WorkloadState.ADMITTED, **fields)
+    return _patch(workload, Step.ADMIT, changes, **fields)
 
 
 def waiting(
@@ -92,7 +93,7 @@ def waiting(
 ) -> Json:
     """The Workload waits, and why; and for how long nothing is evicted for it, if it waits for that."""
     change = condition(ConditionType.QUOTA_RESERVED, False, reason, message, now)
-    body = _patch(workload, [change], state=WorkloadState.PENDING, reason=reason, message=message)
+    body = _patch(workload, None, [change], reason=reason, message=message)
     if back_off is not None:
         body["status"]["backOff"] = {"count": back_off.count, "until": timestamp(at(back_off.until))}
     return body
@@ -135,7 +136,7 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
         condition(ConditionType.ADMITTED, False, reason, message, now),
         *_end_of_pending_eviction(workload, "evicted", now),
     ]
-    body = _patch(workload, changes, state=WorkloadState.EVICTED, reason=reason, message=message)
+    body = _patch(workload, Step.EVICT, changes, reason=reason, message=message)
     if (
         workload.reservation.generation
     ):  # the victims of the place that it loses made no room for the next one
@@ -153,19 +154,32 @@ def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Js
     return body
 
 
-def eviction_pending(workload: WorkloadView, by: PreemptionStatus, until: datetime, now: datetime) -> Json:
-    """The Workload's eviction is pending; it runs until then."""
-    words = f"will be evicted at {timestamp(until)} for {_whom(by, workload)}"
+def eviction(workload: WorkloadView, step: Step, by: PreemptionStatus, grace: float, now: datetime) -> Json:
+    """A step of a victim: its eviction is pending, starts, or is for another preemptor than before.
+
+    Args:
+        workload: the victim.
+        step: ANNOUNCE, EVICT or REASSIGN.
+        by: the preemptor.
+        grace: what an announced eviction grants, in seconds; it is pending until a whole second.
+        now: when it is.
+    """
+    if step is Step.EVICT:
+        return preempted(workload, by, now)
+    until = ceil(now.timestamp() + grace) if step is Step.ANNOUNCE else workload.evict_at
+    if until is None:
+        return reassigned(workload, by)
+    words = f"will be evicted at {timestamp(at(until))} for {_whom(by, workload)}"
     change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
-    preemption = _preemption(by) | {"evictAt": timestamp(until)}
-    return _patch(workload, [change], state=WorkloadState.ADMITTED, preemption=preemption, **fields)
+    named = _preemption(by) | {"evictAt": timestamp(at(until))}
+    return _patch(workload, step, [change], preemption=named, **fields)
 
 
 def eviction_cancelled(workload: WorkloadView, now: datetime) -> Json:
     """The eviction is cancelled: no preemptor waits for the Workload's quota any more."""
     changes = _end_of_pending_eviction(workload, "no preemptor waits for its quota any more", now)
-    return _patch(workload, changes, state=WorkloadState.ADMITTED, preemption=None)
+    return _patch(workload, Step.CANCEL, changes, preemption=None)
 
 
 def _end_of_pending_eviction(workload: WorkloadView, words: str, now: datetime) -> list[Json]:
@@ -209,16 +223,14 @@ def released(workload: WorkloadView, now: datetime) -> Json:
         condition(ConditionType.QUOTA_RESERVED, False, reason, message, now),
         condition(ConditionType.ADMITTED, False, reason, message, now),
     ]
-    return _patch(
-        workload, changes, state=WorkloadState.PENDING, reason=reason, message=message, admission=None
-    )
+    return _patch(workload, Step.RELEASE, changes, reason=reason, message=message, admission=None)
 
 
 def finished(workload: WorkloadView, reason: FinishedReason, message: str, now: datetime) -> Json:
     """The Workload's Job is over; what it held is free."""
     change = condition(ConditionType.FINISHED, True, reason, message, now)
     changes = [change, *_end_of_pending_eviction(workload, "finished", now)]
-    return _patch(workload, changes, state=WorkloadState.FINISHED, preemption=None)
+    return _patch(workload, Step.FINISH, changes, preemption=None)
 
 
 def active(
@@ -232,8 +244,10 @@ def active(
     return merged(conditions, change)
 
 
-def _patch(workload: WorkloadView, changes: list[Json], **fields: object) -> Json:
-    status: Json = {"reason": None, "message": None, **fields}
+def _patch(workload: WorkloadView, step: Step | None, changes: list[Json], **fields: object) -> Json:
+    """A patch that takes a step; without one the phase stays."""
+    phase = phase_of(workload) if step is None else after(phase_of(workload), step)
+    status: Json = {"state": phase.state, "reason": None, "message": None, **fields}
     if workload.back_off is not None:
         status["backOff"] = None
     status["conditions"] = merged(workload.status.get("conditions") or [], *changes)

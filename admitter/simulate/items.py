@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from admitter.cache.views import JobView, WorkloadView
-from admitter.engine.model import Admission, Workload
+from admitter.engine.model import Admission
 from admitter.policy.gate import Waiting
+from admitter.policy.lifecycle import Phase
 
 Key = tuple[str, str]
 
@@ -38,7 +39,7 @@ class Item:
         view: the Workload, as the controllers see it.
         job: its Job; None for a Workload without one.
         runtime: from its admission, in seconds; None: for ever.
-        state: `Pending`, `Admitted`, `Preempted` or `Finished`.
+        phase: where it is in its life.
         admission: what it holds, or held last.
         starts: how often it was admitted, to ignore the end of an earlier start.
         order: its last admission's place among all admissions.
@@ -50,7 +51,7 @@ class Item:
     view: WorkloadView
     job: JobView | None
     runtime: float | None
-    state: str = "Pending"
+    phase: Phase = Phase.PENDING
     admission: Admission | None = None
     starts: int = 0
     order: int = 0
@@ -67,15 +68,6 @@ class Item:
     def created(self) -> float:
         """What its age counts from, in seconds since the epoch."""
         return self.job.created if self.job is not None else self.view.created
-
-
-@dataclass(frozen=True, slots=True)
-class PendingEviction:
-    """The victim of a pending eviction goes then, if it is still in that start, for that preemptor."""
-
-    until: float
-    start: int
-    preemptor: Workload
 
 
 class End(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 from rich.table import Table
 
 from admitter.engine.model import FlavorResource
+from admitter.policy.lifecycle import Phase
 from admitter.quantities.amounts import to_quantity
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
@@ -93,13 +94,13 @@ def _over_quota(simulator: Simulator) -> set[str]:
 
 def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], over: set[str]) -> Json:
     uid = item.view.uid
-    admission = item.admission if item.state != "Pending" else None
-    waits = item.state == "Pending" and item.waiting is not None
+    pending = item.phase is Phase.PENDING
+    admission, waiting = (None, item.waiting) if pending else (item.admission, None)
     return {
         "namespace": item.view.namespace,
         "name": item.view.name,
         "job": item.job.name if item.job is not None else None,
-        "state": item.state,
+        "state": "Preempted" if item.phase is Phase.EVICTED else str(item.phase.state),
         "clusterQueue": item.queue,
         "borrowing": uid in borrowing,
         "capacity": ("over-quota" if uid in over else "in-quota") if admission and admission.pool else None,
@@ -112,22 +113,23 @@ def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], o
             }
             for pod_set in (admission.pod_sets if admission is not None else ())
         ],
-        "reason": item.waiting.reason if waits and item.waiting else "",
-        "message": item.waiting.message if waits and item.waiting else "",
+        "reason": waiting.reason if waiting is not None else "",
+        "message": waiting.message if waiting is not None else "",
         "position": positions.get(uid),
     }
 
 
 def _positions(simulator: Simulator) -> dict[str, int]:
     """The place of each waiting workload in its ClusterQueue, from 1."""
-    queues = {item.queue for item in simulator.items.values() if item.state == "Pending" and item.queue}
+    waiting = [item for item in simulator.items.values() if item.phase is Phase.PENDING]
+    queues = {item.queue for item in waiting if item.queue}
     return {uid: n for queue in queues for n, uid in enumerate(simulator.engine.line(queue), start=1)}
 
 
 def _borrowing(simulator: Simulator) -> set[str]:
     """The UIDs of workloads on borrowed quota: those above the queue's own quota, in order of admission."""
     book = simulator.engine.ledger.real
-    running = [item for item in simulator.items.values() if item.state == "Admitted"]
+    running = [item for item in simulator.items.values() if item.phase.runs]
     used: Counter[tuple[str, FlavorResource]] = Counter()
     found = set()
     for item in sorted(running, key=lambda item: item.order):
@@ -150,13 +152,13 @@ def _queue_json(simulator: Simulator, name: str) -> Json:
             "used": to_quantity(resource, amount),
             "borrowed": to_quantity(resource, max(0, amount - cell.subtree_quota)),
         }
-    states = Counter(item.state for item in simulator.items.values() if item.queue == name)
+    phases = Counter(item.phase for item in simulator.items.values() if item.queue == name)
     return {
         "name": name,
         "cohort": queue.cohort or None if queue is not None else None,
         "usage": usage,
-        "pending": states["Pending"] + states["Preempted"],
-        "admitted": states["Admitted"],
+        "pending": phases[Phase.PENDING] + phases[Phase.EVICTED],
+        "admitted": phases[Phase.ADMITTED] + phases[Phase.EVICTION_PENDING],
     }
 
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from admitter.engine.cycle import Engine
 from admitter.engine.tree_cycle import PlannedEviction
-from admitter.simulate.items import Item, Key, PendingEviction
+from admitter.policy.lifecycle import Phase
+from admitter.simulate.items import Item, Key
 
 FEW: Final = 8
 """Rounds of evictions before states are compared: so many are usual."""
@@ -71,7 +72,7 @@ class Rounds:
                 self._evictions.append((victim.view.key, preemptor.view.key))
                 self._evicting = True
 
-    def look(self, now: float, pending: Mapping[str, PendingEviction], *, to_come: bool) -> Endless | None:
+    def look(self, now: float, pending: Mapping[str, float], *, to_come: bool) -> Endless | None:
         """Whether there is a preemption loop, once all victims are gone that have no time left.
 
         One earlier state is kept, and replaced by a newer one after 1, 2, 4 and so on rounds: this finds
@@ -79,7 +80,7 @@ class Rounds:
 
         Args:
             now: the time, in seconds since the epoch.
-            pending: evictions, by UID of the victim.
+            pending: when pending evictions start, by UID of the victim, in seconds since the epoch.
             to_come: whether changes follow, which end a loop that takes time.
         """
         if self._decisions > MANY + 10 * len(self._items):
@@ -103,10 +104,10 @@ class Rounds:
         evictions = self._evictions if repeated else self._evictions[-LAST:]
         return Endless(now, repeated, tuple(dict.fromkeys(evictions)))
 
-    def _state(self, now: float, pending: Mapping[str, PendingEviction]) -> Hashable:
+    def _state(self, now: float, pending: Mapping[str, float]) -> Hashable:
         """All that decisions depend on, except definitions, which only change from outside."""
         tree, ledger = self._engine.tree, self._engine.ledger
-        items = sorted((uid, item) for uid, item in self._items.items() if item.state != "Finished")
+        items = sorted((uid, item) for uid, item in self._items.items() if item.phase is not Phase.FINISHED)
         ages = {age: place for place, age in enumerate(sorted({self._age(item) for _, item in items}))}
         reserved = {uid: held for uid, _ in items if (held := ledger.held(uid)) is not None}
         starts = sorted({held.since for held in reserved.values()})
@@ -122,6 +123,6 @@ class Rounds:
                 continue
             ran, min_runtime = now - held.since, tree.victim_terms(held.queue).runtime
             left = ran if item.runtime is not None else min(ran, min_runtime)
-            going = (pending[uid].until - now, ledger.preemptor(uid)) if uid in pending else None
+            going = (pending[uid] - now, ledger.preemptor(uid)) if uid in pending else None
             state.append((uid, ages[self._age(item)], held.admission, places[held.since], left, going))
         return tuple(state)

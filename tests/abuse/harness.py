@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.closing import clear, lost_quota, sound_jobs, sound_jobs_end
@@ -104,7 +104,7 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome, rate: float,
         rate: how many operations a second there are at the most.
         kills: how often the leading controller is killed.
     """
-    async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
+    async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
     everything = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     (folder / "replicas").mkdir()

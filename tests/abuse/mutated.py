@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import yaml
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.names import NAMESPACE as SYSTEM
 from admitter.sandbox.control_plane import ControlPlane
@@ -109,7 +109,7 @@ async def play(plane: ControlPlane, folder: Path, outcome: Outcome) -> None:
         folder: for logs; is made.
         outcome: says the seed and the objects; gets what came of them.
     """
-    async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
+    async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
     people = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     account = await asyncio.to_thread(_account_of_page, plane, folder)

@@ -156,7 +156,7 @@ def test_what_is_in_no_tree_is_in_the_first_shard_and_elastic_quotas_are_one_tre
     scene.queue("first", "one")
     scene.local_queue(ELASTIC_QUOTA_QUEUE, "first")
     assert owners.of_local_queue("team", ELASTIC_QUOTA_QUEUE) == shard_of("one", NUMBER)
-    scene.shards.governed = lambda namespace: namespace == "team"
+    scene.shards.governed = {"team"}
     assert owners.of_local_queue("team", ELASTIC_QUOTA_QUEUE) == shard_of(ELASTIC_QUOTA_QUEUE, NUMBER)
 
 

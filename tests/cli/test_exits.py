@@ -157,7 +157,7 @@ def test_uninstall_that_is_not_confirmed(monkeypatch: pytest.MonkeyPatch, answer
     async def none(_: object) -> dict[str, int]:
         return {}
 
-    monkeypatch.setattr("admitter.cli.uninstall.Transport.connect", connected)
+    monkeypatch.setattr("admitter.cli.uninstall.HttpTransport.connect", connected)
     monkeypatch.setattr("admitter.cli.uninstall.counted", none)
     assert CliRunner().invoke(app, ["uninstall"], input=answer).exit_code == status
 

@@ -12,7 +12,7 @@ from aiohttp import web
 from kubernetes_asyncio import client
 
 from admitter.client.metrics import CallMetrics
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 
 Answer = Callable[[web.Request], Any]
 
@@ -74,7 +74,7 @@ class FaultyServer:
 
 
 @asynccontextmanager
-async def connected(server: FaultyServer, metrics: CallMetrics | None = None) -> AsyncIterator[Transport]:
+async def connected(server: FaultyServer, metrics: CallMetrics | None = None) -> AsyncIterator[HttpTransport]:
     """Serve on loopback, and connect to it."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
@@ -85,7 +85,7 @@ async def connected(server: FaultyServer, metrics: CallMetrics | None = None) ->
     host, port = runner.addresses[0][:2]
     settings = client.Configuration()
     settings.host = f"http://{host}:{port}"
-    transport = Transport(settings, metrics=metrics)
+    transport = HttpTransport(settings, metrics=metrics)
     try:
         yield transport
     finally:

@@ -13,7 +13,7 @@ from admitter.client.errors import (
     NotFoundError,
     UnreachableError,
 )
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from tests.client.faulty_server import FaultyServer, connected
 
 OK: tuple[int, dict[str, str], Any] = (200, {}, {"kind": "Thing"})
@@ -84,7 +84,7 @@ async def test_the_proxy_that_the_environment_names_is_used(monkeypatch: pytest.
         monkeypatch.setenv("no_proxy", "other.invalid")
         settings = client.Configuration()
         settings.host = "http://cluster.invalid"
-        async with Transport(settings) as transport:
+        async with HttpTransport(settings) as transport:
             assert await transport.get("/thing") == {"kind": "Thing"}
     assert len(proxy.seen) == 1
 
@@ -104,5 +104,5 @@ def test_a_proxy_that_is_not_reached_by_http_is_refused(proxy: str) -> None:
     configuration = client.Configuration(host="http://cluster.invalid")
     configuration.proxy = proxy
     with pytest.raises(ConfigurationError, match=r"proxy\.example:3128: can be reached") as caught:
-        Transport(configuration)
+        HttpTransport(configuration)
     assert "secret" not in str(caught.value)

@@ -28,7 +28,7 @@ class Followed:
         self.seen: list[tuple[int | None, int | None]] = []
         self.invalid: list[tuple[int, bool]] = []
         self.store.listen(lambda old, new: self.seen.append((old and old.version, new and new.version)))  # type: ignore[arg-type]
-        self.store.spoilt = self._note
+        self.store.unreadable_changed.listen(self._note)
 
     def _note(self, unreadable: Unreadable) -> None:
         self.invalid.append((unreadable.version, unreadable.key in self.store.unreadable))

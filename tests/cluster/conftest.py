@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from filelock import FileLock
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
@@ -44,7 +44,7 @@ def installed(control_plane: Cluster, shared: Path) -> Cluster:
 
 
 async def _install(cluster: Cluster) -> None:
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
         await install(transport, deployment=False)
 
 

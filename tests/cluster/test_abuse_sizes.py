@@ -14,7 +14,7 @@ import yaml
 
 from admitter.api import weights
 from admitter.cache.views import LONGEST_TEMPLATE
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.controllers.workload.memory_room import OWN_BYTES
 from admitter.quantities.amounts import parse_quantity
 from admitter.sandbox.control_plane import ControlPlane
@@ -116,7 +116,7 @@ def flooding(number: int, names: list[str], hosts: int) -> Json:
 
 
 async def create(cluster: ControlPlane, manifests: Iterator[Json]) -> None:
-    async with await Transport.connect(cluster.kubeconfig, cluster.context) as transport:
+    async with await HttpTransport.connect(cluster.kubeconfig, cluster.context) as transport:
 
         async def work() -> None:
             for each in manifests:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.sandbox.cluster import KubectlError
 from admitter.sandbox.control_plane import ControlPlane
@@ -120,5 +120,5 @@ def test_what_users_have_survives_whatever_helm_does(bare: ControlPlane, helm: H
 
 async def installed(kubeconfig: Path) -> None:
     """What `admitter install` does."""
-    async with await Transport.connect(kubeconfig) as transport:
+    async with await HttpTransport.connect(kubeconfig) as transport:
         await install(transport, deployment=True)

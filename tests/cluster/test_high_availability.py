@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from admitter.client.errors import ClusterError, is_fenced
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
@@ -157,7 +157,7 @@ async def test_an_admission_of_an_earlier_leader_is_refused(
     waits = team.workload("waits")["metadata"]["name"]
     path = f"/apis/{ADMITTER}/namespaces/{team.namespace}/workloads/{waits}/status"
 
-    async with await Transport.connect(account) as transport:
+    async with await HttpTransport.connect(account) as transport:
 
         async def admit(epoch: int | None) -> None:
             body = {"status": {"admission": {**admission, "epoch": epoch}}}

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from admitter.client.errors import ApiError
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.convert.settings import DEFAULTS
 from admitter.insight.live import Mirror
 from admitter.insight.overview import overview
@@ -27,7 +27,7 @@ async def test_a_queue_that_is_made_is_in_one_of_the_next_pictures(
     name = f"{namespace}-live"
     manifest = json.dumps(cluster_queue(name, {"cpu": {"default": "4"}}, namespace))
     async with (
-        await Transport.connect(installed.kubeconfig, installed.context) as transport,
+        await HttpTransport.connect(installed.kubeconfig, installed.context) as transport,
         asyncio.timeout(120),
     ):
         mirror = Mirror(transport, DEFAULTS, Random(1), time.time)
@@ -49,7 +49,7 @@ async def test_a_queue_that_is_made_is_in_one_of_the_next_pictures(
 
 
 async def test_a_user_that_may_not_read_a_cluster_reads_so(user: Cluster) -> None:
-    async with await Transport.connect(user.kubeconfig, repeats=False) as transport:
+    async with await HttpTransport.connect(user.kubeconfig, repeats=False) as transport:
         mirror = Mirror(transport, DEFAULTS, Random(1), time.time)
         live = Live(mirror, "test")
         following = asyncio.create_task(live.follow(lambda _: None))

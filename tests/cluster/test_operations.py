@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.metrics_core import Metric
 
-from admitter.controllers.manager import STOP_SECONDS
+from admitter.controllers.lifecycle import STOP_SECONDS
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.objects import job
 from tests.cluster.team import Team

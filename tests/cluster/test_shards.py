@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from admitter.client.errors import ClusterError, is_fenced
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.election.elector import lease_name
 from admitter.election.rendezvous import ranked, shard_of
 from admitter.names import MEMBER_LABEL, NAMESPACE, SERVICE_ACCOUNT
@@ -206,7 +206,7 @@ async def test_an_admission_for_a_shard_is_refused_in_any_other_epoch(replicas: 
     assert admission["shard"] == 3
     waits = team.workload("waits")["metadata"]["name"]
     path = f"/apis/{ADMITTER}/namespaces/{team.namespace}/workloads/{waits}/status"
-    async with await Transport.connect(replicas.account) as transport:
+    async with await HttpTransport.connect(replicas.account) as transport:
 
         async def admit(**wrong: int | None) -> None:
             body = {"status": {"admission": {**admission, **wrong}}}

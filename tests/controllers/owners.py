@@ -181,7 +181,7 @@ class Owner:
     def refresh(self) -> None:
         """What it knows is in force at once."""
 
-    def forsake(self) -> None:
+    def abandon(self) -> None:
         """It plans nothing."""
 
     async def drained(self) -> None:

@@ -13,6 +13,7 @@ from admitter.cache.views import WorkloadView, parse_job
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.metrics import Metrics
 from admitter.policy import status
+from admitter.policy.lifecycle import Step
 from tests.policy.test_status import ADMISSION, applied, at, view
 
 WHO = {"namespace": "team", "workload": "w", "log_level": "info"}
@@ -73,7 +74,7 @@ def test_one_life_with_one_line_a_decision() -> None:
     ]
     admitted = {"event": "admitted", "queue": "q", "waited_seconds": 12 * 3600 + 60.0}
     assert told.change(status.admitted(told.now, ADMISSION, (0, 1), at(1))) == [IN_QUEUE | admitted]
-    assert told.change(status.eviction_pending(told.now, BY, at(5), at(2))) == [
+    assert told.change(status.eviction(told.now, Step.ANNOUNCE, BY, 180, at(2))) == [
         IN_QUEUE
         | {
             "event": "told to end",
@@ -101,7 +102,7 @@ def test_one_life_with_one_line_a_decision() -> None:
 def test_a_victim_that_need_not_go_after_all() -> None:
     told = Told()
     told.change(status.admitted(told.now, ADMISSION, (0, 1), at(1)))
-    told.change(status.eviction_pending(told.now, BY, at(5), at(2)))
+    told.change(status.eviction(told.now, Step.ANNOUNCE, BY, 180, at(2)))
     assert told.change(status.eviction_cancelled(told.now, at(3))) == [IN_QUEUE | {"event": "spared"}]
 
 

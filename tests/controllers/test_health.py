@@ -42,9 +42,9 @@ async def test_alive_and_ready() -> None:
 
 
 async def test_what_is_wrong_is_said_in_words() -> None:
-    assert await said(replace(WELL, problem=lambda: "manager has ended"), "/healthz") == (
+    assert await said(replace(WELL, problem=lambda: "controller has ended"), "/healthz") == (
         503,
-        "manager has ended\n",
+        "controller has ended\n",
     )
     state = ProcessState(False, "not synced with the API server yet")
     assert await said(replace(WELL, state=lambda: state), "/readyz") == (503, f"{state.words}\n")
@@ -59,7 +59,7 @@ async def test_metrics_come_as_prometheus_text() -> None:
 
 
 async def test_a_task_that_has_ended_is_named() -> None:
-    runs = asyncio.create_task(asyncio.Event().wait(), name="manager")
+    runs = asyncio.create_task(asyncio.Event().wait(), name="controller")
     over = asyncio.create_task(asyncio.sleep(0), name="pulse")
     await over
     assert ended([runs]) is None  # type: ignore[list-item]  # what it returns is nothing to us

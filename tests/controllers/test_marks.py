@@ -9,6 +9,7 @@ from admitter.cache.views import parse_workload
 from admitter.cache.world import World
 from admitter.client.pace import Pace
 from admitter.controllers.workload.marks import Marks
+from admitter.engine.commands import Define, Release, Reserve, SetFlavor, SetPods
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor, Workload
 from admitter.names import (
@@ -38,8 +39,8 @@ class Cluster:
 
     def __init__(self) -> None:
         self.world, self.engine = World(), Engine()
-        self.engine.set_flavor(Flavor(ANY_NODE))
-        self.engine.set_queue(gpus("q", 2))
+        self.engine.apply(SetFlavor(Flavor(ANY_NODE)))
+        self.engine.apply(Define((gpus("q", 2),)))
         self.marks = Marks(self.world, self.engine.capacity, cast("Any", None), Pace())
         self.serial = 0
 
@@ -77,10 +78,10 @@ class Cluster:
         }
         view = parse_workload(raw)
         self.world.workloads.apply(view)
-        self.engine.release(name)
+        self.engine.apply(Release(name))
         if view.admission is not None:
             who = Workload(name, "q", 0, 0.0, ())
-            self.engine.reserve(name, view.admission, who, float(self.serial))
+            self.engine.apply(Reserve(name, view.admission, who, float(self.serial)))
 
     def pods(self, workload: str, *minutes: int, labels: Json | None = None, **more: Any) -> None:
         """Pods of a Workload, each made at some minute: `workload-minute`."""
@@ -95,7 +96,7 @@ class Cluster:
             raw = {"metadata": metadata, "spec": spec, "status": {"phase": more.get("phase", "Running")}}
             self.world.pods.apply(parse_pod(raw))
         found = [pod for pod in self.world.pods_named(("team", workload)) if pod.live]
-        self.engine.set_pods(workload, tuple(sorted((pod.created, pod.name) for pod in found)))
+        self.engine.apply(SetPods(workload, tuple(sorted((pod.created, pod.name) for pod in found))))
 
     def due(self) -> dict[str, Json]:
         """What would be written, by the name of the object."""
@@ -155,7 +156,7 @@ def test_an_older_pod_that_ends_moves_the_others_up() -> None:
     cluster.pods("b", 2, labels=WITHIN["labels"])
     cluster.pods("b", 3, labels=OVER["labels"])
     assert cluster.due() == {}
-    cluster.engine.release("a")
+    cluster.engine.apply(Release("a"))
     cluster.world.workloads.delete(("team", "a"), "a")
     assert cluster.due() == {"b": WITHIN, "b-3": WITHIN}
 

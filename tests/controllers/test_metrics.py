@@ -5,6 +5,7 @@ from prometheus_client.metrics_core import Metric
 
 from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics
 from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.engine.commands import Define, Reserve, SetFlavor, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Group, Queue, Quota, Strategy
@@ -34,11 +35,11 @@ async def seen(engine: Engine) -> Metrics:
 
 async def test_quota_is_shown_in_cores_and_bytes_with_what_is_borrowed_and_free() -> None:
     engine = Engine()
-    engine.set_flavor(Flavor("spot"))
-    engine.set_queues([queue("a", 2, 5), queue("b", 4)])
+    engine.apply(SetFlavor(Flavor("spot")))
+    engine.apply(Define((queue("a", 2, 5), queue("b", 4))))
     flavors = (("cpu", "spot"), ("memory", "spot"))
     used = Assignment("main", 1, flavors, (("cpu", 3500), ("memory", 2**20)))
-    engine.reserve("runs", Admission("a", (used,)))
+    engine.apply(Reserve("runs", Admission("a", (used,))))
     metrics = await seen(engine)
     a = {"cluster_queue": "a", "kind": "ClusterQueue", "flavor": "spot"}
     found = {
@@ -54,16 +55,18 @@ async def test_quota_is_shown_in_cores_and_bytes_with_what_is_borrowed_and_free(
 async def test_what_a_queue_that_waits_keeps_from_others_is_shown() -> None:
     """b owns the 4 that it asks for; a borrows 1 of them."""
     engine = Engine()
-    engine.set_flavor(Flavor("spot"))
-    engine.set_queues([queue("a", 2, 5), queue("b", 4)])
-    engine.reserve("runs", Admission("a", (Assignment("main", 1, (("cpu", "spot"),), (("cpu", 3000),)),)))
-    engine.submit(Workload("waits", "b", 0, 0, (PodSet("main", 1, (("cpu", 4000),)),)))
+    engine.apply(SetFlavor(Flavor("spot")))
+    engine.apply(Define((queue("a", 2, 5), queue("b", 4))))
+    engine.apply(
+        Reserve("runs", Admission("a", (Assignment("main", 1, (("cpu", "spot"),), (("cpu", 3000),)),)))
+    )
+    engine.apply(Submit(Workload("waits", "b", 0, 0, (PodSet("main", 1, (("cpu", 4000),)),))))
     engine.cycle()
     metrics = await seen(engine)
     b = {"cluster_queue": "b", "kind": "ClusterQueue", "flavor": "spot"}
     assert value(metrics, "admitter_quota_claimed", **b, resource="cpu") == 4
     assert value(metrics, "admitter_quota_claimed", **b, resource="memory") == 0
-    engine.withdraw("waits")
+    engine.apply(Withdraw("waits"))
     engine.cycle()
     metrics = await seen(engine)
     assert value(metrics, "admitter_quota_claimed", **b, resource="cpu") == 0
@@ -72,11 +75,15 @@ async def test_what_a_queue_that_waits_keeps_from_others_is_shown() -> None:
 async def test_what_an_elastic_quota_uses_is_shown_as_its_kind() -> None:
     engine = Engine()
     pool = "elastic_quota"
-    engine.set_queue(
-        Queue("eq_team_gpus", Strategy.BEST_EFFORT_FIFO, (), {(pool, "cpu"): Quota(1000)}, pool=pool)
+    engine.apply(
+        Define(
+            (Queue("eq_team_gpus", Strategy.BEST_EFFORT_FIFO, (), {(pool, "cpu"): Quota(1000)}, pool=pool),)
+        )
     )
-    engine.reserve(
-        "runs", Admission("eq_team_gpus", (Assignment("m", 1, (("cpu", pool),), (("cpu", 500),)),), pool)
+    engine.apply(
+        Reserve(
+            "runs", Admission("eq_team_gpus", (Assignment("m", 1, (("cpu", pool),), (("cpu", 500),)),), pool)
+        )
     )
     metrics = await seen(engine)
     where = {"cluster_queue": "eq_team_gpus", "kind": "ElasticQuota", "flavor": pool, "resource": "cpu"}
@@ -85,15 +92,15 @@ async def test_what_an_elastic_quota_uses_is_shown_as_its_kind() -> None:
 
 async def test_series_of_a_queue_that_is_gone_are_gone_too() -> None:
     engine = Engine()
-    engine.set_flavor(Flavor("spot"))
-    engine.set_queues([queue("a", 1), queue("b", 1)])
+    engine.apply(SetFlavor(Flavor("spot")))
+    engine.apply(Define((queue("a", 1), queue("b", 1))))
     metrics = await seen(engine)
     for name in ("a", "b"):
         metrics.admitted(name, 1.0)
         metrics.evicted(name, "Preempted")
         metrics.finished(name, "JobSucceeded")
     metrics.finished("", "JobFailed")
-    engine.remove_queue("a")
+    engine.apply(Define(gone=("a",)))
     page = (await metrics.page()).decode()
     assert 'cluster_queue="a"' not in page
     assert (

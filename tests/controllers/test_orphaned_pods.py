@@ -19,7 +19,8 @@ from admitter.cache.pod_views import parse_pod
 from admitter.cache.views import parse_job, parse_object, parse_workload
 from admitter.client.errors import NotFoundError
 from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.controllers.app import App
+from admitter.controllers.routing import Routing
 from admitter.controllers.workload.orphaned_pods import LATER_SECONDS
 from admitter.names import (
     CLUSTER_QUEUE_LABEL,
@@ -28,8 +29,8 @@ from admitter.names import (
     WORKLOAD_LABEL,
     WORKLOAD_UID_ANNOTATION,
 )
+from tests.apiserver.loop import run
 from tests.controllers.test_busy_admission import NOON
-from tests.restarts.loop import run
 from tests.restarts.server import TEAM
 from tests.restarts.team import queue, thing
 
@@ -57,14 +58,14 @@ class Cluster:
         self.there: dict[tuple[str, str], Json] = {}
         self.unheard: Mapping[str, deque[tuple[Json, bool]]] = {kind: deque() for kind in KINDS}
         self._version = 10
-        self.manager = Manager(cast("Transport", self), lambda: NOON, Random(1))
-        self.world = self.manager._world
+        self.app = App(cast("Transport", self), lambda: NOON, Random(1))
+        self.world = self.app.world
         self.world.namespaces.apply(parse_namespace(thing(TEAM, {})))
         self.world.flavors.apply(parse_object(thing("any", {})))
         self.world.cluster_queues.apply(parse_object(queue("q", 100)))
         self.world.local_queues.apply(parse_object(thing("q", {"clusterQueue": "q"}, TEAM)))
-        self.manager._feed()
-        self.books = self.manager._admissions._engine.ledger
+        Routing(self.app).follow()
+        self.books = self.app.engine.ledger
 
     def put(self, kind: str, name: str, *, metadata: Json | None = None, **content: Any) -> Json:
         """An object comes or changes."""
@@ -191,13 +192,13 @@ def _job_spec(*, suspend: bool, marks: Json | None = None) -> Json:
 async def tell(seed: int) -> int:
     """Tell stories side by side; returns how often pods were there that no Workload covered."""
     chance, cluster, orphaned = Random(seed), Cluster(), 0
-    deciding = asyncio.create_task(cluster.manager._admissions.run())
+    deciding = asyncio.create_task(cluster.app.admissions.run())
     stories = [Story(cluster, name, chance) for name in JOBS]
     leads_at, moment = chance.randrange(60), 0
     while stories or any(cluster.unheard.values()):
         moment += 1
         if moment == leads_at:
-            cluster.manager._admissions.lead({0: 1})
+            cluster.app.admissions.lead({0: 1})
         if stories and chance.random() < 0.4:
             story = chance.choice(stories)
             if not story.go_on():
@@ -210,7 +211,7 @@ async def tell(seed: int) -> int:
         covered = {view.uid for view in cluster.world.workloads if view.admission is not None}
         orphaned += any(pod.workload_uid not in covered for pod in cluster.world.pods)
     if leads_at >= moment:
-        cluster.manager._admissions.lead({0: 1})
+        cluster.app.admissions.lead({0: 1})
     await asyncio.sleep(3 * LATER_SECONDS)
     assert cluster.counted() == 0, f"seed {seed}: nothing is left, and nothing counts"
     assert not any(cluster.books.planned.used("q").values()), f"seed {seed}: nor is it planned"

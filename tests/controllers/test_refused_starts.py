@@ -41,7 +41,7 @@ def test_what_would_be_refused_again(status: int, message: str, for_good: bool) 
 async def test_a_refusal_counts_until_the_job_changes_or_a_while_has_passed() -> None:
     tried_again: asyncio.Future[Key] = asyncio.get_running_loop().create_future()
     refused = RefusedStarts(seconds=0)
-    refused.again = tried_again.set_result
+    refused.over.listen(tried_again.set_result)
     job, changed = view(1), view(2)
     assert refused.why(job) is None
     words = refused.note(job, api_error(403, {"message": "denied"}))

@@ -54,7 +54,7 @@ class Leader:
     def refresh(self) -> None:
         """It knows no trees."""
 
-    def forsake(self) -> None:
+    def abandon(self) -> None:
         """It never does."""
 
     async def drained(self) -> None:

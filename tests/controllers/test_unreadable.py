@@ -8,7 +8,8 @@ import pytest
 
 from admitter.client.errors import UnreadableError
 from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.controllers.app import App
+from admitter.controllers.lifecycle import Lifecycle
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -44,16 +45,17 @@ class Cluster:
 
     def __init__(self) -> None:
         self.patched: list[tuple[str, Json]] = []
-        self.manager = Manager(cast("Transport", self), lambda: NOON, Random(1))
-        self.world = self.manager._world
+        self.app = App(cast("Transport", self), lambda: NOON, Random(1))
+        self.lifecycle = Lifecycle(self.app)
+        self.world = self.app.world
         self.apply("namespaces", raw("team", {}))
         self.apply("resourceflavors", raw("any", {}))
         quota = [{"name": "cpu", "flavors": [{"name": "any", "quota": {"min": "4"}}]}]
         self.queue = {"namespaceSelector": {}, "resources": quota}
         self.apply("clusterqueues", raw("queue", self.queue))
         self.apply("localqueues", raw("main", {"clusterQueue": "queue"}, "team"))
-        self.manager._feed()
-        self.manager.lead({0: 1})
+        self.lifecycle.routing.follow()
+        self.lifecycle.lead({0: 1})
 
     def apply(self, plural: str, item: Json) -> None:
         """The API server says that an object is this now."""
@@ -69,12 +71,12 @@ class Cluster:
     @property
     def used(self) -> int:
         """Thousandths of a CPU that are in use."""
-        return sum(self.manager._queues._ledger.used("queue").values())
+        return sum(self.app.engine.ledger.used("queue").values())
 
     @property
     def told(self) -> list[tuple[str, str, str]]:
         """Kind, place and reason of the events that wait to be written."""
-        waiting = self.manager._events._waiting.values()
+        waiting = self.app.events._waiting.values()
         return [(each.subject.kind, each.subject.place, each.reason) for each in waiting]
 
 
@@ -88,7 +90,7 @@ async def test_a_workload_keeps_what_it_holds_and_is_told_once() -> None:
     assert cluster.told.count(("Workload", "team", "Unreadable")) == 1
     view = cluster.world.workloads.get(("team", "w"))
     assert view is not None
-    assert cluster.manager._jobs._unknown(view.key, view, None), "nothing is done about it"
+    assert cluster.app.jobs._unknown(view.key, view, None), "nothing is done about it"
     cluster.apply("workloads", workload(8, holds=False, priority=1))
     assert cluster.used == 0
 
@@ -114,7 +116,7 @@ async def test_an_admission_that_can_not_be_read_either_counts_for_nothing(admis
 async def test_one_that_waits_competes_no_more() -> None:
     cluster = Cluster()
     cluster.apply("workloads", workload(5, holds=False))
-    engine = cluster.manager._admissions._engine
+    engine = cluster.app.engine
     assert engine.waits("uid-w")
     cluster.apply("workloads", workload(6, holds=False, priority="high"))
     assert not engine.waits("uid-w")
@@ -126,33 +128,33 @@ async def test_a_queue_admits_nothing_counts_as_before_and_says_so() -> None:
     cluster = Cluster()
     cluster.apply("workloads", workload(5))
     cluster.apply("clusterqueues", raw("queue", cluster.queue | {"cohort": ["a"]}, version=6))
-    cluster.manager.refresh()
-    entry = cluster.manager._catalog.queue("queue")
+    cluster.app.catalog.refresh()
+    entry = cluster.app.catalog.queue("queue")
     assert entry.problem is not None
     assert entry.problem[0] == "Unreadable"
     assert "spec.cohort" in entry.problem[1]
     assert cluster.used == 2000
     assert ("ClusterQueue", "default", "Unreadable") in cluster.told
-    await cluster.manager._queues._write("clusterqueues", ("", "queue"))
-    await cluster.manager._queues._write("clusterqueues", ("", "queue"))
+    await cluster.app.statuses._write("clusterqueues", ("", "queue"))
+    await cluster.app.statuses._write("clusterqueues", ("", "queue"))
     [body] = [body for path, body in cluster.patched if path.endswith("clusterqueues/queue/status")]
     [condition] = body["status"]["conditions"]
     assert (condition["type"], condition["status"], condition["reason"]) == ("Active", "False", "Unreadable")
     assert body["metadata"] == {"uid": "uid-queue"}
     cluster.apply("clusterqueues", raw("queue", cluster.queue, version=7))
-    cluster.manager.refresh()
-    assert cluster.manager._catalog.queue("queue").problem is None
+    cluster.app.catalog.refresh()
+    assert cluster.app.catalog.queue("queue").problem is None
 
 
 async def test_an_elastic_quota_stays_in_force_and_admits_nothing() -> None:
     cluster = Cluster()
     spec: Json = {"min": {"cpu": "1"}, "max": {"cpu": "2"}}
     cluster.apply("elasticquotas", raw("quota", spec, "team", 5))
-    quota = cluster.manager._catalog.elastic.governing("team")
+    quota = cluster.app.catalog.elastic.governing("team")
     assert quota is not None
     cluster.apply("elasticquotas", raw("quota", {"min": [["cpu"]]}, "team", 6))
-    assert cluster.manager._catalog.elastic.governing("team") == quota
-    problem = cluster.manager._catalog.elastic.problem("ElasticQuota", ("team", "quota"))
+    assert cluster.app.catalog.elastic.governing("team") == quota
+    problem = cluster.app.catalog.elastic.problem("ElasticQuota", ("team", "quota"))
     assert problem is not None
     assert problem[0] == "Unreadable"
-    assert not cluster.manager._admissions._engine.tree.queues[quota.queue].admits
+    assert not cluster.app.engine.tree.queues[quota.queue].admits

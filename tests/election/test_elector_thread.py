@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, cast
 
 from admitter.client.errors import api_error
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.lease_lock import Term
 from admitter.election.leases import HANDED_OVER, LEASES, LeaseSettings
@@ -108,8 +108,8 @@ class Claim:
 async def claiming(server: Server, identity: str = "me") -> AsyncIterator[Claim]:
     """A claim, given up at the end of the block."""
 
-    async def connect() -> Transport:
-        return cast("Transport", server)
+    async def connect() -> HttpTransport:
+        return cast("HttpTransport", server)
 
     claim = Claim(ElectorThread(connect, identity, 1, SETTINGS))
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 
+from admitter.engine.commands import Define, SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import (
     Admission,
@@ -124,11 +125,11 @@ def engine(*definitions: Flavor | Queue | Cohort, made: Engine | None = None) ->
     made = made if made is not None else Engine()
     for definition in definitions:
         if isinstance(definition, Flavor):
-            made.set_flavor(definition)
+            made.apply(SetFlavor(definition))
         elif isinstance(definition, Cohort):
-            made.set_cohort(definition)
+            made.apply(Define(cohorts=(definition,)))
         else:
-            made.set_queue(definition)
+            made.apply(Define((definition,)))
     return made
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from admitter.api.elastic_quota import ElasticQuotaSpec
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
 from admitter.engine.policy import Cohort, Queue
@@ -56,7 +57,7 @@ def running(
 ) -> Workload:
     """Something that was admitted some time ago; its pods are not there yet."""
     who = Workload(uid, name, priority, since, pod_sets)
-    made.reserve(uid, holds(name, *pod_sets), who, since)
+    made.apply(Reserve(uid, holds(name, *pod_sets), who, since))
     return who
 
 
@@ -69,7 +70,7 @@ def runs(made: Engine, name: str, *sizes: int, priority: int = 0) -> None:
 
 def asks(made: Engine, name: str, size: int, uid: str = "asks", priority: int = 0) -> None:
     """A workload of one pod with some GPUs that comes last."""
-    made.submit(Workload(uid, name, priority, 99, (pods(gpu=str(size)),)))
+    made.apply(Submit(Workload(uid, name, priority, 99, (pods(gpu=str(size)),))))
 
 
 def used(made: Engine, resource: str = "gpu") -> dict[str, int]:
@@ -92,8 +93,8 @@ def settling(made: Engine, now: float = 100, most: int = 60) -> Iterator[Plan]:
     for _ in range(most + 1):
         for reservation in [r for name in made.tree.queues for r in made.ledger.reservations(name)]:
             if made.ledger.evicting(reservation.holder) and reservation.workload is not None:
-                made.release(reservation.holder)
-                made.submit(reservation.workload)
+                made.apply(Release(reservation.holder))
+                made.apply(Submit(reservation.workload))
         if not made.changed and (made.due is None or made.due > now):
             return
         yield made.cycle(now)

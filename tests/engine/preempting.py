@@ -1,5 +1,6 @@
 """What the cases of preemption have in common: one flavor, CPUs, and which workloads run since when."""
 
+from admitter.engine.commands import Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
 from tests.engine.builders import flavor, pods, queue, use, workload
@@ -19,8 +20,8 @@ def cpus(name: str, limits: str, preemption: PreemptionPolicy | None = None, par
 def running(made: Engine, uid: str, cpu: int, name: str, *, priority: int = 0, since: float = 0) -> None:
     """Something that was admitted some time ago."""
     who = workload(uid, pods(cpu=str(cpu)), queue=name, priority=priority, created=since)
-    made.reserve(uid, use(name, "default", cpu=str(cpu)), who, since)
+    made.apply(Reserve(uid, use(name, "default", cpu=str(cpu)), who, since))
 
 
 def asks(made: Engine, uid: str, cpu: int, name: str, *, priority: int = 0, created: float = 99) -> None:
-    made.submit(workload(uid, pods(cpu=str(cpu)), queue=name, priority=priority, created=created))
+    made.apply(Submit(workload(uid, pods(cpu=str(cpu)), queue=name, priority=priority, created=created)))

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
+from admitter.engine.commands import Release, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.journal.calls import repeat
-from admitter.journal.state import calls
+from admitter.journal.state import known
 from tests.engine.builders import admitted, engine, pods
 from tests.engine.test_elastic_properties import Quotas
 from tests.engine.test_tree_properties import (
@@ -34,8 +34,8 @@ LATER = 10_000.0
 def copied(made: Engine) -> Engine:
     """A new engine that knows the same."""
     other = Engine()
-    for call in calls(made._state):
-        repeat(other, call)
+    for command in known(made._state):
+        other.apply(command)
     return other
 
 
@@ -45,7 +45,7 @@ def alone(made: Engine, uid: str) -> Engine:
     for name in [*other.tree.queues]:
         for waiting in other.line(name):
             if waiting != uid and waiting not in other.ledger.pending_reservations:
-                other.withdraw(waiting)
+                other.apply(Withdraw(waiting))
     return other
 
 
@@ -58,7 +58,7 @@ def rest(made: Engine) -> set[str]:
         holders = [r.holder for name in made.tree.queues for r in made.ledger.reservations(name)]
         gone = [holder for holder in holders if made.ledger.evicting(holder)]
         for holder in gone:
-            made.release(holder)
+            made.apply(Release(holder))
         if not gone and not plan.admissions:
             return found
 
@@ -66,8 +66,8 @@ def rest(made: Engine) -> set[str]:
 def end(made: Engine, uids: set[str]) -> None:
     """Let some of those end that run, or are on the way in."""
     for uid in sorted(uids):
-        made.release(uid)
-        made.withdraw(uid)
+        made.apply(Release(uid))
+        made.apply(Withdraw(uid))
 
 
 def explain_all(made: Engine) -> int:
@@ -104,9 +104,9 @@ def load(made: Engine, together: list[Asked], moment: int) -> None:
         if two:
             sets.append(pods(1, name="second", cpu="1"))
         uid = f"w{moment}-{number}"
-        made.submit(Workload(uid, name, priority, moment, tuple(sets), namespace))
+        made.apply(Submit(Workload(uid, name, priority, moment, tuple(sets), namespace)))
     for eviction in made.cycle(moment).evictions:
-        made.release(eviction.victim.holder)
+        made.apply(Release(eviction.victim.holder))
 
 
 def often(examples: int) -> settings:

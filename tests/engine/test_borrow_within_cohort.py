@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import Release
 from admitter.engine.policy import (
     BorrowWithin,
     PreemptionPolicy,
@@ -73,11 +74,11 @@ def test_three_levels_deep() -> None:
     running(made, "in-c", 3, "c", since=2)
     asks(made, "asks", 3, "a", priority=1)
     assert evicted(made.cycle()) == {"in-c": "asks"}, "right has 2 and uses 6"
-    made.release("in-c")
+    made.apply(Release("in-c"))
     assert admitted(made.cycle()) == ["asks"]
     asks(made, "more", 3, "a", priority=1)
     assert evicted(made.cycle()) == {"in-b": "more"}, "3 of 2: it still borrows"
-    made.release("in-b")
+    made.apply(Release("in-b"))
     running(made, "within", 2, "b", since=3)
     assert admitted(made.cycle()) == []
     asks(made, "last", 1, "a", priority=1)

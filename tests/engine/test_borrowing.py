@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.policy import Fungibility, PreemptionPolicy, WithinQueue
 from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, cohort, engine, flavor, flavors_of, pods, queue, use, workload
@@ -13,22 +14,24 @@ TEAM_B = queue("b", {"cpu": {"default": "12"}, "memory": {"default": "48Gi"}}, c
 
 def test_a_alone_can_use_the_quota_of_both() -> None:
     made = engine(DEFAULT, TEAM_A, TEAM_B)
-    made.submit(workload("w", pods(21, cpu="1", memory="4Gi"), queue="a"))
+    made.apply(Submit(workload("w", pods(21, cpu="1", memory="4Gi"), queue="a")))
     assert admitted(made.cycle()) == ["w"]
 
 
 @pytest.mark.parametrize(("cpu", "memory"), [("22", "84Gi"), ("21", "85Gi")])
 def test_but_no_more_than_that(cpu: str, memory: str) -> None:
     made = engine(DEFAULT, TEAM_A, TEAM_B)
-    made.submit(workload("w", pods(cpu=cpu, memory=memory), queue="a"))
+    made.apply(Submit(workload("w", pods(cpu=cpu, memory=memory), queue="a")))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
 
 
 def test_pending_workloads_of_b_go_before_new_ones_of_a_that_would_borrow() -> None:
     made = engine(DEFAULT, TEAM_A, TEAM_B)
-    made.reserve("runs", use("a", "default", cpu="9"))
-    made.submit(workload("a-borrows", pods(cpu="12", memory="1Gi"), queue="a", created=1, priority=100))
-    made.submit(workload("b-owns", pods(cpu="1", memory="1Gi"), queue="b", created=2))
+    made.apply(Reserve("runs", use("a", "default", cpu="9")))
+    made.apply(
+        Submit(workload("a-borrows", pods(cpu="12", memory="1Gi"), queue="a", created=1, priority=100))
+    )
+    made.apply(Submit(workload("b-owns", pods(cpu="1", memory="1Gi"), queue="b", created=2)))
     plan = made.cycle()
     assert admitted(plan) == ["b-owns"]
     assert plan.refusals["a-borrows"].reason is Reason.INSUFFICIENT_QUOTA
@@ -38,13 +41,13 @@ def test_a_queue_borrows_only_for_flavors_that_it_defines() -> None:
     rich = queue("rich", {"cpu": {"default": "1", "spot": "9"}}, cohort="c")
     poor = queue("poor", {"cpu": {"default": "1"}}, cohort="c")
     made = engine(DEFAULT, flavor("spot"), rich, poor)
-    made.submit(workload("w", pods(cpu="3"), queue="poor"))
+    made.apply(Submit(workload("w", pods(cpu="3"), queue="poor")))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
 
 
 def test_a_queue_outside_of_the_cohort_lends_nothing() -> None:
     made = engine(DEFAULT, TEAM_A, queue("alone", {"cpu": {"default": "99"}}))
-    made.submit(workload("w", pods(cpu="10", memory="1Gi"), queue="a"))
+    made.apply(Submit(workload("w", pods(cpu="10", memory="1Gi"), queue="a")))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
 
 
@@ -52,7 +55,7 @@ def test_one_cycle_admits_as_much_as_fits_of_every_queue() -> None:
     made = engine(DEFAULT, TEAM_A, TEAM_B)
     for number in range(30):
         name = "ab"[number % 2]
-        made.submit(workload(f"w{number:02}", pods(cpu="1", memory="1Gi"), queue=name, created=number))
+        made.apply(Submit(workload(f"w{number:02}", pods(cpu="1", memory="1Gi"), queue=name, created=number)))
     plan = made.cycle()
     assert len(plan.admissions) == 21
     by_queue = [w.queue for w, _ in plan.admissions]
@@ -61,9 +64,9 @@ def test_one_cycle_admits_as_much_as_fits_of_every_queue() -> None:
 
 def test_among_those_that_need_no_borrowing_priority_then_age_decides() -> None:
     made = engine(DEFAULT, TEAM_A, TEAM_B)
-    made.submit(workload("later", pods(cpu="1", memory="1Gi"), queue="a", created=2))
-    made.submit(workload("first", pods(cpu="1", memory="1Gi"), queue="b", created=9, priority=1))
-    made.submit(workload("older", pods(cpu="1", memory="1Gi"), queue="b", created=1))
+    made.apply(Submit(workload("later", pods(cpu="1", memory="1Gi"), queue="a", created=2)))
+    made.apply(Submit(workload("first", pods(cpu="1", memory="1Gi"), queue="b", created=9, priority=1)))
+    made.apply(Submit(workload("older", pods(cpu="1", memory="1Gi"), queue="b", created=1)))
     assert admitted(made.cycle()) == ["first", "older", "later"]
 
 
@@ -81,15 +84,15 @@ def test_borrowing_in_the_first_flavor_or_own_quota_in_the_next(
 ) -> None:
     mine = queue("mine", SPOT_FIRST, cohort="c", fungibility=fungibility)
     made = engine(flavor("spot"), flavor("on-demand"), mine, OTHER)
-    made.reserve("runs", use("mine", "spot", cpu="3"))
-    made.submit(workload("w", pods(cpu="2"), queue="mine"))
+    made.apply(Reserve("runs", use("mine", "spot", cpu="3")))
+    made.apply(Submit(workload("w", pods(cpu="2"), queue="mine")))
     assert flavors_of(made.cycle(), "w") == {"main": {"cpu": expected}}
 
 
 def test_what_was_passed_over_is_taken_if_nothing_better_comes() -> None:
     mine = queue("mine", SPOT_FIRST, cohort="c", fungibility=Fungibility(borrow=False))
     made = engine(flavor("spot"), flavor("on-demand"), mine, OTHER)
-    made.submit(workload("w", pods(cpu="5"), queue="mine"))
+    made.apply(Submit(workload("w", pods(cpu="5"), queue="mine")))
     assert flavors_of(made.cycle(), "w") == {"main": {"cpu": "spot"}}
 
 
@@ -103,41 +106,43 @@ def test_a_cohort_above_lends_to_both_of_its_children() -> None:
         queue("c", {"cpu": {"default": "0"}}, cohort="top"),
     )
     for name in "abc":
-        made.submit(workload(name, pods(cpu="4"), queue=name, created="abc".index(name)))
+        made.apply(Submit(workload(name, pods(cpu="4"), queue=name, created="abc".index(name))))
     assert admitted(made.cycle()) == ["a", "c"], "left's max of 6 keeps b out; c has the company's quota"
 
 
 def test_what_waits_is_woken_by_the_quota_it_waits_for_and_by_no_other() -> None:
     gpu = queue("gpu", {"cpu": {"default": "4"}, "gpu": {"vendor": "1"}}, cohort="c")
     made = engine(DEFAULT, flavor("vendor"), gpu)
-    made.reserve("cpus", use("gpu", "default", cpu="3"))
-    made.reserve("one-gpu", use("gpu", "vendor", gpu="1"))
-    made.submit(workload("wants-gpu", pods(gpu="1"), queue="gpu"))
+    made.apply(Reserve("cpus", use("gpu", "default", cpu="3")))
+    made.apply(Reserve("one-gpu", use("gpu", "vendor", gpu="1")))
+    made.apply(Submit(workload("wants-gpu", pods(gpu="1"), queue="gpu")))
     made.cycle()
-    made.release("cpus")
+    made.apply(Release("cpus"))
     assert admitted(made.cycle()) == []
-    made.release("one-gpu")
+    made.apply(Release("one-gpu"))
     assert admitted(made.cycle()) == ["wants-gpu"]
 
 
 @pytest.mark.parametrize(("count", "expected"), [(9, 9), (12, 10), (20, 10)])
 def test_partial_admission_takes_the_largest_count_that_fits(count: int, expected: int) -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "10"}}))
-    made.submit(workload("w", pods(count, cpu="1", min_count=2)))
+    made.apply(Submit(workload("w", pods(count, cpu="1", min_count=2))))
     ((_, admission),) = made.cycle().admissions
     assert admission.pod_sets[0].count == expected
 
 
 def test_partial_admission_not_below_the_least_count() -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "3"}}))
-    made.submit(workload("w", pods(8, cpu="1", min_count=4)))
+    made.apply(Submit(workload("w", pods(8, cpu="1", min_count=4))))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
 
 
 def test_partial_admission_leaves_out_no_more_pods_than_it_must() -> None:
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "3"}}))
-    made.submit(
-        workload("w", pods(2, name="x", cpu="1", min_count=1), pods(2, name="y", cpu="1", min_count=1))
+    made.apply(
+        Submit(
+            workload("w", pods(2, name="x", cpu="1", min_count=1), pods(2, name="y", cpu="1", min_count=1))
+        )
     )
     ((_, admission),) = made.cycle().admissions
     assert [(a.name, a.count) for a in admission.pod_sets] == [("x", 1), ("y", 2)]
@@ -155,7 +160,7 @@ def test_partial_admission_counts_what_fits_without_evicting(*, preempt: bool) -
             fungibility=Fungibility(preempt=preempt),
         ),
     )
-    made.reserve("x", use("q", "a", cpu="3"), workload("x", priority=5))
-    made.submit(workload("w", pods(4, cpu="1", min_count=1)))
+    made.apply(Reserve("x", use("q", "a", cpu="3"), workload("x", priority=5)))
+    made.apply(Submit(workload("w", pods(4, cpu="1", min_count=1))))
     ((_, admission),) = made.cycle().admissions
     assert admission.pod_sets[0].count == 2

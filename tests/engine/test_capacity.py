@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from admitter.engine.commands import CancelEviction, Define, Evict, Release, Reserve, SetPods
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment
 from admitter.engine.quota.capacity import Standing
@@ -34,7 +35,7 @@ def one(made: Engine, uid: str, size: int, created: float | None = None, *, sinc
     """A workload of one pod with some GPUs, which is there since `created`, and has the workload's name."""
     running(made, uid, pods(gpu=str(size)), name="q", since=since)
     if created is not None:
-        made.set_pods(uid, ((created, uid),))
+        made.apply(SetPods(uid, ((created, uid),)))
 
 
 def over_quota(made: Engine) -> set[str]:
@@ -97,15 +98,15 @@ def test_one_resource_that_is_exceeded_is_enough() -> None:
     for number, (cpu, gpu) in enumerate([(3, 1), (1, 1), (1, 1), (0, 1)]):
         uid = f"w{number}"
         running(made, uid, pods(cpu=str(cpu), gpu=str(gpu)), name="q")
-        made.set_pods(uid, ((number, uid),))
+        made.apply(SetPods(uid, ((number, uid),)))
     assert over_quota(made) == {"w2", "w3"}, "of GPUs there would be plenty"
 
 
 def test_a_pod_that_uses_nothing_of_the_quota_is_over_only_behind_others_that_are() -> None:
     made = quotas(gpus("q", 5))
     for uid, created in (("before", 1), ("after", 9)):
-        made.reserve(uid, Admission("q", (Assignment("main", 1, (), ()),), POOL))
-        made.set_pods(uid, ((created, uid),))
+        made.apply(Reserve(uid, Admission("q", (Assignment("main", 1, (), ()),), POOL)))
+        made.apply(SetPods(uid, ((created, uid),)))
     one(made, "large", 6, 5)
     assert over_quota(made) == {"large", "after"}
 
@@ -115,7 +116,7 @@ def test_places_without_a_pod_yet_come_last() -> None:
     one(made, "waits-for-its-pod", 10, since=1)
     one(made, "runs", 10, 50, since=40)
     assert labels(made.capacity.real("q")) == {"waits-for-its-pod": {"..."}}
-    made.set_pods("waits-for-its-pod", ((60, "late"),))
+    made.apply(SetPods("waits-for-its-pod", ((60, "late"),)))
     assert labels(made.capacity.real("q")) == {"waits-for-its-pod": {"late"}}, "it is the newer pod for good"
 
 
@@ -131,9 +132,9 @@ def test_among_these_the_workload_that_was_admitted_first_goes_first() -> None:
 def test_a_job_may_be_over_quota_in_part() -> None:
     made = quotas(gpus("q", 10))
     running(made, "gang", pods(4, gpu="3"), name="q")
-    made.set_pods("gang", ((1, "p0"), (2, "p1"), (3, "p2")))
+    made.apply(SetPods("gang", ((1, "p0"), (2, "p1"), (3, "p2"))))
     assert labels(made.capacity.real("q")) == {"gang": {"..."}}
-    made.set_pods("gang", ((1, "p0"), (2, "p1"), (3, "p2"), (4, "p3")))
+    made.apply(SetPods("gang", ((1, "p0"), (2, "p1"), (3, "p2"), (4, "p3"))))
     assert labels(made.capacity.real("q")) == {"gang": {"p3"}}
     one(made, "older", 4, 0)
     assert labels(made.capacity.real("q")) == {"gang": {"p2", "p3"}}
@@ -145,7 +146,7 @@ def test_pods_of_a_job_that_are_replaced_are_new_pods() -> None:
     one(made, "fails", 5, 1)
     one(made, "third", 5, 3)
     assert over_quota(made) == {"third"}
-    made.set_pods("fails", ((9, "again"),))
+    made.apply(SetPods("fails", ((9, "again"),)))
     assert over_quota(made) == {"again"}, "the third has moved up"
 
 
@@ -154,7 +155,7 @@ def test_while_a_new_pod_is_awaited_its_place_comes_last() -> None:
     one(made, "fails", 5, 1)
     one(made, "second", 5, 2)
     one(made, "third", 5, 3)
-    made.set_pods("fails", ())
+    made.apply(SetPods("fails", ()))
     assert labels(made.capacity.real("q")) == {"fails": {"..."}}
 
 
@@ -162,7 +163,7 @@ def test_pods_beyond_those_that_were_admitted_count_too() -> None:
     made = quotas(gpus("q", 10))
     one(made, "a", 5, 1)
     running(made, "b", pods(gpu="5"), name="q")
-    made.set_pods("b", ((2, "ends-slowly"), (3, "its-successor")))
+    made.apply(SetPods("b", ((2, "ends-slowly"), (3, "its-successor"))))
     assert labels(made.capacity.real("q")) == {"b": {"its-successor"}}
 
 
@@ -170,14 +171,14 @@ def test_a_pod_that_outlived_its_workload_is_as_old_as_it_is() -> None:
     made = quotas(gpus("q", 10))
     one(made, "a", 5, 1)
     one(made, "b", 5, 3)
-    made.reserve("pod-uid", holds("q", pods(gpu="5")), since=2)
+    made.apply(Reserve("pod-uid", holds("q", pods(gpu="5")), since=2))
     assert over_quota(made) == {"b"}
 
 
 def test_pods_of_several_pod_sets_have_their_sizes_in_turn() -> None:
     made = quotas(gpus("q", 10))
     running(made, "gang", pods(2, name="a", gpu="1"), pods(1, name="b", gpu="8"), name="q")
-    made.set_pods("gang", ((1, "p0"), (2, "p1"), (3, "p2")))
+    made.apply(SetPods("gang", ((1, "p0"), (2, "p1"), (3, "p2"))))
     assert over_quota(made) == set()
     one(made, "oldest", 1, 0)
     assert over_quota(made) == {"p2"}
@@ -188,8 +189,8 @@ def test_a_pod_set_without_pods_has_no_place() -> None:
     assignments = [
         Assignment(n, c, (("gpu", ANY_NODE),), (("gpu", c),)) for n, c in (("none", 0), ("one", 1))
     ]
-    made.reserve("w", Admission("q", tuple(assignments), POOL))
-    made.set_pods("w", ((1, "p0"),))
+    made.apply(Reserve("w", Admission("q", tuple(assignments), POOL)))
+    made.apply(SetPods("w", ((1, "p0"),)))
     assert over_quota(made) == set()
 
 
@@ -199,11 +200,11 @@ def test_an_evicted_workload_is_over_quota_in_fact_but_not_by_the_plan() -> None
     one(made, "b", 5, 2)
     one(made, "c", 5, 3)
     other = running(made, "preemptor", pods(gpu="1"), name="other")
-    made.release("preemptor")
-    made.evict("b", other, holds("other", pods(gpu="1")))
+    made.apply(Release("preemptor"))
+    made.apply(Evict("b", other, holds("other", pods(gpu="1"))))
     assert labels(made.capacity.real("q")) == {"b": {"b"}, "c": {"c"}}
     assert labels(made.capacity.planned("q")) == {"c": {"c"}}
-    made.cancel_eviction("b")
+    made.apply(CancelEviction("b"))
     assert labels(made.capacity.planned("q")) == labels(made.capacity.real("q"))
 
 
@@ -212,11 +213,11 @@ def test_once_an_older_one_goes_the_plan_has_the_next_in_quota() -> None:
     one(made, "a", 10, 1)
     one(made, "b", 10, 2)
     other = running(made, "preemptor", pods(gpu="1"), name="other")
-    made.release("preemptor")
-    made.evict("a", other, holds("other", pods(gpu="1")))
+    made.apply(Release("preemptor"))
+    made.apply(Evict("a", other, holds("other", pods(gpu="1"))))
     assert labels(made.capacity.real("q")) == {"b": {"b"}}
     assert labels(made.capacity.planned("q")) == {}
-    made.release("a")
+    made.apply(Release("a"))
     assert labels(made.capacity.real("q")) == {}
 
 
@@ -225,9 +226,9 @@ def test_a_change_of_the_minimum_counts_at_once() -> None:
     one(made, "a", 10, 1)
     one(made, "b", 10, 2)
     assert over_quota(made) == {"b"}
-    made.set_queue(gpus("q", 20))
+    made.apply(Define((gpus("q", 20),)))
     assert over_quota(made) == set()
-    made.set_queue(gpus("q", 0))
+    made.apply(Define((gpus("q", 0),)))
     assert over_quota(made) == {"a", "b"}
 
 
@@ -235,13 +236,13 @@ def test_an_end_lets_the_others_move_up() -> None:
     made = quotas(gpus("q", 10))
     one(made, "a", 10, 1)
     one(made, "b", 10, 2)
-    made.release("a")
+    made.apply(Release("a"))
     assert over_quota(made) == set()
 
 
 def test_pods_that_are_known_before_their_workload_is() -> None:
     made = quotas(gpus("q", 10))
-    made.set_pods("a", ((9, "a"),))
+    made.apply(SetPods("a", ((9, "a"),)))
     one(made, "b", 10, 1)
     running(made, "a", pods(gpu="10"), name="q")
     assert over_quota(made) == {"a"}
@@ -253,7 +254,7 @@ def test_workloads_over_quota_are_listed_newest_first() -> None:
     one(made, "b", 1, 3)
     one(made, "c", 1, 1)
     running(made, "gang", pods(2, gpu="1"), name="q")
-    made.set_pods("gang", ((0, "old"), (2.5, "new")))
+    made.apply(SetPods("gang", ((0, "old"), (2.5, "new"))))
     one(made, "d", 1, since=7)
     assert over(made, "q") == ["d", "b", "gang", "a", "c"], "a workload is as new as its newest pod"
 
@@ -261,7 +262,7 @@ def test_workloads_over_quota_are_listed_newest_first() -> None:
 def test_of_quotas_that_are_gone_all_is_over() -> None:
     made = quotas(gpus("q", 10))
     one(made, "a", 5, 1)
-    made.remove_queue("q")
+    made.apply(Define(gone=("q",)))
     assert over_quota(made) == {"a"}
 
 
@@ -271,7 +272,7 @@ def test_pods_of_one_name_in_two_namespaces_have_an_order(order: tuple[str, str]
     made = quotas(gpus("q", 5))
     for uid in order:
         running(made, uid, pods(gpu="5"), name="q")
-        made.set_pods(uid, ((7.0, "worker-0"),))
+        made.apply(SetPods(uid, ((7.0, "worker-0"),)))
     assert over(made, "q") == ["u2"]
 
 
@@ -335,7 +336,7 @@ def filled(worked: dict[str, Job], minimum: tuple[int, int]) -> Engine:
     for uid, job in worked.items():
         shape = pods(job.count, cpu=f"{job.size[0]}m", gpu=str(job.size[1]))
         running(made, uid, shape, name="q", since=job.since)
-        made.set_pods(uid, tuple((float(born), f"{uid}-{n}") for n, born in enumerate(job.born)))
+        made.apply(SetPods(uid, tuple((float(born), f"{uid}-{n}") for n, born in enumerate(job.born))))
     return made
 
 
@@ -370,7 +371,7 @@ def test_to_take_the_newest_changes_nothing_for_those_before(
     while newest := over(made, "q")[:1]:
         before = labels(made.capacity.real("q"))
         for uid in newest:
-            made.release(uid)
+            made.apply(Release(uid))
             del before[uid]
         after = labels(made.capacity.real("q"))
         assert after.keys() <= before.keys()

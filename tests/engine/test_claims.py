@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from admitter.engine.commands import Define, Release, Reserve, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Strategy, WithinQueue
 from admitter.engine.refusal import Reason
@@ -26,7 +27,7 @@ def test_an_owner_starts_once_enough_has_ended_whatever_else_is_submitted(strate
     asks(made, "b0", 4, "b")
     for number in range(4):
         assert admitted(made.cycle()) == []
-        made.release(f"a{number}")
+        made.apply(Release(f"a{number}"))
         asks(made, f"late{number}", 1, "a", priority=9)
     assert admitted(made.cycle()) == ["b0"]
     assert admitted(made.cycle()) == [], "2 run, and 4 of 6 are taken"
@@ -37,9 +38,9 @@ def test_no_more_is_kept_than_is_asked_for_and_owned() -> None:
     asks(made, "b0", 1, "b")
     asks(made, "late0", 1, "a")
     asks(made, "late1", 1, "a", created=100)
-    made.release("a0")
+    made.apply(Release("a0"))
     assert admitted(made.cycle()) == ["b0"], "it asks for one: nothing is kept any more"
-    made.release("a1")
+    made.apply(Release("a1"))
     assert admitted(made.cycle()) == ["late0"]
 
 
@@ -48,7 +49,7 @@ def test_what_is_owned_by_those_that_borrow_is_theirs() -> None:
     made = owners()
     asks(made, "b0", 5, "b")
     asks(made, "late", 1, "a")
-    made.release("a0")
+    made.apply(Release("a0"))
     assert admitted(made.cycle()) == ["late"]
 
 
@@ -57,10 +58,10 @@ def test_in_a_best_effort_queue_the_first_that_is_owned_counts() -> None:
     asks(made, "large", 5, "b", priority=5)
     asks(made, "b0", 3, "b")
     asks(made, "late", 1, "a")
-    made.release("a0")
+    made.apply(Release("a0"))
     assert admitted(made.cycle()) == []
-    made.release("a1")
-    made.release("a2")
+    made.apply(Release("a1"))
+    made.apply(Release("a2"))
     assert admitted(made.cycle()) == ["b0"]
 
 
@@ -69,7 +70,7 @@ def test_behind_a_strict_head_that_owns_too_little_nothing_is_kept() -> None:
     asks(made, "large", 5, "b", priority=5)
     asks(made, "b0", 3, "b")
     asks(made, "late", 1, "a")
-    made.release("a0")
+    made.apply(Release("a0"))
     assert admitted(made.cycle()) == ["late"]
 
 
@@ -80,7 +81,7 @@ def test_a_queue_takes_its_own_back_whatever_others_claim() -> None:
         running(made, f"d{number}", 1, "d")
     asks(made, "b0", 4, "b")
     asks(made, "a0", 1, "a")
-    made.release("d0")
+    made.apply(Release("d0"))
     assert admitted(made.cycle()) == ["a0"]
 
 
@@ -88,9 +89,9 @@ def test_a_claim_ends_with_its_workload() -> None:
     made = owners()
     asks(made, "b0", 4, "b")
     asks(made, "late", 1, "a")
-    made.release("a0")
+    made.apply(Release("a0"))
     assert admitted(made.cycle()) == []
-    made.withdraw("b0")
+    made.apply(Withdraw("b0"))
     assert admitted(made.cycle()) == ["late"]
 
 
@@ -99,14 +100,16 @@ def test_a_queue_that_could_not_start_it_claims_nothing(stopped: str) -> None:
     made = owners()
     asks(made, "b0", 4, "b")
     asks(made, "late", 1, "a")
-    made.release("a0")
+    made.apply(Release("a0"))
     assert admitted(made.cycle()) == []
-    made.set_queue(replace(queue("b", {"cpu": {"default": stopped}}, cohort="c"), admits=stopped == "0"))
+    made.apply(
+        Define((replace(queue("b", {"cpu": {"default": stopped}}, cohort="c"), admits=stopped == "0"),))
+    )
     if stopped == "0":
-        made.release("a1")
-        made.release("a2")
-        made.release("a3")
-        made.release("a4")
+        made.apply(Release("a1"))
+        made.apply(Release("a2"))
+        made.apply(Release("a3"))
+        made.apply(Release("a4"))
     assert admitted(made.cycle()) == ["late"]
 
 
@@ -120,7 +123,7 @@ def test_a_lending_limit_keeps_its_part_anyway() -> None:
     for number in range(2):
         asks(made, f"late{number}", 1, "a", priority=9)
         assert admitted(made.cycle()) == []
-        made.release(f"a{number}")
+        made.apply(Release(f"a{number}"))
     assert admitted(made.cycle()) == ["b0"]
 
 
@@ -157,19 +160,19 @@ def test_what_a_cohort_owns_is_kept_from_other_cohorts_and_not_from_its_own() ->
     asks(made, "l", 4, "l1")
     asks(made, "late", 1, "r", priority=9)
     asks(made, "sibling", 1, "l2", priority=9)
-    made.release("r0")
+    made.apply(Release("r0"))
     assert admitted(made.cycle()) == ["sibling"], "the cohort owns it for both"
 
 
 def test_a_more_important_workload_of_the_borrowing_queue_does_not_take_over_what_it_borrows() -> None:
     """Else Jobs of ever higher priority could keep the owner out for ever."""
     made = owners()
-    made.set_queue(cpus("a", "2", LOWER))
+    made.apply(Define((cpus("a", "2", LOWER),)))
     asks(made, "b0", 4, "b")
     asks(made, "high", 1, "a", priority=9)
     plan = made.cycle()
     assert (plan.evictions, plan.admissions) == ([], [])
-    made.withdraw("b0")
+    made.apply(Withdraw("b0"))
     assert [eviction.preemptor.uid for eviction in made.cycle().evictions] == ["high"]
 
 
@@ -193,11 +196,11 @@ def test_each_flavor_and_resource_is_claimed_by_itself() -> None:
     )
     for number in range(4):
         uid = f"a{number}"
-        made.reserve(uid, use("a", "default", cpu="1"), workload(uid, pods(cpu="1"), queue="a"), 0)
+        made.apply(Reserve(uid, use("a", "default", cpu="1"), workload(uid, pods(cpu="1"), queue="a"), 0))
     asks(made, "b0", 2, "b")
-    made.submit(workload("remembers", pods(memory="3"), queue="a", created=200))
+    made.apply(Submit(workload("remembers", pods(memory="3"), queue="a", created=200)))
     asks(made, "computes", 1, "a", created=201)
-    made.release("a0")
+    made.apply(Release("a0"))
     plan = made.cycle()
     assert admitted(plan) == ["remembers"], "memory is claimed by none"
     assert plan.refusals["computes"].reason is Reason.INSUFFICIENT_QUOTA
@@ -207,7 +210,7 @@ def test_explain_says_how_much_is_kept_for_which_one() -> None:
     made = owners()
     asks(made, "b0", 4, "b")
     asks(made, "late", 1, "a")
-    made.release("a0")
+    made.apply(Release("a0"))
     made.cycle()
     explained = made.explain("late")
     assert explained is not None
@@ -223,7 +226,7 @@ def test_what_had_room_but_for_claims_preempts_once_that_room_is_taken(least: in
     running(made, "b-low", 1, "b")
     for number, (name, count) in enumerate((("a", 2), ("b", 2), ("a", 1))):
         asked = pods(count, cpu="1", min_count=least if number == 2 else None)
-        made.submit(workload(f"w{number}", asked, queue=name, priority=1, created=number))
+        made.apply(Submit(workload(f"w{number}", asked, queue=name, priority=1, created=number)))
     plan = made.cycle()
     assert admitted(plan) == ["w0", "w1"]
     assert [(each.victim.holder, each.preemptor.uid) for each in plan.evictions] == [("a-low", "w2")]
@@ -258,5 +261,5 @@ def test_what_claims_kept_out_is_let_in_beside_those_that_are_left() -> None:
     asks(made, "a", 3, "asks")
     asks(made, "late", 1, "other")
     assert admitted(made.cycle()) == []
-    made.release("o0")
+    made.apply(Release("o0"))
     assert admitted(made.cycle()) == ["o1", "late"], "a owns 3 with its cohort, and 1 of them is left"

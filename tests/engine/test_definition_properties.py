@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from admitter.engine.commands import Define, Evict, Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Cohort, PreemptionPolicy, Queue, Reclaim, WithinQueue
@@ -126,14 +127,14 @@ class Definitions(RuleBasedStateMachine):
         cohort_names = {each.name for each in cohorts}
         gone = [name for name in gone if name not in names]
         gone_cohorts = [name for name in gone_cohorts if name not in cohort_names]
-        self.engine.define(queues, cohorts, gone, gone_cohorts)
+        self.engine.apply(Define(tuple(queues), tuple(cohorts), tuple(gone), tuple(gone_cohorts)))
 
     @rule(name=st.sampled_from(QUEUES), most=st.none() | cpu)
     def limit(self, name: str, most: int | None) -> None:
         """Only the limits of a queue change."""
         known = self.engine.tree.queues.get(name)
         if known is not None:
-            self.engine.set_queue(replace(known, limits={} if most is None else {"cpu": most}))
+            self.engine.apply(Define((replace(known, limits={} if most is None else {"cpu": most}),)))
 
     @rule(name=st.sampled_from(QUEUES), cores=st.integers(1, 6), priority=st.integers(0, 2))
     def submit(self, name: str, cores: int, priority: int) -> None:
@@ -141,18 +142,18 @@ class Definitions(RuleBasedStateMachine):
         asked = (pods(cores, cpu="1"),)
         made = Workload(f"w{self.serial:03}", name, priority, self.serial, asked, f"n{self.serial % 2}")
         self.workloads[made.uid] = made
-        self.engine.submit(made)
+        self.engine.apply(Submit(made))
 
     @rule(name=st.sampled_from(QUEUES), flavor=st.sampled_from(["a", "b"]), cores=st.integers(1, 6))
     def reserve(self, name: str, flavor: str, cores: int) -> None:
         """Pods that outlived their workload use something, be there a queue or not."""
         self.serial += 1
-        self.engine.reserve(f"pod{self.serial:03}", use(name, flavor, cpu=str(cores)))
+        self.engine.apply(Reserve(f"pod{self.serial:03}", use(name, flavor, cpu=str(cores))))
 
     @precondition(lambda self: self.holders())
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        self.engine.release(data.draw(st.sampled_from(self.holders())))
+        self.engine.apply(Release(data.draw(st.sampled_from(self.holders()))))
 
     def holders(self) -> list[str]:
         ledger = self.engine.ledger
@@ -180,13 +181,15 @@ class Definitions(RuleBasedStateMachine):
         """An engine that knows the same, but learnt it at once and in another order."""
         tree, ledger = self.engine.tree, self.engine.ledger
         made = engine(*FLAVORS)
-        made.define(sorted(tree.queues.values(), key=lambda each: each.name, reverse=True))
-        made.define(cohorts=sorted(tree.cohorts.values(), key=lambda each: each.name, reverse=True))
+        made.apply(Define(tuple(sorted(tree.queues.values(), key=lambda each: each.name, reverse=True))))
+        made.apply(
+            Define(cohorts=tuple(sorted(tree.cohorts.values(), key=lambda each: each.name, reverse=True)))
+        )
         for name in reversed(QUEUES):
             for each in ledger.reservations(name):
-                made.reserve(each.holder, each.admission, each.workload, each.since, each.namespace)
+                made.apply(Reserve(each.holder, each.admission, each.workload, each.since, each.namespace))
         for hold in ledger.pending_reservations.values():
-            made.evict("", hold.workload, hold.admission)
+            made.apply(Evict("", hold.workload, hold.admission))
         for holder in self.holders():
             preemptor = ledger.preemptor(holder)
             if preemptor is not None:
@@ -194,7 +197,7 @@ class Definitions(RuleBasedStateMachine):
         for name in QUEUES:
             for uid in self.engine.line(name):
                 if uid not in ledger.pending_reservations:
-                    made.submit(self.workloads[uid])
+                    made.apply(Submit(self.workloads[uid]))
         return made
 
 

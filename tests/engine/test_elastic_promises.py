@@ -1,5 +1,6 @@
 """Elastic quotas: several workloads that are planned into the place of one that has been told to go."""
 
+from admitter.engine.commands import Release, StartEviction
 from admitter.engine.cycle import Engine
 from admitter.quotas.elastic import POOL
 from tests.engine.builders import admitted, evicted
@@ -34,9 +35,9 @@ def test_a_place_that_waits_does_not_take_the_room_of_another_one() -> None:
 
 def test_a_promise_is_kept_once_what_was_told_for_it_has_gone() -> None:
     made = three_in_one_place()
-    made.start_eviction("b-0")
-    made.release("b-0")
+    made.apply(StartEviction("b-0"))
+    made.apply(Release("b-0"))
     assert admitted(made.cycle(103)) == ["large"]
-    made.start_eviction("guest")
-    made.release("guest")
+    made.apply(StartEviction("guest"))
+    made.apply(Release("guest"))
     assert admitted(made.cycle(104)) == ["small"]

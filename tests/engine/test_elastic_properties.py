@@ -8,6 +8,18 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from admitter.engine.commands import (
+    CancelEviction,
+    Define,
+    Displace,
+    Evict,
+    Release,
+    Reserve,
+    SetPods,
+    StartEviction,
+    Submit,
+    Withdraw,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, PodSet, Workload
 from admitter.engine.policy import Queue
@@ -92,7 +104,7 @@ class Quotas(RuleBasedStateMachine):
 
     def enter(self, workload: Workload) -> None:
         self.waiting[workload.uid] = workload
-        self.engine.submit(workload)
+        self.engine.apply(Submit(workload))
 
     @precondition(lambda self: self.running)
     @rule(data=st.data())
@@ -105,8 +117,8 @@ class Quotas(RuleBasedStateMachine):
         self.evicted.pop(uid, None)
         self.told.discard(uid)
         self.pods.pop(uid, None)
-        self.engine.set_pods(uid, ())
-        self.engine.release(uid)
+        self.engine.apply(SetPods(uid, ()))
+        self.engine.apply(Release(uid))
         return workload
 
     @precondition(lambda self: self.running)
@@ -119,7 +131,7 @@ class Quotas(RuleBasedStateMachine):
         self.tell_pods(self.engine, uid)
 
     def tell_pods(self, made: Engine, uid: str) -> None:
-        made.set_pods(uid, tuple((born, f"{uid}-{n}") for n, born in enumerate(self.pods.get(uid, ()))))
+        made.apply(SetPods(uid, tuple((born, f"{uid}-{n}") for n, born in enumerate(self.pods.get(uid, ())))))
 
     @precondition(lambda self: self.waiting or self.promised)
     @rule(data=st.data())
@@ -127,7 +139,7 @@ class Quotas(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.waiting.keys() | self.promised.keys())))
         self.waiting.pop(uid, None)
         self.promised.pop(uid, None)
-        self.engine.withdraw(uid)
+        self.engine.apply(Withdraw(uid))
         self.keep_only_what_is_held()
 
     @precondition(lambda self: self.told)
@@ -136,7 +148,7 @@ class Quotas(RuleBasedStateMachine):
         """A pending eviction starts: from now on the victim goes, whatever becomes of its preemptor."""
         uid = data.draw(st.sampled_from(sorted(self.told)))
         self.told.discard(uid)
-        self.engine.start_eviction(uid)
+        self.engine.apply(StartEviction(uid))
 
     @precondition(lambda self: self.engine.changed)
     @rule()
@@ -148,7 +160,7 @@ class Quotas(RuleBasedStateMachine):
     def change_a_quota(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.terms)))
         self.terms[name] = data.draw(terms(self.resources))
-        self.engine.set_queue(self.defined(name))
+        self.engine.apply(Define((self.defined(name),)))
         self.keep_only_what_is_held()
 
     @precondition(lambda self: self.evicted)
@@ -157,7 +169,7 @@ class Quotas(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.evicted)))
         del self.evicted[uid]
         self.told.discard(uid)
-        self.engine.cancel_eviction(uid)
+        self.engine.apply(CancelEviction(uid))
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
@@ -310,18 +322,18 @@ class Quotas(RuleBasedStateMachine):
         made = quotas(*(self.defined(name) for name in reversed(self.terms)))
         for uid, (workload, admission, since) in sorted(self.running.items(), reverse=True):
             assert admission.pool == POOL
-            made.reserve(uid, admission, workload, since)
+            made.apply(Reserve(uid, admission, workload, since))
             self.tell_pods(made, uid)
         for uid, (workload, admission) in self.promised.items():
             for victim in [v for v, preemptor in self.evicted.items() if preemptor == uid] or [""]:
-                made.evict(victim, workload, admission, told=victim in self.told)
+                made.apply(Evict(victim, workload, admission, told=victim in self.told))
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
         for victim, preemptor in self.engine.ledger.displacements:
-            made.displaced(victim, preemptor)
+            made.apply(Displace(victim, preemptor))
         for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
-            made.submit(workload)
+            made.apply(Submit(workload))
         return made
 
 

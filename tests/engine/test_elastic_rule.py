@@ -5,6 +5,7 @@ Sources: docs/elastic-quota.md, docs/coming-from-nos.md, docs/coming-from-schedu
 
 import pytest
 
+from admitter.engine.commands import Define, Release, Reserve, SetPods, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue
@@ -49,9 +50,9 @@ def test_the_newest_that_is_over_goes_whatever_the_priorities(priorities: tuple[
 
 def test_the_newest_workload_is_the_one_with_the_newest_pod() -> None:
     made = the_example()
-    made.set_pods("b-0", ((5, "b-0"),))
+    made.apply(SetPods("b-0", ((5, "b-0"),)))
     for number, created in ((1, 20), (2, 30), (3, 10)):
-        made.set_pods(f"b-{number}", ((created, f"b-{number}"),))
+        made.apply(SetPods(f"b-{number}", ((created, f"b-{number}"),)))
     asks(made, "a", 10)
     assert evicted(made.cycle(100)) == {"b-2": "asks"}, "admitted before b-3, but its pod came later"
 
@@ -59,9 +60,9 @@ def test_the_newest_workload_is_the_one_with_the_newest_pod() -> None:
 def test_a_workload_within_its_quota_can_lose_its_place_by_a_new_pod() -> None:
     made = the_example()
     for number in range(4):
-        made.set_pods(f"b-{number}", ((number, f"b-{number}"),))
+        made.apply(SetPods(f"b-{number}", ((number, f"b-{number}"),)))
     asks(made, "a", 10)
-    made.set_pods("b-0", ((50, "again"),))
+    made.apply(SetPods("b-0", ((50, "again"),)))
     assert over(made, "b") == ["b-0", "b-3", "b-2"]
     assert evicted(made.cycle(100)) == {"b-0": "asks"}
 
@@ -151,9 +152,9 @@ def test_without_a_minimum_all_of_it_is_borrowed() -> None:
 
 def test_what_a_quota_does_not_name_is_neither_limited_nor_counted() -> None:
     made = quotas(gpus("a", 2), quota("b", {"cpu": 2}))
-    made.submit(Workload("much", "a", 0, 0, (pods(gpu="2", cpu="1000", memory="9Ti"),)))
-    made.submit(Workload("nothing", "a", 0, 1, (pods(9, memory="9Ti"),)))
-    made.submit(Workload("cores", "b", 0, 2, (pods(cpu="2"),)))
+    made.apply(Submit(Workload("much", "a", 0, 0, (pods(gpu="2", cpu="1000", memory="9Ti"),))))
+    made.apply(Submit(Workload("nothing", "a", 0, 1, (pods(9, memory="9Ti"),))))
+    made.apply(Submit(Workload("cores", "b", 0, 2, (pods(cpu="2"),))))
     assert set(admitted(made.cycle(100))) == {"much", "nothing", "cores"}
     assert used(made, "cpu") == {"a": 0, "b": 2000}
     assert used(made, "memory") == {"a": 0, "b": 0}
@@ -202,7 +203,7 @@ def test_a_gang_takes_its_places_wherever_they_are() -> None:
     made = quotas(gpus("a", 20), gpus("b", 2), gpus("c", 2))
     runs(made, "b", 2, *[1] * 10)
     runs(made, "c", 2, *[1] * 10)
-    made.submit(Workload("gang", "a", 0, 99, (pods(5, gpu="4"),)))
+    made.apply(Submit(Workload("gang", "a", 0, 99, (pods(5, gpu="4"),))))
     assert len(evicted(made.cycle(100))) == 20
     settle(made)
     assert made.ledger.held("gang") is not None
@@ -212,7 +213,7 @@ def test_a_gang_takes_its_places_wherever_they_are() -> None:
 def test_a_gang_goes_as_a_whole_though_only_its_last_pod_is_over() -> None:
     made = quotas(gpus("a", 5), gpus("b", 5))
     running(made, "gang", pods(6, gpu="1"), name="b")
-    made.set_pods("gang", tuple((float(n), f"p{n}") for n in range(6)))
+    made.apply(SetPods("gang", tuple((float(n), f"p{n}") for n in range(6))))
     assert [excess.pods for excess in made.capacity.real("b").excesses] == [frozenset({"p5"})]
     asks(made, "a", 5)
     assert evicted(made.cycle(100)) == {"gang": "asks"}
@@ -244,7 +245,7 @@ def test_two_resources_are_taken_back_together() -> None:
     made = quotas(quota("a", {"cpu": 4, "gpu": 4}), quota("b", {"cpu": 1, "gpu": 1}))
     for number in range(5):
         running(made, f"b-{number}", pods(cpu="1", gpu="1"), name="b", since=number)
-    made.submit(Workload("asks", "a", 0, 99, (pods(cpu="2", gpu="3"),)))
+    made.apply(Submit(Workload("asks", "a", 0, 99, (pods(cpu="2", gpu="3"),))))
     assert list(evicted(made.cycle(100))) == ["b-4", "b-3", "b-2"]
 
 
@@ -261,7 +262,7 @@ def test_over_quota_in_one_resource_gives_nothing_of_another() -> None:
 def test_a_quota_that_goes_leaves_its_workloads_over_quota() -> None:
     made = quotas(gpus("a", 10), gpus("b", 10))
     runs(made, "b", 10)
-    made.remove_queue("b")
+    made.apply(Define(gone=("b",)))
     asks(made, "a", 10)
     assert evicted(made.cycle(100)) == {"b-0": "asks"}, "there are 10 in all now, and they are a's"
 
@@ -269,7 +270,7 @@ def test_a_quota_that_goes_leaves_its_workloads_over_quota() -> None:
 def test_a_minimum_that_shrinks_evicts_no_workload_by_itself() -> None:
     made = quotas(gpus("a", 10), gpus("b", 10))
     runs(made, "b", 5, 5)
-    made.set_queue(gpus("b", 5))
+    made.apply(Define((gpus("b", 5),)))
     assert evicted(made.cycle(100)) == {}
     assert over(made, "b") == ["b-1"]
     asks(made, "a", 6)
@@ -293,7 +294,7 @@ def test_a_minimum_is_given_back_though_a_newer_one_is_of_no_use() -> None:
     running(made, "b-1", pods(gpu="3", cpu="9"), name="b", since=1)
     running(made, "b-2", pods(gpu="1", cpu="1"), name="b", since=2)
     assert over(made, "b") == ["b-2", "b-1"]
-    made.submit(Workload("asks", "a", 0, 99, (pods(gpu="4", cpu="9"),)))
+    made.apply(Submit(Workload("asks", "a", 0, 99, (pods(gpu="4", cpu="9"),))))
     assert evicted(made.cycle(100)) == {"b-1": "asks"}
 
 
@@ -313,10 +314,10 @@ def test_a_resource_that_is_limited_from_now_on_counts_for_a_pending_reservation
 ) -> None:
     made = quotas(before)
     running(made, "low", pods(gpu="2"), name="a")
-    made.submit(Workload("high", "a", 9, 1, (pods(gpu="2", cpu="4"),)))
+    made.apply(Submit(Workload("high", "a", 9, 1, (pods(gpu="2", cpu="4"),))))
     assert evicted(made.cycle(2)) == {"low": "high"}
-    made.set_queue(after)
-    made.release("low")
+    made.apply(Define((after,)))
+    made.apply(Release("low"))
     plan = made.cycle(3)
     fits = after.quotas["elastic_quota", "cpu"].maximum == 5000
     assert admitted(plan) == (["high"] if fits else [])
@@ -327,7 +328,7 @@ def test_what_a_quota_that_is_gone_leaves_behind_goes_newest_first() -> None:
     made = quotas(gpus("a", 10), gpus("b", 10))
     running(made, "old", pods(gpu="5"), name="b", priority=-1, since=1)
     running(made, "new", pods(gpu="5"), name="b", priority=9, since=2)
-    made.remove_queue("b")
+    made.apply(Define(gone=("b",)))
     asks(made, "a", 5)
     assert evicted(made.cycle(100)) == {"new": "asks"}, "whatever the priority"
 
@@ -335,7 +336,7 @@ def test_what_a_quota_that_is_gone_leaves_behind_goes_newest_first() -> None:
 def test_what_was_granted_stays_granted_when_the_quota_goes() -> None:
     made = quotas(gpus("a", 10), gpus("b", 0, preemption={"gracePeriod": "5m"}))
     running(made, "runs", pods(gpu="10"), name="b")
-    made.remove_queue("b")
+    made.apply(Define(gone=("b",)))
     asks(made, "a", 5)
     assert [eviction.grace for eviction in made.cycle(100).evictions] == [300]
 
@@ -350,6 +351,6 @@ def test_a_later_admission_than_planned_changes_which_workloads_are_over_quota()
     assert evicted(made.cycle(100)) == {}, "the large one is over, and without it B would have 8 of its 10"
     held = made.ledger.held("small")
     assert held is not None
-    made.reserve("small", held.admission, small, since=12)
+    made.apply(Reserve("small", held.admission, small, since=12))
     assert over(made, "b") == ["small", "large"]
     assert evicted(made.cycle(101)) == {"small": "asks"}

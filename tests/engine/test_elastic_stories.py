@@ -5,6 +5,7 @@ Each quota is a queue of one common cohort; numbers are GPUs, or CPUs where the 
 
 import pytest
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
 from tests.engine.builders import admitted, engine, evicted, flavor, pods, queue, use, workload
@@ -27,11 +28,11 @@ def runs(made: Engine, name: str, *sizes: int, priority: int = 0) -> None:
     for number, size in enumerate(sizes, start=begun):
         uid = f"{name}-{number}"
         who = workload(uid, pods(gpu=str(size)), queue=name, priority=priority, created=number)
-        made.reserve(uid, use(name, "f", gpu=str(size)), who, number)
+        made.apply(Reserve(uid, use(name, "f", gpu=str(size)), who, number))
 
 
 def asks(made: Engine, name: str, size: int, uid: str = "asks", priority: int = 0) -> None:
-    made.submit(workload(uid, pods(gpu=str(size)), queue=name, priority=priority, created=99))
+    made.apply(Submit(workload(uid, pods(gpu=str(size)), queue=name, priority=priority, created=99)))
 
 
 def used(made: Engine) -> list[int]:
@@ -51,7 +52,7 @@ def test_story_1() -> None:
     assert len(victims) == 2
     assert set(victims.values()) == {"back"}
     for victim in victims:
-        made.release(victim)
+        made.apply(Release(victim))
     assert admitted(made.cycle()) == ["back"]
     assert used(made) == [4, 6]
 
@@ -88,7 +89,7 @@ def test_nothing_passes_a_max_and_nothing_the_sum_of_all_min() -> None:
         asks(made, "b", 1, uid=f"b-more-{number}")
     made.cycle()
     assert used(made) == [1, 2]
-    made.release("b-0")
+    made.apply(Release("b-0"))
     made.cycle()
     assert sum(used(made)) == 3
 

@@ -1,5 +1,6 @@
 """Elastic quotas: victims that a first attempt does not find, and those that need not go after all."""
 
+from admitter.engine.commands import Define, Reserve, Submit, Withdraw
 from admitter.engine.model import Workload
 from tests.engine.builders import engine, evicted, flavor, pods, queue, use, workload
 from tests.engine.elastic import asks, gpus, over, quota, quotas, running, runs
@@ -25,7 +26,7 @@ def test_what_a_victim_uses_besides_may_be_less_than_its_quota_has() -> None:
     running(made, "own", pods(gpu="4", memory="1"), name="b", since=3)
     for number in range(3):
         running(made, f"a-{number}", pods(gpu="1", memory="4"), name="a", since=number)
-    made.submit(Workload("asks", "b", 0, 99, (pods(gpu="4", memory="1"),)))
+    made.apply(Submit(Workload("asks", "b", 0, 99, (pods(gpu="4", memory="1"),))))
     assert evicted(made.cycle(100)) == {"a-2": "asks"}
 
 
@@ -36,8 +37,8 @@ def test_the_same_in_queues_written_by_hand() -> None:
         queue("b", {"cpu": {"f": "4..4"}, "memory": {"f": "4"}}, cohort="c", preemption=RECLAIM),
     )
     runs = workload("runs", pods(cpu="1", memory="4"), queue="a")
-    made.reserve("runs", use("a", "f", cpu="1", memory="4"), runs)
-    made.submit(workload("asks", pods(cpu="4", memory="4"), queue="b", created=9))
+    made.apply(Reserve("runs", use("a", "f", cpu="1", memory="4"), runs))
+    made.apply(Submit(workload("asks", pods(cpu="4", memory="4"), queue="b", created=9)))
     assert evicted(made.cycle(1)) == {"runs": "asks"}
 
 
@@ -52,7 +53,7 @@ def test_a_pending_eviction_for_a_preemptor_that_is_gone_is_not_needed_for_a_res
     runs_cpus(made, "low", 4, "elsewhere")
     asks_cpus(made, "high", 4, "elsewhere", priority=9)
     assert evicted(made.cycle(100)) == {"b-0": "asks", "low": "high"}
-    made.withdraw("asks")
-    made.set_queue(gpus("a", 2))
+    made.apply(Withdraw("asks"))
+    made.apply(Define((gpus("a", 2),)))
     assert list(made.ledger.pending_reservations) == ["high"]
     assert not made.ledger.evicting("b-0")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.explain.explanation import Explanation
 from admitter.engine.policy import PreemptionPolicy, Reclaim, Strategy, VictimTerms, WithinQueue
@@ -39,9 +40,9 @@ def test_what_is_asked_free_and_borrowable() -> None:
         queue("a", {"cpu": {"default": "9"}}, cohort="c"),
         queue("b", {"cpu": {"default": "12"}}, cohort="c"),
     )
-    made.reserve("runs-a", use("a", "default", cpu="4"))
-    made.reserve("runs-b", use("b", "default", cpu="10"))
-    made.submit(workload("w", pods(cpu="8"), queue="a"))
+    made.apply(Reserve("runs-a", use("a", "default", cpu="4")))
+    made.apply(Reserve("runs-b", use("b", "default", cpu="10")))
+    made.apply(Submit(workload("w", pods(cpu="8"), queue="a")))
     found = explained(made, "w")
     (amounts,) = found.amounts["main"]
     assert (amounts.asked, amounts.free, amounts.borrowable) == (8000, 5000, 2000)
@@ -58,8 +59,8 @@ def test_what_limits_cut() -> None:
         queue("a", {"cpu": {"default": "2..4"}}, cohort="c"),
         queue("b", {"cpu": {"default": "9/3"}}, cohort="c"),
     )
-    made.reserve("runs", use("a", "default", cpu="1"))
-    made.submit(workload("w", pods(cpu="4"), queue="a"))
+    made.apply(Reserve("runs", use("a", "default", cpu="1")))
+    made.apply(Submit(workload("w", pods(cpu="4"), queue="a")))
     (amounts,) = explained(made, "w").amounts["main"]
     assert (amounts.free, amounts.borrowable) == (1000, 2000), "max leaves 3"
     assert amounts.cut_by_max == 1000, "5 in the pool, 1 in use: 4 without max"
@@ -70,7 +71,7 @@ def test_flavors_that_do_not_suit_are_named() -> None:
     made = engine(
         flavor("spot", taints=(SPOT_TAINT,)), DEFAULT, queue("q", {"cpu": {"spot": "9", "default": "1"}})
     )
-    made.submit(workload("w", pods(cpu="2")))
+    made.apply(Submit(workload("w", pods(cpu="2"))))
     found = explained(made, "w")
     assert [refused.flavor for refused in found.mismatches["main"]] == ["spot"]
     assert [amounts.flavor for amounts in found.amounts["main"]] == ["default"]
@@ -79,9 +80,9 @@ def test_flavors_that_do_not_suit_are_named() -> None:
 
 def test_the_explanation_lists_workloads_ahead_and_behind_a_strict_head() -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, Strategy.STRICT_FIFO))
-    made.reserve("runs", use("q", "default", cpu="3"))
+    made.apply(Reserve("runs", use("q", "default", cpu="3")))
     for number in range(3):
-        made.submit(workload(f"w{number}", pods(cpu="2"), created=number))
+        made.apply(Submit(workload(f"w{number}", pods(cpu="2"), created=number)))
     assert [explained(made, f"w{number}").ahead for number in range(3)] == [0, 1, 2]
 
 
@@ -90,8 +91,8 @@ def test_the_explanation_lists_candidates_that_would_not_be_enough() -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, preemption=policy))
     for uid, priority in (("low", 0), ("high", 9)):
         who = workload(uid, pods(cpu="2"), priority=priority)
-        made.reserve(uid, use("q", "default", cpu="2"), who)
-    made.submit(workload("w", pods(cpu="3"), priority=5))
+        made.apply(Reserve(uid, use("q", "default", cpu="2"), who))
+    made.apply(Submit(workload("w", pods(cpu="3"), priority=5)))
     found = explained(made, "w")
     assert found.evictable == ("low",)
     assert found.enders == ("high",), "then it evicts the other one"
@@ -105,14 +106,14 @@ def test_a_pending_eviction_for_a_preemptor_that_ends_too() -> None:
         replace(queue("b", {"cpu": {"default": "0"}}, cohort="c"), victim_terms=VictimTerms(grace=30)),
         queue("d", {"cpu": {"default": "0"}}, cohort="c"),
     )
-    made.submit(workload("told", pods(cpu="2"), queue="b"))
+    made.apply(Submit(workload("told", pods(cpu="2"), queue="b")))
     made.cycle()
-    made.submit(workload("asks", pods(cpu="2"), queue="a"))
+    made.apply(Submit(workload("asks", pods(cpu="2"), queue="a")))
     assert evicted(made.cycle()) == {"told": "asks"}
-    made.submit(workload("w", pods(cpu="2"), queue="d"))
+    made.apply(Submit(workload("w", pods(cpu="2"), queue="d")))
     assert explained(made, "w").enders == ("asks", "told")
     assert explained(made, "w").enders == ("asks", "told"), "to ask has changed nothing"
-    made.release("told")
+    made.apply(Release("told"))
     assert admitted(made.cycle()) == ["asks"]
 
 
@@ -125,12 +126,12 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
         queue("d", {"cpu": {"default": "0"}}, cohort="c"),
     )
     for number in range(3):
-        made.reserve(f"r{number}", use("a", "default", cpu="1"), since=number)
-    made.submit(workload("told", pods(cpu="1"), queue="b"))
+        made.apply(Reserve(f"r{number}", use("a", "default", cpu="1"), since=number))
+    made.apply(Submit(workload("told", pods(cpu="1"), queue="b")))
     made.cycle()
-    made.submit(workload("asks", pods(cpu="1"), queue="a"))
+    made.apply(Submit(workload("asks", pods(cpu="1"), queue="a")))
     assert evicted(made.cycle()) == {"told": "asks"}
-    made.submit(workload("w", pods(cpu="4"), queue="d"))
+    made.apply(Submit(workload("w", pods(cpu="4"), queue="d")))
     made.cycle()
     whole = explained(made, "w")
     assert (whole.enders, whole.sought) == (("asks", "r0", "r1", "r2", "told"), True)
@@ -165,31 +166,31 @@ def test_the_end_of_the_blocking_workloads_lets_it_in_and_none_can_be_left_out(
         queue("b", {"cpu": {"default": lending}}, cohort="c"),
     )
     for number, (name, cpu) in enumerate(running):
-        made.reserve(f"r{number}", use(name, "default", cpu=str(cpu)))
-    made.submit(workload("w", pods(cpu=str(asked)), queue="a"))
+        made.apply(Reserve(f"r{number}", use(name, "default", cpu=str(cpu))))
+    made.apply(Submit(workload("w", pods(cpu=str(asked)), queue="a")))
     if admitted(made.cycle()):
         return
     found = made.explain("w")
     assert found is not None
     if not found.enders:
         for number in range(len(running)):
-            made.release(f"r{number}")
+            made.apply(Release(f"r{number}"))
         assert admitted(made.cycle()) == [], "not even the end of all would help"
         return
     for spared in found.enders:
         without = copy.deepcopy(made)
         for uid in set(found.enders) - {spared}:
-            without.release(uid)
+            without.apply(Release(uid))
         assert admitted(without.cycle()) == [], f"{spared} is not needed"
     for uid in found.enders:
-        made.release(uid)
+        made.apply(Release(uid))
     assert admitted(made.cycle()) == ["w"]
 
 
 def test_a_workload_behind_a_strict_head_says_so_again() -> None:
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, Strategy.STRICT_FIFO))
-    made.submit(workload("head", pods(cpu="5")))
-    made.submit(workload("small", pods(cpu="1"), created=1))
+    made.apply(Submit(workload("head", pods(cpu="5"))))
+    made.apply(Submit(workload("small", pods(cpu="1"), created=1)))
     made.cycle()
     head, small = made.explain("head"), made.explain("small")
     assert head is not None
@@ -202,9 +203,9 @@ def test_a_workload_behind_a_strict_head_says_so_again() -> None:
 
 def test_blocking_workloads_of_a_workload_that_can_do_with_fewer_pods() -> None:
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}))
-    made.reserve("one", use("q", "f", cpu="1"), since=1)
-    made.reserve("three", use("q", "f", cpu="3"), since=0)
-    made.submit(workload("w", pods(4, cpu="1", min_count=1)))
+    made.apply(Reserve("one", use("q", "f", cpu="1"), since=1))
+    made.apply(Reserve("three", use("q", "f", cpu="3"), since=0))
+    made.apply(Submit(workload("w", pods(4, cpu="1", min_count=1))))
     made.cycle()
     explanation = made.explain("w")
     assert explanation is not None
@@ -214,10 +215,10 @@ def test_blocking_workloads_of_a_workload_that_can_do_with_fewer_pods() -> None:
 def test_the_explanation_lists_candidates_in_the_second_flavor() -> None:
     lower = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=lower))
-    made.reserve("high", use("q", "a", cpu="4"), workload("high", priority=9))
-    made.reserve("low", use("q", "b", cpu="1"), workload("low"))
-    made.reserve("fixed", use("q", "b", cpu="3"))
-    made.submit(workload("w", pods(cpu="2"), priority=5))
+    made.apply(Reserve("high", use("q", "a", cpu="4"), workload("high", priority=9)))
+    made.apply(Reserve("low", use("q", "b", cpu="1"), workload("low")))
+    made.apply(Reserve("fixed", use("q", "b", cpu="3")))
+    made.apply(Submit(workload("w", pods(cpu="2"), priority=5)))
     made.cycle()
     explanation = made.explain("w")
     assert explanation is not None
@@ -227,9 +228,9 @@ def test_the_explanation_lists_candidates_in_the_second_flavor() -> None:
 def test_a_workload_that_waits_for_its_victims_and_one_that_waits_for_that_one() -> None:
     lower = PreemptionPolicy(WithinQueue.LOWER_PRIORITY)
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=lower))
-    made.reserve("low", use("q", "f", cpu="4"), workload("low"))
-    made.submit(workload("high", pods(cpu="4"), priority=5))
-    made.submit(workload("next", pods(cpu="4"), priority=1))
+    made.apply(Reserve("low", use("q", "f", cpu="4"), workload("low")))
+    made.apply(Submit(workload("high", pods(cpu="4"), priority=5)))
+    made.apply(Submit(workload("next", pods(cpu="4"), priority=1)))
     made.cycle()
     high, following = made.explain("high"), made.explain("next")
     assert high is not None

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from admitter.engine.commands import Define, Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import BorrowWithin, Cohort, PreemptionPolicy, Queue, Reclaim, WithinQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares
@@ -28,8 +29,12 @@ def team(name: str, weight: Fraction | int = 1, minimum: str = "0", **settings: 
 
 def submit(made: Engine, name: str, count: int, cpu: str = "1", priority: int = 0, start: float = 0) -> None:
     for number in range(count):
-        made.submit(
-            workload(f"{name}-{number:02}-{cpu}", pods(cpu=cpu), queue=name, priority=priority, created=start)
+        made.apply(
+            Submit(
+                workload(
+                    f"{name}-{number:02}-{cpu}", pods(cpu=cpu), queue=name, priority=priority, created=start
+                )
+            )
         )
 
 
@@ -42,8 +47,8 @@ def settle(made: Engine, rounds: int = 100) -> Counter[str]:
         for eviction in plan.evictions:
             victim = eviction.victim.workload
             assert victim is not None
-            made.release(victim.uid)
-            made.submit(victim)
+            made.apply(Release(victim.uid))
+            made.apply(Submit(victim))
     else:
         raise AssertionError("they evict each other for ever")
     used = {name: made.ledger.used(name).get(("f", "cpu"), 0) // 1000 for name in made.tree.queues}
@@ -81,7 +86,7 @@ def test_heads_go_in_the_order_of_their_shares_with_them_in() -> None:
 
 def test_a_head_that_needs_no_borrowing_goes_before_a_smaller_share() -> None:
     made = tree(2, team("a", minimum="4"), team("b"))
-    made.reserve("x", use("a", "f", cpu="1"))
+    made.apply(Reserve("x", use("a", "f", cpu="1")))
     submit(made, "a", 5)
     submit(made, "b", 5, priority=100)
     order = [uid[0] for uid in admitted(made.cycle(1))]
@@ -97,7 +102,7 @@ def test_priority_then_age_where_shares_are_equal() -> None:
 
 def test_a_minimum_is_taken_back_whatever_the_shares() -> None:
     made = tree(8, team("a", minimum="4"), team("b", 100))
-    made.reserve("x", use("a", "f", cpu="0"))
+    made.apply(Reserve("x", use("a", "f", cpu="0")))
     submit(made, "b", 12)
     assert settle(made)["b"] == 12
     submit(made, "a", 6)
@@ -209,8 +214,8 @@ def test_the_largest_of_all_ratios_counts() -> None:
     limits = {"cpu": {"f": "0"}, "gpu": {"f": "0"}}
     root = cohort("all", limits={"cpu": {"f": "100"}, "gpu": {"f": "10"}}, fair=True)
     made = engine(F, root, queue("a", limits, cohort="all"), queue("b", limits, cohort="all", weight=2))
-    made.reserve("x", use("a", "f", cpu="30", gpu="2"))
-    made.reserve("y", use("b", "f", cpu="30", gpu="5"))
+    made.apply(Reserve("x", use("a", "f", cpu="30", gpu="2")))
+    made.apply(Reserve("y", use("b", "f", cpu="30", gpu="5")))
     shares = FairShares(made.tree, made.ledger.planned)
     assert shares.of(("queue", "a")) == (False, Fraction(3, 10)), "cpu"
     assert shares.of(("queue", "b")) == (False, Fraction(1, 4)), "gpu, at twice the weight"
@@ -224,12 +229,12 @@ def test_flavors_of_a_resource_count_together_and_only_what_is_borrowed() -> Non
         F, flavor("g"), root, queue("a", limits, cohort="all"), queue("z", limits, cohort="all", weight=0)
     )
     shares = FairShares(made.tree, made.ledger.planned)
-    made.reserve("x", use("a", "f", cpu="4"))
-    made.reserve("y", use("a", "g", cpu="4"))
-    made.reserve("z", use("z", "g", cpu="3"))
+    made.apply(Reserve("x", use("a", "f", cpu="4")))
+    made.apply(Reserve("y", use("a", "g", cpu="4")))
+    made.apply(Reserve("z", use("z", "g", cpu="3")))
     assert shares.of(("queue", "a")) == (False, Fraction(3, 25)), "2 + 1, of 2 + 3 + 2 + 3 + 15"
     assert shares.of(("queue", "z")) == NO_SHARE, "within its own"
-    made.reserve("z", use("z", "g", cpu="4"))
+    made.apply(Reserve("z", use("z", "g", cpu="4")))
     shares.changed("z")
     assert shares.of(("queue", "z")) == ENDLESS
 
@@ -237,22 +242,22 @@ def test_flavors_of_a_resource_count_together_and_only_what_is_borrowed() -> Non
 def test_a_large_one_does_not_go_for_a_small_one_that_it_would_evict_again() -> None:
     """Compared before the eviction these would go round for ever: 4 < 5, then 5 < 10, then 4 < 5."""
     made = tree(6, team("r", Fraction(1, 2)), team("q"))
-    made.submit(workload("q-5", pods(cpu="5"), queue="q"))
-    made.submit(workload("r-1", pods(cpu="1"), queue="r"))
+    made.apply(Submit(workload("q-5", pods(cpu="5"), queue="q")))
+    made.apply(Submit(workload("r-1", pods(cpu="1"), queue="r")))
     made.cycle(0)
-    made.submit(workload("r-2", pods(cpu="1"), queue="r"))
-    made.submit(workload("r-3", pods(cpu="3"), queue="r"))
+    made.apply(Submit(workload("r-2", pods(cpu="1"), queue="r")))
+    made.apply(Submit(workload("r-3", pods(cpu="3"), queue="r")))
     assert settle(made) == {"r": 1, "q": 5}
 
 
 def test_a_department_does_not_evict_within_itself_what_others_would_fill() -> None:
     """A small workload for a large one of the same department: the rest would be lost to the other one."""
     made = departments()
-    made.submit(workload("large", pods(cpu="6"), queue="a"))
+    made.apply(Submit(workload("large", pods(cpu="6"), queue="a")))
     submit(made, "c", 6)
     settle(made)
     submit(made, "c", 2, cpu="1.0")
-    made.submit(workload("small", pods(cpu="1"), queue="b"))
+    made.apply(Submit(workload("small", pods(cpu="1"), queue="b")))
     assert settle(made)["a"] == 6
 
 
@@ -260,7 +265,7 @@ def test_within_a_queue_shares_play_no_part() -> None:
     made = tree(4, team("a", preemption=PreemptionPolicy(WithinQueue.LOWER_PRIORITY)))
     submit(made, "a", 1, cpu="4")
     settle(made)
-    made.submit(workload("urgent", pods(cpu="1"), queue="a", priority=1))
+    made.apply(Submit(workload("urgent", pods(cpu="1"), queue="a", priority=1)))
     plan = made.cycle(9)
     assert evicted(plan) == {"a-00-4": "urgent"}
 
@@ -277,9 +282,9 @@ def test_pending_workloads_see_a_change_of_weight() -> None:
     submit(made, "a", 8)
     submit(made, "b", 8)
     assert settle(made) == {"a": 4, "b": 4}
-    made.set_queue(team("b", 3))
+    made.apply(Define((team("b", 3),)))
     assert settle(made) == {"a": 2, "b": 6}
-    made.set_cohort(Cohort("all", "", {}))
+    made.apply(Define(cohorts=(Cohort("all", "", {}),)))
     assert settle(made) == {"a": 2, "b": 6}, "no workload is evicted because a quota was cut"
 
 
@@ -300,9 +305,9 @@ def test_one_resource_is_not_taken_below_min_because_of_a_share_by_another() -> 
         queue("x", limits, cohort="all", preemption=ANY),
         queue("y", own, cohort="all"),
     )
-    made.reserve("large", use("y", "f", cpu="6"), workload("large", queue="y"))
-    made.reserve("memory", use("y", "f", memory="10"), workload("memory", queue="y"))
-    made.submit(workload("asks", pods(cpu="6"), queue="x"))
+    made.apply(Reserve("large", use("y", "f", cpu="6"), workload("large", queue="y")))
+    made.apply(Reserve("memory", use("y", "f", memory="10"), workload("memory", queue="y")))
+    made.apply(Submit(workload("asks", pods(cpu="6"), queue="x")))
     assert evicted(made.cycle()) == {}
 
 
@@ -316,11 +321,11 @@ def test_shares_within_a_cohort_that_stays_within_its_own_are_watched_too(levels
     made = engine(F, cohort("top", fair=True), top, *queues)
     for number in range(5):
         uid = f"a-{number}"
-        made.reserve(uid, use("a", "f", cpu="2"), workload(uid, queue="a", created=number), number)
-    made.submit(workload("asks", pods(cpu="6"), queue="b", created=50))
-    made.reserve("b", use("b", "f", memory="1"), workload("b", queue="b"))
+        made.apply(Reserve(uid, use("a", "f", cpu="2"), workload(uid, queue="a", created=number), number))
+    made.apply(Submit(workload("asks", pods(cpu="6"), queue="b", created=50)))
+    made.apply(Reserve("b", use("b", "f", memory="1"), workload("b", queue="b")))
     assert set(evicted(made.cycle())) == set(), "6/10 is more than what a would keep"
-    made.submit(workload("memory", pods(memory="9"), queue="a", created=60))
+    made.apply(Submit(workload("memory", pods(memory="9"), queue="a", created=60)))
     plan = made.cycle()
     assert admitted(plan) == ["memory"]
     assert set(evicted(plan)) == {"a-4", "a-3", "a-2"}

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, WithinQueue
@@ -27,7 +28,7 @@ class Cluster:
         self._now = 0.0
 
     def submit(self, made: Workload) -> None:
-        self.engine.submit(made)
+        self.engine.apply(Submit(made))
         self.settle()
 
     def settle(self) -> None:
@@ -42,8 +43,8 @@ class Cluster:
                 assert victim is not None
                 self.evictions.append((victim.uid, eviction.preemptor.uid))
                 del self.counts[victim.uid]
-                self.engine.release(victim.uid)
-                self.engine.submit(victim)
+                self.engine.apply(Release(victim.uid))
+                self.engine.apply(Submit(victim))
             if not self.engine.changed:
                 return
         raise AssertionError("they preempt each other for ever")
@@ -70,11 +71,13 @@ def test_two_queues_come_to_rest_with_fewer_pods_each() -> None:
 
 def asks(made: Engine, count: int, least: int) -> tuple[int, dict[str, str]]:
     """With how many pods of 1 CPU a workload of q starts, now or once its victims are gone; and these."""
-    made.submit(workload("asks", pods(count, cpu="1", min_count=least), queue="q", priority=5, created=9))
+    made.apply(
+        Submit(workload("asks", pods(count, cpu="1", min_count=least), queue="q", priority=5, created=9))
+    )
     plan = made.cycle(9)
     victims = evicted(plan)
     for uid in victims:
-        made.release(uid)
+        made.apply(Release(uid))
     plan = made.cycle(9) if victims else plan
     return plan.admissions[0][1].pod_sets[0].count if plan.admissions else 0, victims
 
@@ -108,9 +111,9 @@ def test_of_several_flavors_the_one_in_which_most_pods_start() -> None:
     flavors = {"cpu": {"a": "4", "b": "4"}}
     made = engine(*(flavor(name) for name in "ab"), queue("q", flavors, preemption=LOWER))
     for name, low in (("a", "2"), ("b", "3")):
-        made.reserve(f"low-{name}", use("q", name, cpu=low), workload(f"low-{name}"))
+        made.apply(Reserve(f"low-{name}", use("q", name, cpu=low), workload(f"low-{name}")))
         rest = str(4 - int(low))
-        made.reserve(f"high-{name}", use("q", name, cpu=rest), workload(f"high-{name}", priority=9))
+        made.apply(Reserve(f"high-{name}", use("q", name, cpu=rest), workload(f"high-{name}", priority=9)))
     assert asks(made, 6, 1) == (3, {"low-b": "asks"})
 
 
@@ -118,7 +121,7 @@ def test_a_refused_workload_is_tried_again_when_a_victim_is_enough_for_fewer_pod
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     running(made, "high", 4, "q", priority=9)
     assert asks(made, 8, 2) == (0, {})
-    made.release("high")
+    made.apply(Release("high"))
     running(made, "low", 3, "q")
     running(made, "other", 1, "q", priority=9)
     plan = made.cycle(10)
@@ -129,9 +132,9 @@ def test_a_refused_workload_is_tried_again_when_a_victim_is_enough_for_fewer_pod
 def test_what_can_start_with_fewer_pods_is_not_told_that_it_never_can() -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     running(made, "high", 4, "q", priority=9)
-    made.submit(workload("asks", pods(8, cpu="1", min_count=2), queue="q", priority=5))
+    made.apply(Submit(workload("asks", pods(8, cpu="1", min_count=2), queue="q", priority=5)))
     assert made.cycle().refusals["asks"].reason is Reason.INSUFFICIENT_QUOTA
-    made.submit(workload("never", pods(8, cpu="1", min_count=5), queue="q", priority=4))
+    made.apply(Submit(workload("never", pods(8, cpu="1", min_count=5), queue="q", priority=4)))
     assert made.cycle().refusals["never"].reason is Reason.NEVER_FITS
 
 
@@ -139,7 +142,7 @@ def test_candidates_for_the_fewest_pods_are_named() -> None:
     made = engine(DEFAULT, cpus("q", "8", LOWER))
     running(made, "low", 3, "q")
     running(made, "high", 5, "q", priority=9)
-    made.submit(workload("asks", pods(9, cpu="1", min_count=4), queue="q", priority=5))
+    made.apply(Submit(workload("asks", pods(9, cpu="1", min_count=4), queue="q", priority=5)))
     made.cycle()
     explanation = made.explain("asks")
     assert explanation is not None

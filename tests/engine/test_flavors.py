@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import SetFlavor, Submit
 from admitter.engine.model import Flavor, PodSet, Requirement, Taint, Toleration
 from admitter.engine.refusal import Reason, Rule
 from tests.engine.builders import (
@@ -34,7 +35,7 @@ TOTAL = queue(
 def decide(*pod_sets: PodSet) -> dict[str, dict[str, str]] | tuple[Reason, list[tuple[str, Rule]]]:
     """The flavors that one workload gets in the empty example queue, or why it gets none."""
     made = engine(SPOT, ON_DEMAND, *VENDORS, TOTAL)
-    made.submit(workload("w", *pod_sets))
+    made.apply(Submit(workload("w", *pod_sets)))
     plan = made.cycle()
     if plan.admissions:
         return flavors_of(plan, "w")
@@ -151,14 +152,14 @@ def test_toleration_of_the_taint(toleration: Toleration, tolerated: bool) -> Non
 def test_a_flavor_brings_its_own_toleration() -> None:
     own = Flavor("spot", (("instance", "spot"),), (SPOT_TAINT,), TOLERATES_SPOT)
     made = engine(own, queue("q", {"cpu": {"spot": "1"}}))
-    made.submit(workload("w", pods(1, cpu="1")))
+    made.apply(Submit(workload("w", pods(1, cpu="1"))))
     assert admitted(made.cycle()) == ["w"]
 
 
 def test_a_taint_that_only_discourages_keeps_no_workload_away() -> None:
     mild = flavor("mild", taints=(Taint("old", "", "PreferNoSchedule"),))
     made = engine(mild, queue("q", {"cpu": {"mild": "1"}}))
-    made.submit(workload("w", pods(1, cpu="1")))
+    made.apply(Submit(workload("w", pods(1, cpu="1"))))
     assert admitted(made.cycle()) == ["w"]
 
 
@@ -175,7 +176,7 @@ def test_requests_that_the_queue_does_not_count(
     pod_set: PodSet, reason: Reason, resources: tuple[str, ...]
 ) -> None:
     made = engine(SPOT, ON_DEMAND, *VENDORS, TOTAL)
-    made.submit(workload("w", pod_set))
+    made.apply(Submit(workload("w", pod_set)))
     refusal = made.cycle().refusals["w"]
     assert (refusal.reason, refusal.resources) == (reason, resources)
 
@@ -183,7 +184,7 @@ def test_requests_that_the_queue_does_not_count(
 def test_a_pod_set_makes_room_in_the_only_flavor_of_another_one() -> None:
     made = engine(flavor("a", kind="a"), flavor("b", kind="b"), queue("q", {"cpu": {"a": "4", "b": "4"}}))
     first, second = pods(name="x", cpu="3"), pods(name="y", cpu="2", selector={"kind": "a"})
-    made.submit(workload("w", first, second))
+    made.apply(Submit(workload("w", first, second)))
     assert flavors_of(made.cycle(), "w") == {"x": {"cpu": "b"}, "y": {"cpu": "a"}}
 
 
@@ -194,27 +195,27 @@ def test_resources_with_flavors_of_their_own_end_up_on_the_same_nodes() -> None:
         flavor("y", zone="2"),
         queue("q", {"cpu": {"a": "4", "b": "4"}, "gpu": {"y": "4"}}),
     )
-    made.submit(workload("w", pods(cpu="1", gpu="1")))
+    made.apply(Submit(workload("w", pods(cpu="1", gpu="1"))))
     assert flavors_of(made.cycle(), "w") == {"main": {"cpu": "b", "gpu": "y"}}
 
 
 def test_what_no_combination_can_ever_give_is_said_to_be_so() -> None:
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}))
-    made.submit(workload("w", *(pods(name=name, cpu="3") for name in "xyz")))
+    made.apply(Submit(workload("w", *(pods(name=name, cpu="3") for name in "xyz"))))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
 
 
 def test_very_many_combinations_come_to_an_end() -> None:
     names = [f"f{n}" for n in range(9)]
     made = engine(*(flavor(n) for n in names), queue("q", {"cpu": dict.fromkeys(names, "4")}))
-    made.submit(workload("w", *(pods(name=f"p{n}", cpu="4") for n in range(10))))
+    made.apply(Submit(workload("w", *(pods(name=f"p{n}", cpu="4") for n in range(10)))))
     assert made.cycle().refusals["w"].reason is Reason.NEVER_FITS
 
 
 def test_an_empty_node_selector_term_matches_no_node() -> None:
     nothing = (Requirement("", "In"),)
     made = engine(flavor("a", kind="a"), queue("q", {"cpu": {"a": "4"}}))
-    made.submit(workload("w", pods(cpu="1", affinity=(nothing,))))
+    made.apply(Submit(workload("w", pods(cpu="1", affinity=(nothing,)))))
     assert made.cycle().refusals["w"].reason is Reason.NO_MATCHING_FLAVOR
 
 
@@ -238,7 +239,7 @@ def test_a_flavor_is_compared_with_the_labels_that_it_names_itself(
     selector: dict[str, str], expected: str | None
 ) -> None:
     made = engine(SMALL, SPECIAL, queue("q", {"cpu": {"small": "4", "special": "4"}}))
-    made.submit(workload("w", pods(cpu="1", selector=selector)))
+    made.apply(Submit(workload("w", pods(cpu="1", selector=selector))))
     plan = made.cycle()
     assert [flavors_of(plan, uid)["main"]["cpu"] for uid in admitted(plan)] == (
         [expected] if expected else []
@@ -269,7 +270,7 @@ def test_affinity_says_nothing_of_labels_that_a_flavor_does_not_name(
     for name in ("small", "special"):
         limits = {"small": "0", "special": "0"} | {name: "4"}
         made = engine(SMALL, SPECIAL, queue("q", {"cpu": limits}))
-        made.submit(workload("w", pods(cpu="1", affinity=affinity((requirement,)))))
+        made.apply(Submit(workload("w", pods(cpu="1", affinity=affinity((requirement,))))))
         assert bool(admitted(made.cycle())) is (name in expected), name
 
 
@@ -290,7 +291,7 @@ def test_flavors_of_several_groups_satisfy_one_term_together(
     """Each flavor by itself satisfies a term, but no node of both satisfies the same one."""
     flavors = (flavor("fast", disk="fast"), flavor("slow", disk="slow"), flavor("x", model="x"))
     made = engine(*flavors, queue("q", {"cpu": dict.fromkeys(disks, "4"), "gpu": {"x": "4"}}))
-    made.submit(workload("w", pods(cpu="1", gpu="1", affinity=EITHER)))
+    made.apply(Submit(workload("w", pods(cpu="1", gpu="1", affinity=EITHER))))
     plan = made.cycle()
     if expected is not None:
         assert flavors_of(plan, "w") == {"main": expected}
@@ -306,16 +307,18 @@ def test_flavors_of_several_groups_do_not_contradict_each_other_by_keys_that_one
         flavor("x", model="x"),
         queue("q", {"cpu": {"spot": "4"}, "gpu": {"x": "4"}}),
     )
-    made.submit(workload("w", pods(cpu="1", gpu="1", selector={"kind": "spot", "model": "x", "zone": "a"})))
+    made.apply(
+        Submit(workload("w", pods(cpu="1", gpu="1", selector={"kind": "spot", "model": "x", "zone": "a"})))
+    )
     assert flavors_of(made.cycle(), "w") == {"main": {"cpu": "spot", "gpu": "x"}}
 
 
 def test_a_label_that_a_flavor_gets_excludes_workloads_admitted_without_it() -> None:
     made = engine(SMALL, queue("q", {"cpu": {"small": "4"}}))
-    made.submit(workload("first", pods(cpu="1", selector={"model": "y"})))
+    made.apply(Submit(workload("first", pods(cpu="1", selector={"model": "y"}))))
     assert admitted(made.cycle()) == ["first"]
-    made.set_flavor(flavor("small", size="small", model="x"))
-    made.submit(workload("next", pods(cpu="1", selector={"model": "y"})))
+    made.apply(SetFlavor(flavor("small", size="small", model="x")))
+    made.apply(Submit(workload("next", pods(cpu="1", selector={"model": "y"}))))
     assert made.cycle().refusals["next"].reason is Reason.NO_MATCHING_FLAVOR
-    made.set_flavor(SMALL)
+    made.apply(SetFlavor(SMALL))
     assert admitted(made.cycle()) == ["next"]

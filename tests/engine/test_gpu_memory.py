@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from admitter.convert.gpus import DEFAULT_GPUS
+from admitter.engine.commands import Release, SetFlavor, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.explain.explanation import Amounts
 from admitter.engine.model import Flavor, Gpus, PodSet, Taint, Toleration, Workload
@@ -42,7 +43,7 @@ def pod(
 
 def submit(made: Engine, uid: str, *pod_sets: PodSet, priority: int = 0, name: str = "q") -> Workload:
     who = Workload(uid, name, priority, float(len(uid)), pod_sets)
-    made.submit(who)
+    made.apply(Submit(who))
     return who
 
 
@@ -96,7 +97,7 @@ def test_an_elastic_quota_limits_the_sum_of_its_flavors() -> None:
     plan = made.cycle()
     assert [flavors_of(plan, uid)["main"][GPU_MEMORY] for uid in admitted(plan)] == ["h100", "t4"]
     assert used(made) == {(POOL, GPU_MEMORY): 160 + 32}, "and 16 more would be 208"
-    made.release("22")
+    made.apply(Release("22"))
     assert admitted(made.cycle()) == ["333"]
     assert used(made) == {(POOL, GPU_MEMORY): 160 + 16}
 
@@ -184,9 +185,9 @@ def waiting_for_a_place(made: Engine) -> None:
 def test_the_memory_of_a_flavor_changes_while_a_reservation_is_pending() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}, preemption=LOWER))
     waiting_for_a_place(made)
-    made.set_flavor(replace(H100, gpu_memory=96))
+    made.apply(SetFlavor(replace(H100, gpu_memory=96)))
     assert not made.ledger.pending_reservations, "what was promised is not what it needs"
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == ["high"]
     assert used(made) == {("h100", GPU_MEMORY): 96}
 
@@ -194,8 +195,8 @@ def test_the_memory_of_a_flavor_changes_while_a_reservation_is_pending() -> None
 def test_a_place_is_given_up_if_it_would_be_too_small_now() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}, preemption=LOWER))
     waiting_for_a_place(made)
-    made.set_flavor(replace(H100, gpu_memory=141))
-    made.release("low")
+    made.apply(SetFlavor(replace(H100, gpu_memory=141)))
+    made.apply(Release("low"))
     plan = made.cycle()
     assert admitted(plan) == []
     assert plan.refusals["high"].reason is Reason.NEVER_FITS
@@ -204,7 +205,7 @@ def test_a_place_is_given_up_if_it_would_be_too_small_now() -> None:
 def test_a_flavor_that_changes_nothing_of_its_memory_keeps_the_place() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}, preemption=LOWER))
     waiting_for_a_place(made)
-    made.set_flavor(replace(H100, labels=(("kind", "h100"),)))
+    made.apply(SetFlavor(replace(H100, labels=(("kind", "h100"),))))
     assert list(made.ledger.pending_reservations) == ["high"]
 
 
@@ -212,7 +213,7 @@ def test_a_running_workload_keeps_what_it_was_counted_with() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "100"}}))
     submit(made, "old", pod(gpu=1))
     made.cycle()
-    made.set_flavor(replace(H100, gpu_memory=10))
+    made.apply(SetFlavor(replace(H100, gpu_memory=10)))
     submit(made, "newer", pod(gpu=2))
     assert admitted(made.cycle()) == ["newer"]
     assert used(made) == {("h100", GPU_MEMORY): 80 + 20}
@@ -222,7 +223,7 @@ def test_a_pending_workload_is_tried_again_when_a_gpu_gets_smaller() -> None:
     made = engine(H100, queue("q", {GPU_MEMORY: {"h100": "40"}}))
     submit(made, "one", pod(gpu=1))
     assert made.cycle().refusals["one"].reason is Reason.NEVER_FITS
-    made.set_flavor(replace(H100, gpu_memory=40))
+    made.apply(SetFlavor(replace(H100, gpu_memory=40)))
     assert admitted(made.cycle()) == ["one"]
 
 

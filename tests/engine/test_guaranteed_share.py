@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import pytest
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption.guaranteed import entitlement
@@ -33,11 +34,11 @@ def running(made: Engine, name: str, *sizes: int, priority: int = 0) -> None:
     for number, size in enumerate(sizes):
         uid = f"{name}-{number}"
         who = workload(uid, pods(memory=str(size)), queue=name, priority=priority, created=number)
-        made.reserve(uid, use(name, "gpu", memory=str(size)), who, number)
+        made.apply(Reserve(uid, use(name, "gpu", memory=str(size)), who, number))
 
 
 def asks(made: Engine, name: str, size: int, uid: str = "asks", priority: int = 0) -> None:
-    made.submit(workload(uid, pods(memory=str(size)), queue=name, priority=priority, created=99))
+    made.apply(Submit(workload(uid, pods(memory=str(size)), queue=name, priority=priority, created=99)))
 
 
 def the_example() -> Engine:
@@ -61,7 +62,7 @@ def test_from_t1_to_t2() -> None:
     asks(made, "a", 10)
     plan = made.cycle()
     assert evicted(plan) == {"b-3": "asks"}
-    made.release("b-3")
+    made.apply(Release("b-3"))
     assert admitted(made.cycle()) == ["asks"]
     used = {name: made.ledger.used(name).get(KEY, 0) for name in "abc"}
     assert used == {"a": 50, "b": 30, "c": 0}
@@ -71,7 +72,7 @@ def test_the_victim_does_not_take_it_back_and_a_takes_no_second_one() -> None:
     made = the_example()
     asks(made, "a", 10)
     made.cycle()
-    made.release("b-3")
+    made.apply(Release("b-3"))
     made.cycle()
     asks(made, "b", 10, uid="back")
     asks(made, "a", 10, uid="second")
@@ -138,7 +139,7 @@ def test_it_is_tried_again_when_shares_change(ends: str) -> None:
     running(made, "d", 10)
     asks(made, "a", 15)
     assert evicted(made.cycle()) == {}, "40 are unused: 45 + 15 is more than 40 + 40 * 40 / 100"
-    made.release(ends)
+    made.apply(Release(ends))
     plan = made.cycle()
     if ends == "a-1":
         assert evicted(plan) == {"b-3": "asks"}, "40 + 15 is not, and 5 are free"
@@ -210,17 +211,17 @@ def test_a_workload_that_an_eviction_lets_in_competes_in_its_order(
         ("z1", 9, pods(cpu="2"), use("s", "gpu", cpu="2")),
         ("z2", 9, pods(cpu="2"), use("s", "gpu", cpu="2")),
     ):
-        made.reserve(uid, held, workload(uid, asked, queue=held.queue, priority=priority))
+        made.apply(Reserve(uid, held, workload(uid, asked, queue=held.queue, priority=priority)))
     little = workload("a", pods(cpu="2"), created=1)
     if not after:
-        made.submit(little)
-    made.submit(workload("b", pods(gpu="3"), priority=5, created=2))
-    made.submit(workload("c", pods(gpu="4"), queue="s", priority=2, created=3))
+        made.apply(Submit(little))
+    made.apply(Submit(workload("b", pods(gpu="3"), priority=5, created=2)))
+    made.apply(Submit(workload("c", pods(gpu="4"), queue="s", priority=2, created=3)))
     made.cycle(1)
-    made.release("z1")
+    made.apply(Release("z1"))
     if after:
-        made.submit(little)
-    made.submit(workload("w", pods(gpu="1", memory="1"), priority=3, created=4))
+        made.apply(Submit(little))
+    made.apply(Submit(workload("w", pods(gpu="1", memory="1"), priority=3, created=4)))
     plan = made.cycle(2)
     assert admitted(plan) == ["a"]
     assert evicted(plan) == {"x1": "w", "x2": "w"}

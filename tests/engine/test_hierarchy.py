@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from admitter.engine.commands import Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Reclaim
 from tests.engine.builders import cohort, engine, evicted, flavor, pods, queue, workload
@@ -28,7 +29,7 @@ def demand(made: Engine, names: Iterable[str], cpus: str = "50", count: int = 21
     """Submit more than 1,000 CPUs to each queue, one queue after the other; what runs in each."""
     for age, name in enumerate(names):
         for number in range(count):
-            made.submit(workload(f"{name}-{number:02}", pods(cpu=cpus), queue=name, created=age))
+            made.apply(Submit(workload(f"{name}-{number:02}", pods(cpu=cpus), queue=name, created=age)))
     started = Counter(w.queue for w, _ in made.cycle().admissions)
     return Counter({name: int(cpus) * many for name, many in started.items()})
 
@@ -56,14 +57,14 @@ def test_of_equal_age_they_get_what_fits_and_never_more_than_900() -> None:
     made = parent_and_children()
     for number in range(21):
         for name in CHILDREN:
-            made.submit(workload(f"{number:02}-{name}", pods(cpu="50"), queue=name))
+            made.apply(Submit(workload(f"{number:02}-{name}", pods(cpu="50"), queue=name)))
     assert Counter(w.queue for w, _ in made.cycle().admissions) == dict.fromkeys(CHILDREN, 6)
 
 
 def test_what_waits_uses_nothing() -> None:
     made = parent_and_children()
-    made.submit(workload("huge", pods(cpu="901"), queue="child1"))
-    made.submit(workload("large", pods(cpu="900"), queue="child1", created=1))
+    made.apply(Submit(workload("huge", pods(cpu="901"), queue="child1")))
+    made.apply(Submit(workload("large", pods(cpu="900"), queue="child1", created=1)))
     assert [w.uid for w, _ in made.cycle().admissions] == ["large"]
 
 
@@ -88,7 +89,7 @@ def test_a_static_queue_takes_back_what_is_guaranteed_to_it() -> None:
     made = static_queues()
     assert demand(made, ["advertisement"], "10") == Counter({"advertisement": 80})
     for number in range(4):
-        made.submit(workload(f"s{number}", pods(cpu="10"), queue="search"))
+        made.apply(Submit(workload(f"s{number}", pods(cpu="10"), queue="search")))
     plan = made.cycle(1)
     assert [w.uid for w, _ in plan.admissions] == ["s0", "s1"], "100 there are"
     assert sorted(evicted(plan).values()) == ["s2", "s3"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from admitter.engine.commands import Define, Release, Reserve, SetWeight, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, WithinQueue
@@ -40,7 +41,7 @@ def job(
 
 def weighted(made: Engine, weights: dict[str, int]) -> Engine:
     for namespace, weight in weights.items():
-        made.set_weight(namespace, weight)
+        made.apply(SetWeight(namespace, weight))
     return made
 
 
@@ -106,7 +107,7 @@ def test_the_tables(
     for arriving in (False, True):
         for each in everybody:
             if (each.namespace == late) is arriving:
-                made.submit(each)
+                made.apply(Submit(each))
         settle(made, running)
     assert Counter((w.queue, w.namespace) for w in running.values()) == Counter(assigned)
     for name in ("q1", "q2"):
@@ -120,8 +121,8 @@ def settle(made: Engine, running: dict[str, Workload]) -> None:
         running.update({w.uid: w for w, _ in plan.admissions})
         for victim in evicted(plan):
             again = running.pop(victim)
-            made.release(victim)
-            made.submit(again)
+            made.apply(Release(victim))
+            made.apply(Submit(again))
         if not plan.admissions and not plan.evictions:
             return
     raise AssertionError("it does not come to rest")
@@ -139,10 +140,10 @@ def check_balance(made: Engine, running: dict[str, Workload], everybody: list[Wo
 def test_the_formula_rules_where_the_prose_slips() -> None:
     """Weight 2 with 6 CPUs has 6/2, weight 1 with 2 CPUs has 2/1: the second uses less."""
     made = weighted(engine(flavor("default"), shared("q", "9")), {"ns1": 2})
-    made.reserve("a", use("q", "default", cpu="6"), job("a", "ns1", "6"))
-    made.reserve("b", use("q", "default", cpu="2"), job("b", "ns2", "2"))
-    made.submit(job("c", "ns1"))
-    made.submit(job("d", "ns2"))
+    made.apply(Reserve("a", use("q", "default", cpu="6"), job("a", "ns1", "6")))
+    made.apply(Reserve("b", use("q", "default", cpu="2"), job("b", "ns2", "2")))
+    made.apply(Submit(job("c", "ns1")))
+    made.apply(Submit(job("d", "ns2")))
     assert share(made, "ns1") == Fraction(6, 9) / 2
     assert share(made, "ns2") == Fraction(2, 9)
     assert admitted(made.cycle()) == ["d"]
@@ -152,24 +153,24 @@ def test_after_each_admission_it_is_asked_anew() -> None:
     """Not job1, job2, job3, job4: after job1 it is the other namespace's turn."""
     made = engine(flavor("default"), shared("q", "3"))
     for number, namespace in enumerate(("ns1", "ns1", "ns2", "ns2"), start=1):
-        made.submit(job(f"job{number}", namespace, created=number))
+        made.apply(Submit(job(f"job{number}", namespace, created=number)))
     assert admitted(made.cycle()) == ["job1", "job3", "job2"]
 
 
 def test_priority_decides_only_within_a_namespace() -> None:
     made = engine(flavor("default"), shared("q", "2"))
-    made.reserve("old", use("q", "default", cpu="1"), job("old", "ns1"))
-    made.submit(job("urgent", "ns1", priority=9))
-    made.submit(job("low", "ns2", priority=0))
-    made.submit(job("high", "ns2", priority=1))
+    made.apply(Reserve("old", use("q", "default", cpu="1"), job("old", "ns1")))
+    made.apply(Submit(job("urgent", "ns1", priority=9)))
+    made.apply(Submit(job("low", "ns2", priority=0)))
+    made.apply(Submit(job("high", "ns2", priority=1)))
     assert admitted(made.cycle()) == ["high"]
 
 
 def test_of_equal_shares_priority_age_and_uid_decide() -> None:
     made = engine(flavor("default"), shared("q", "1"))
-    made.submit(job("b", "ns1", created=2))
-    made.submit(job("a", "ns2", created=1))
-    made.submit(job("c", "ns3", created=1))
+    made.apply(Submit(job("b", "ns1", created=2)))
+    made.apply(Submit(job("a", "ns2", created=1)))
+    made.apply(Submit(job("c", "ns3", created=1)))
     assert admitted(made.cycle()) == ["a"]
 
 
@@ -178,17 +179,17 @@ def test_the_dominant_resource_counts() -> None:
         flavor("default"),
         replace(queue("q", {"cpu": {"default": "10"}, "memory": {"default": "100Gi"}}), by_namespace=True),
     )
-    made.reserve("a", use("q", "default", cpu="1", memory="60Gi"), job("a", "ns1"))
-    made.reserve("b", use("q", "default", cpu="5", memory="1Gi"), job("b", "ns2"))
+    made.apply(Reserve("a", use("q", "default", cpu="1", memory="60Gi"), job("a", "ns1")))
+    made.apply(Reserve("b", use("q", "default", cpu="5", memory="1Gi"), job("b", "ns2")))
     assert share(made, "ns1") == Fraction(60, 100)
     assert share(made, "ns2") == Fraction(5, 10)
 
 
 def test_in_a_strict_queue_the_head_of_the_smallest_share_holds_all_up() -> None:
     made = engine(flavor("default"), shared("q", "4", Strategy.STRICT_FIFO))
-    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
-    made.submit(job("large", "ns2", "3"))
-    made.submit(job("small", "ns1", "1"))
+    made.apply(Reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2")))
+    made.apply(Submit(job("large", "ns2", "3")))
+    made.apply(Submit(job("small", "ns1", "1")))
     plan = made.cycle()
     assert admitted(plan) == []
     assert {uid: str(refusal.reason) for uid, refusal in plan.refusals.items()} == {
@@ -199,43 +200,43 @@ def test_in_a_strict_queue_the_head_of_the_smallest_share_holds_all_up() -> None
 
 def test_a_namespace_with_nothing_that_fits_holds_up_no_other() -> None:
     made = engine(flavor("default"), shared("q", "4"))
-    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
-    made.submit(job("large", "ns2", "3"))
-    made.submit(job("small", "ns1", "1"))
+    made.apply(Reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2")))
+    made.apply(Submit(job("large", "ns2", "3")))
+    made.apply(Submit(job("small", "ns1", "1")))
     assert admitted(made.cycle()) == ["small"]
 
 
 def test_another_weight_counts_at_once() -> None:
     made = engine(flavor("default"), shared("q", "4"))
-    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
-    made.reserve("b", use("q", "default", cpu="1"), job("b", "ns2"))
-    made.set_weight("ns1", 4)
-    made.submit(job("c", "ns1"))
-    made.submit(job("d", "ns2"))
+    made.apply(Reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2")))
+    made.apply(Reserve("b", use("q", "default", cpu="1"), job("b", "ns2")))
+    made.apply(SetWeight("ns1", 4))
+    made.apply(Submit(job("c", "ns1")))
+    made.apply(Submit(job("d", "ns2")))
     assert admitted(made.cycle()) == ["c"]
 
 
 def test_the_order_can_be_switched_on_and_off_while_something_waits() -> None:
     made = engine(flavor("default"), shared("q", "2"))
-    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
+    made.apply(Reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2")))
     for each in (job("b", "ns1", "2", created=1), job("c", "ns2", "2", created=2)):
-        made.submit(each)
+        made.apply(Submit(each))
     made.cycle()
     plain = replace(shared("q", "4"), by_namespace=False)
-    made.set_queue(plain)
+    made.apply(Define((plain,)))
     assert admitted(made.cycle()) == ["b"]
-    made.release("b")
-    made.submit(job("b", "ns1", "2", created=1))
-    made.set_queue(replace(plain, by_namespace=True))
+    made.apply(Release("b"))
+    made.apply(Submit(job("b", "ns1", "2", created=1)))
+    made.apply(Define((replace(plain, by_namespace=True),)))
     assert admitted(made.cycle()) == ["c"]
 
 
 def test_the_place_in_the_queue_is_told_by_turns() -> None:
     made = engine(flavor("default"), shared("q", "1"))
-    made.reserve("a", use("q", "default", cpu="1"), job("a", "ns1"))
+    made.apply(Reserve("a", use("q", "default", cpu="1"), job("a", "ns1")))
     waiting = [job(f"{ns}-{n}", ns, created=n) for ns in ("ns1", "ns2") for n in range(3)]
     for each in waiting:
-        made.submit(each)
+        made.apply(Submit(each))
     made.cycle()
     places = {w.uid: found.ahead for w in waiting if (found := made.explain(w.uid)) is not None}
     assert sorted(places, key=lambda uid: places[uid]) == [
@@ -252,7 +253,7 @@ def full(*held: tuple[str, str, str, int], cpus: str = "12", **weights: int) -> 
     made = weighted(engine(flavor("default"), shared("q", cpus, preemption=LOWER)), weights)
     for number, (uid, namespace, amount, priority) in enumerate(held):
         asked = job(uid, namespace, amount, priority=priority)
-        made.reserve(uid, use("q", "default", cpu=amount), asked, float(number))
+        made.apply(Reserve(uid, use("q", "default", cpu=amount), asked, float(number)))
     return made
 
 
@@ -261,26 +262,26 @@ def test_the_namespace_with_less_takes_until_they_are_equal() -> None:
     running = {f"b{n:02}": job(f"b{n:02}", "ns2", priority=9) for n in range(12)}
     made = full(*((uid, "ns2", "1", 9) for uid in running), ns1=3)
     for number in range(12):
-        made.submit(job(f"a{number:02}", "ns1"))
+        made.apply(Submit(job(f"a{number:02}", "ns1")))
     settle(made, running)
     assert Counter(w.namespace for w in running.values()) == {"ns1": 9, "ns2": 3}
 
 
 def test_nothing_is_taken_past_equality() -> None:
     made = full(("b1", "ns2", "2", 0), ("a1", "ns1", "2", 0), cpus="4")
-    made.submit(job("a2", "ns1", "2"))
+    made.apply(Submit(job("a2", "ns1", "2")))
     assert evicted(made.cycle()) == {}
 
 
 def test_one_job_that_cannot_be_split_is_left_alone_if_its_namespace_would_then_have_less() -> None:
     made = full(("b1", "ns2", "4", 0), cpus="4")
-    made.submit(job("a1", "ns1", "1"))
+    made.apply(Submit(job("a1", "ns1", "1")))
     assert evicted(made.cycle()) == {}
 
 
 def test_within_a_namespace_priority_decides() -> None:
     made = full(("a1", "ns1", "2", 0), ("b1", "ns2", "2", 0), cpus="4")
-    made.submit(job("a2", "ns1", "2", priority=1))
+    made.apply(Submit(job("a2", "ns1", "2", priority=1)))
     assert evicted(made.cycle()) == {"a1": "a2"}
 
 
@@ -288,14 +289,14 @@ def test_the_largest_share_gives_first_and_of_it_the_lowest_priority() -> None:
     made = full(
         ("b1", "ns2", "2", 1), ("b2", "ns2", "2", 0), ("c1", "ns3", "3", 0), ("c2", "ns3", "3", 9), cpus="10"
     )
-    made.submit(job("a1", "ns1", "2"))
+    made.apply(Submit(job("a1", "ns1", "2")))
     assert evicted(made.cycle()) == {"c1": "a1"}
 
 
 def test_a_workload_that_never_preempts_waits_for_its_turn() -> None:
     made = full(("b1", "ns2", "2", 0), ("b2", "ns2", "2", 0), cpus="4")
-    made.set_queue(shared("q", "4"))
-    made.submit(job("a1", "ns1", "1"))
+    made.apply(Define((shared("q", "4"),)))
+    made.apply(Submit(job("a1", "ns1", "1")))
     assert evicted(made.cycle()) == {}
 
 
@@ -303,11 +304,11 @@ def test_a_refused_workload_is_tried_again_when_another_namespace_has_grown() ->
     """Nothing of it is contested at first: ns2 takes memory, and so has the larger share of the two."""
     both = queue("q", {"cpu": {"default": "4"}, "memory": {"default": "10Gi"}}, preemption=LOWER)
     made = engine(flavor("default"), replace(both, by_namespace=True))
-    made.reserve("b1", use("q", "default", cpu="2"), job("b1", "ns2", "2"))
-    made.reserve("a1", use("q", "default", cpu="2"), job("a1", "ns1", "2"))
-    made.submit(job("a2", "ns1", "1"))
+    made.apply(Reserve("b1", use("q", "default", cpu="2"), job("b1", "ns2", "2")))
+    made.apply(Reserve("a1", use("q", "default", cpu="2"), job("a1", "ns1", "2")))
+    made.apply(Submit(job("a2", "ns1", "1")))
     assert evicted(made.cycle(1)) == {}
-    made.submit(replace(workload("b2", pods(memory="9Gi"), queue="q"), namespace="ns2"))
+    made.apply(Submit(replace(workload("b2", pods(memory="9Gi"), queue="q"), namespace="ns2")))
     plan = made.cycle(2)
     assert admitted(plan) == ["b2"]
     assert evicted(plan) == {"b1": "a2"}
@@ -317,52 +318,52 @@ def test_a_refused_workload_is_tried_again_when_its_namespace_has_shrunk() -> No
     """ns1 has memory that is not contested; without it its share is the smaller one."""
     both = queue("q", {"cpu": {"default": "4"}, "memory": {"default": "10Gi"}}, preemption=LOWER)
     made = engine(flavor("default"), replace(both, by_namespace=True))
-    made.reserve("b1", use("q", "default", cpu="2"), job("b1", "ns2", "2"))
-    made.reserve("b2", use("q", "default", cpu="2"), job("b2", "ns2", "2"))
+    made.apply(Reserve("b1", use("q", "default", cpu="2"), job("b1", "ns2", "2")))
+    made.apply(Reserve("b2", use("q", "default", cpu="2"), job("b2", "ns2", "2")))
     mine = replace(workload("a1", pods(memory="9Gi"), queue="q"), namespace="ns1")
-    made.reserve("a1", use("q", "default", memory="9Gi"), mine)
-    made.submit(job("a2", "ns1", "1"))
+    made.apply(Reserve("a1", use("q", "default", memory="9Gi"), mine))
+    made.apply(Submit(job("a2", "ns1", "1")))
     assert evicted(made.cycle(1)) == {}
-    made.release("a1")
+    made.apply(Release("a1"))
     assert list(evicted(made.cycle(2)).values()) == ["a2"]
 
 
 def test_the_own_namespace_may_give_together_with_another() -> None:
     """ns1 has 3 and asks for 5 with higher priority: its 3 and one of ns2 make both equal, at 5."""
     made = full(("a1", "ns1", "3", 0), *((f"b{n}", "ns2", "1", 0) for n in range(6)), cpus="10")
-    made.submit(job("a2", "ns1", "5", priority=5))
+    made.apply(Submit(job("a2", "ns1", "5", priority=5)))
     assert sorted(evicted(made.cycle(9))) == ["a1", "b5"]
 
 
 def test_in_a_strict_queue_another_head_is_tried_when_another_namespace_uses_more() -> None:
     made = engine(flavor("default"), shared("q", "10", Strategy.STRICT_FIFO))
-    made.reserve("b1", use("q", "default", cpu="1"), job("b1", "ns2", "1"))
-    made.submit(job("a1", "ns1", "12"))
-    made.submit(job("b2", "ns2", "2"))
+    made.apply(Reserve("b1", use("q", "default", cpu="1"), job("b1", "ns2", "1")))
+    made.apply(Submit(job("a1", "ns1", "12")))
+    made.apply(Submit(job("b2", "ns2", "2")))
     assert admitted(made.cycle(1)) == []
-    made.reserve("pod", use("q", "default", cpu="4"), namespace="ns1")
+    made.apply(Reserve("pod", use("q", "default", cpu="4"), namespace="ns1"))
     assert admitted(made.cycle(2)) == ["b2"]
 
 
 def test_an_order_that_is_switched_on_and_off_leaves_no_workload_behind() -> None:
     made = engine(flavor("default"), shared("q", "2"))
-    made.reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2"))
-    made.submit(job("b", "ns1", "1"))
-    made.submit(job("c", "ns2", "1", created=1))
+    made.apply(Reserve("a", use("q", "default", cpu="2"), job("a", "ns1", "2")))
+    made.apply(Submit(job("b", "ns1", "1")))
+    made.apply(Submit(job("c", "ns2", "1", created=1)))
     strict = shared("q", "2", Strategy.STRICT_FIFO)
     for definition in (strict, shared("q", "2"), replace(strict, by_namespace=False), shared("q", "2")):
         made.cycle()
-        made.set_queue(definition)
+        made.apply(Define((definition,)))
     made.cycle()
-    made.release("a")
+    made.apply(Release("a"))
     assert admitted(made.cycle()) == ["b", "c"]
 
 
 def test_a_pod_that_outlives_its_workload_counts_for_its_namespace() -> None:
     made = engine(flavor("default"), shared("q", "4"))
-    made.reserve("pod", use("q", "default", cpu="2"), namespace="ns1")
-    made.submit(job("a", "ns1", "2"))
-    made.submit(job("b", "ns2", "2", created=5))
+    made.apply(Reserve("pod", use("q", "default", cpu="2"), namespace="ns1"))
+    made.apply(Submit(job("a", "ns1", "2")))
+    made.apply(Submit(job("b", "ns2", "2", created=5)))
     assert admitted(made.cycle()) == ["b"]
 
 
@@ -384,7 +385,7 @@ def test_at_rest_shares_of_namespaces_that_want_more_differ_by_less_than_a_job(
     for first in (True, False):
         for each in everybody:
             if (each.namespace == f"ns{early}" and preempts) is first:
-                made.submit(each)
+                made.apply(Submit(each))
         settle(made, running)
     assert len(running) == min(cpus, len(everybody)), "nothing is left free that a workload wants"
     check_balance(made, running, everybody, "q")

@@ -1,5 +1,6 @@
 """Sequences that would go round for ever if a rule were any weaker (docs/design/engine.md, *Preemption*)."""
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import (
@@ -31,8 +32,8 @@ def comes_to_rest(made: Engine, asking: list[Workload]) -> None:
         assert not victims or cycle < 20, f"after {evictions} evictions there are more"
         evictions += len(victims)
         for uid in victims:
-            made.release(uid)
-            made.submit(by_uid[uid])
+            made.apply(Release(uid))
+            made.apply(Submit(by_uid[uid]))
 
 
 def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> None:
@@ -46,15 +47,15 @@ def test_two_that_borrow_different_things_do_not_evict_each_other_for_ever() -> 
     )
     shape = pods(cpu="2", gpu="2")
     a, b = workload("a", shape, queue="a"), workload("b", shape, queue="b", priority=9)
-    made.reserve("b", use("b", "default", cpu="2", gpu="2"), b)
-    made.submit(a)
+    made.apply(Reserve("b", use("b", "default", cpu="2", gpu="2"), b))
+    made.apply(Submit(a))
     evictions = []
     for _ in range(5):
         plan = made.cycle()
         for victim in evicted(plan):
             evictions.append(victim)
-            made.release(victim)
-            made.submit(b if victim == "b" else a)
+            made.apply(Release(victim))
+            made.apply(Submit(b if victim == "b" else a))
     assert len(evictions) <= 1
 
 
@@ -73,7 +74,7 @@ def test_four_that_evict_each_other_in_turns_by_two_flavors() -> None:
         workload("w7", pods(cpu="3"), queue="q2", priority=1),
     ]
     for each in asking:
-        made.submit(each)
+        made.apply(Submit(each))
     comes_to_rest(made, asking)
 
 
@@ -91,8 +92,8 @@ def test_one_of_three_reclaims_what_it_owns_and_borrows_the_rest() -> None:
         workload("y", pods(cpu="1", memory="3"), queue="r", priority=0),
         workload("z", pods(cpu="3"), queue="p", priority=1),
     ]
-    made.submit(asking[0])
+    made.apply(Submit(asking[0]))
     assert admitted(made.cycle()) == ["x"]
     for each in asking[1:]:
-        made.submit(each)
+        made.apply(Submit(each))
     comes_to_rest(made, asking)

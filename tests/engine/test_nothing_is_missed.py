@@ -5,12 +5,13 @@ they give way: an eviction may then turn out not to be needed, and its victim is
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize
 
+from admitter.engine.commands import Command, Define
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import (
@@ -23,15 +24,11 @@ from admitter.engine.policy import (
     WithinQueue,
 )
 from admitter.engine.queue.equivalence import EquivalenceClass
-from admitter.engine.state import Look
+from admitter.engine.queue.inadmissible import Look
 from admitter.engine.tree_cycle import Plan
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import queue
 
-EVENTS: Final = (
-    *("set_flavor", "remove_flavor", "define", "set_weight", "submit", "withdraw", "reserve", "set_pods"),
-    *("release", "evict", "start_eviction", "cancel_eviction"),
-)
 patiences = st.builds(VictimTerms, st.sampled_from([0.0, 5.0, 5.0]), st.sampled_from([0.0, 0.0, 2.0]))
 
 
@@ -51,8 +48,8 @@ class Untiring(Engine):
 
     def __init__(self) -> None:
         super().__init__()
-        self._look = self._state.look
-        self._state.look = self._doubted  # type: ignore[method-assign]
+        self._look = self._state.inadmissible.look
+        self._state.inadmissible.look = self._doubted  # type: ignore[method-assign]
         self._state.assigner.again = mock.Mock(return_value=None)  # type: ignore[method-assign]
 
     def _doubted(self, members: EquivalenceClass) -> Look:
@@ -76,8 +73,11 @@ class Twin(Engine):
 
     def __init__(self) -> None:
         self.untiring = Untiring()
-        self._within = 0
         super().__init__()
+
+    def apply(self, command: Command) -> None:
+        self.untiring.apply(command)
+        super().apply(command)
 
     def cycle(self, now: float = 0.0, decides: Any = None) -> Plan:
         expected, plan = self.untiring.cycle(now, decides), super().cycle(now, decides)
@@ -85,25 +85,6 @@ class Twin(Engine):
         assert tree.preempting(plan) == tree.preempting(expected)
         assert plan.planned == expected.planned
         return plan
-
-
-def _told_to_both(name: str) -> Any:
-    one = getattr(Engine, name)
-
-    def tell(twin: Twin, *arguments: Any, **more: Any) -> Any:
-        if not twin._within:  # what one event leads to, it leads to in both
-            getattr(twin.untiring, name)(*arguments, **more)
-        twin._within += 1
-        try:
-            return one(twin, *arguments, **more)
-        finally:
-            twin._within -= 1
-
-    return tell
-
-
-for _name in EVENTS:
-    setattr(Twin, _name, _told_to_both(_name))
 
 
 class Patient(tree.Tree):
@@ -120,7 +101,7 @@ class Patient(tree.Tree):
         self.queues = {
             name: replace(made, victim_terms=data.draw(patiences)) for name, made in self.queues.items()
         }
-        self.engine.define(self.queues.values(), self.cohorts.values())
+        self.engine.apply(Define(tuple(self.queues.values()), tuple(self.cohorts.values())))
 
     def cycle(self) -> None:
         self.now += 1

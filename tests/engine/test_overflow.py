@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import Define, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import Cohort
 from tests.engine.builders import cohort, engine, flavor, pods, queue, use, workload
@@ -21,7 +22,7 @@ def busy(*held: tuple[str, str, str, int, float]) -> Engine:
     )
     for uid, name, cpus, priority, since in held:
         asked = workload(uid, pods(cpu=cpus), queue=name, priority=priority)
-        made.reserve(uid, use(name, "default", cpu=cpus), asked, since)
+        made.apply(Reserve(uid, use(name, "default", cpu=cpus), asked, since))
     return made
 
 
@@ -63,36 +64,36 @@ def busy(*held: tuple[str, str, str, int, float]) -> Engine:
 )
 def test_victims(held: list[tuple[str, str, str, int, float]], expected: list[str]) -> None:
     made = busy(*held)
-    made.set_cohort(shrunk())
+    made.apply(Define(cohorts=(shrunk(),)))
     assert made.overflow("root") == expected
 
 
 def test_owners_go_too_if_even_what_is_theirs_is_gone() -> None:
     made = busy(("a1", "a", "2", 0, 1), ("a2", "a", "2", 0, 2), ("b1", "b", "2", 0, 3))
-    made.set_cohort(shrunk("2"))
+    made.apply(Define(cohorts=(shrunk("2"),)))
     assert made.overflow("root") == ["b1", "a2"]
 
 
 def test_a_workload_with_a_started_eviction_counts_no_more() -> None:
     made = busy(("b1", "b", "4", 0, 1), ("b2", "b", "4", 0, 2), ("b3", "b", "4", 0, 3))
-    made.set_cohort(shrunk())
+    made.apply(Define(cohorts=(shrunk(),)))
     assert made.overflow("root", {"b1"}) == []
 
 
 def test_looking_changes_nothing_and_nothing_more_is_admitted() -> None:
     made = busy(("b1", "b", "6", 0, 1), ("b2", "b", "6", 0, 2))
-    made.set_cohort(shrunk())
+    made.apply(Define(cohorts=(shrunk(),)))
     before = dict(made.ledger.planned.used("b"))
     assert made.overflow("root") == ["b2"]
     assert dict(made.ledger.planned.used("b")) == before
-    made.submit(workload("b3", pods(cpu="1"), queue="b"))
+    made.apply(Submit(workload("b3", pods(cpu="1"), queue="b")))
     assert made.cycle(10).admissions == []
 
 
 def test_pods_that_outlived_their_workload_are_no_reason_to_evict_others() -> None:
     made = busy(("b1", "b", "4", 0, 1), ("b2", "b", "4", 0, 2))
-    made.reserve("pod", use("b", "default", cpu="4"))
-    made.set_cohort(shrunk())
+    made.apply(Reserve("pod", use("b", "default", cpu="4")))
+    made.apply(Define(cohorts=(shrunk(),)))
     assert made.overflow("root") == []
 
 
@@ -105,6 +106,6 @@ def test_many_are_found_in_the_time_that_it_takes_to_look_at_each() -> None:
     )
     for number in range(8000):
         asked = workload(f"w{number:04}", pods(cpu="1"), queue="b")
-        made.reserve(asked.uid, use("b", "default", cpu="1"), asked, float(number))
-    made.set_cohort(cohort("root", "", {"cpu": {"default": "0..4000"}}))
+        made.apply(Reserve(asked.uid, use("b", "default", cpu="1"), asked, float(number)))
+    made.apply(Define(cohorts=(cohort("root", "", {"cpu": {"default": "0..4000"}}),)))
     assert made.overflow("root") == [f"w{number:04}" for number in range(7999, 3999, -1)]

@@ -8,6 +8,7 @@ from math import lcm
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from admitter.engine.commands import Submit
 from admitter.engine.flavors.partial_admission import largest_that_fits, left_out
 from admitter.engine.model import Workload
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
@@ -67,7 +68,7 @@ def test_a_few_attempts_find_the_largest_form_of_two_thousand_million_pods() -> 
 
 def test_a_workload_of_two_thousand_million_pods_starts_with_what_fits() -> None:
     made = engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}))
-    made.submit(workload("w", pods(MOST, cpu="1", min_count=1)))
+    made.apply(Submit(workload("w", pods(MOST, cpu="1", min_count=1))))
     plan = made.cycle()
     assert admitted(plan) == ["w"]
     assert plan.admissions[0][1].pod_sets[0].count == 4

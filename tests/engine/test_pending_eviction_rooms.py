@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from admitter.engine.commands import Evict, Release, StartEviction, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import VictimTerms
 from tests.engine.builders import admitted, engine, evicted
@@ -32,7 +33,7 @@ def told() -> Engine:
 
 def test_nothing_is_evicted_for_room_that_may_stay_in_use(told: Engine) -> None:
     assert evicted(told.cycle(11)) == {}
-    told.withdraw("p")
+    told.apply(Withdraw("p"))
     assert evicted(told.cycle(12)) == {}, "t stays, and v would have gone in vain"
     assert told.waits("q")
     assert not told.ledger.evicting("t")
@@ -41,17 +42,17 @@ def test_nothing_is_evicted_for_room_that_may_stay_in_use(told: Engine) -> None:
 def test_what_waits_for_that_room_is_tried_again_once_it_is_sure(told: Engine) -> None:
     told.cycle(11)
     assert not told.changed
-    told.start_eviction("t")
+    told.apply(StartEviction("t"))
     assert evicted(told.cycle(40)) == {"v": "q"}, "t goes now, whatever becomes of p"
-    told.release("v")
+    told.apply(Release("v"))
     assert admitted(told.cycle(41)) == []
-    told.release("t")
+    told.apply(Release("t"))
     assert sorted(admitted(told.cycle(42))) == ["p", "q"]
 
 
 def test_what_is_gone_makes_room(told: Engine) -> None:
     told.cycle(11)
-    told.release("t")
+    told.apply(Release("t"))
     plan = told.cycle(12)
     assert (admitted(plan), evicted(plan)) == (["p"], {"v": "q"})
 
@@ -60,7 +61,7 @@ def test_what_needs_no_eviction_has_a_place_there(told: Engine) -> None:
     asks(told, "small", 1, "b", priority=2, created=12)
     plan = told.cycle(12)
     assert ("small" in plan.planned, evicted(plan)) == (True, {})
-    told.release("t")
+    told.apply(Release("t"))
     assert sorted(admitted(told.cycle(13))) == ["p", "small"]
 
 
@@ -75,6 +76,6 @@ def test_after_a_restart_it_is_the_same() -> None:
     running(before, "v", 1, "b", since=2)
     asks(before, "p", 1, "a", created=10)
     eviction = before.cycle(10).evictions[0]
-    made.evict("t", eviction.preemptor, eviction.admission, told=True)
+    made.apply(Evict("t", eviction.preemptor, eviction.admission, told=True))
     asks(made, "q", 4, "b", priority=1, created=11)
     assert evicted(made.cycle(11)) == {}

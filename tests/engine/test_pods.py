@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from admitter.engine.commands import Define, Release, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.explain.explanation import Amounts
 from admitter.engine.model import PodSet, Workload
@@ -46,7 +47,7 @@ DEFAULT = flavor("default")
 
 
 def submit(made: Engine, uid: str, *pod_sets: PodSet, priority: int = 0, name: str = "q") -> Plan:
-    made.submit(workload(uid, *pod_sets, queue=name, priority=priority, created=float(len(uid))))
+    made.apply(Submit(workload(uid, *pod_sets, queue=name, priority=priority, created=float(len(uid)))))
     return made.cycle()
 
 
@@ -57,7 +58,7 @@ def test_each_pod_counts_as_one_beside_what_it_requests() -> None:
     refusal = submit(made, "more", pods(3, cpu="1")).refusals["more"]
     assert (refusal.reason, refusal.flavors[0].resource) == (Reason.INSUFFICIENT_QUOTA, PODS)
     assert admitted(submit(made, "two", pods(2, cpu="3"))) == ["two"], "5 pods, and 9 CPUs"
-    made.release("three")
+    made.apply(Release("three"))
     assert admitted(made.cycle()) == ["more"]
 
 
@@ -137,7 +138,7 @@ def test_an_elastic_quota_counts_pods_too() -> None:
     assert admitted(submit(made, "two", pods(2, cpu="1"))) == ["two"]
     assert made.ledger.used("q") == {(POOL, PODS): 2}
     assert admitted(submit(made, "nothing", pods(1))) == [], "beyond min, and no queue lends"
-    made.set_queue(quota("r", {PODS: 4}))
+    made.apply(Define((quota("r", {PODS: 4}),)))
     assert admitted(made.cycle(9)) == ["nothing"]
     assert over(made, "q") == ["nothing"]
 
@@ -147,7 +148,7 @@ def test_namespaces_share_the_pods_of_a_queue() -> None:
     for number in range(4):
         for namespace in ("a", "b"):
             uid = f"{namespace}{number}"
-            made.submit(Workload(uid, "q", 0, float(namespace == "b"), (pods(1),), namespace))
+            made.apply(Submit(Workload(uid, "q", 0, float(namespace == "b"), (pods(1),), namespace)))
     assert sorted(admitted(made.cycle())) == ["a0", "a1", "b0", "b1"]
 
 
@@ -165,8 +166,8 @@ def test_a_place_is_given_up_once_pods_count_too() -> None:
     made = engine(DEFAULT, queue("q", {"cpu": {"default": "4"}}, preemption=LOWER))
     submit(made, "low", pods(4, cpu="1"))
     assert evicted(submit(made, "high", pods(4, cpu="1"), priority=1)) == {"low": "high"}
-    made.set_queue(queue("q", {"cpu": {"default": "4"}, PODS: {"default": "3"}}, preemption=LOWER))
-    made.release("low")
+    made.apply(Define((queue("q", {"cpu": {"default": "4"}, PODS: {"default": "3"}}, preemption=LOWER),)))
+    made.apply(Release("low"))
     assert made.cycle().refusals["high"].reason is Reason.NEVER_FITS
 
 
@@ -242,12 +243,12 @@ def test_pods_are_decided_about_as_what_each_pod_requests_one_of(
         made = pods(count, cpu=cpu, min_count=least, tolerations=tolerations)
         who = Workload(f"w{number}", name, priority, number, (made,), f"n{number % 2}")
         with_seat = replace(made, requests=tuple(sorted((*made.requests, (SEAT, 1)))))
-        seated.submit(replace(who, pod_sets=(with_seat,)))
-        counted.submit(who)
+        seated.apply(Submit(replace(who, pod_sets=(with_seat,))))
+        counted.apply(Submit(who))
         assert decided(seated.cycle(number)) == decided(counted.cycle(number))
     for number in range(ends):
         for each in (seated, counted):
-            each.release(f"w{number}")
+            each.apply(Release(f"w{number}"))
         assert decided(seated.cycle(99 + number)) == decided(counted.cycle(99 + number))
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from admitter.engine.commands import Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Reclaim, VictimTerms, WithinQueue
 from tests.engine.builders import engine, evicted, flavor, pods, queue, use, workload
@@ -22,13 +23,13 @@ def full(preemption: PreemptionPolicy = LOWER, runtime: float = 0) -> Engine:
         ("spot", "alpha", "spot", "5"),
         ("other", "beta", "spot", "5"),
     ):
-        made.reserve(uid, use(name, kind, cpu=cpu), workload(uid, pods(cpu=cpu), queue=name))
+        made.apply(Reserve(uid, use(name, kind, cpu=cpu), workload(uid, pods(cpu=cpu), queue=name)))
     return made
 
 
 def asks(made: Engine, priority: int = 1) -> dict[str, str]:
     """The victims for one of alpha that asks for 5."""
-    made.submit(workload("high", pods(cpu="5"), queue="alpha", priority=priority, created=9))
+    made.apply(Submit(workload("high", pods(cpu="5"), queue="alpha", priority=priority, created=9)))
     return evicted(made.cycle(9))
 
 
@@ -65,5 +66,5 @@ def test_the_later_flavor_is_preempted_in_if_the_earlier_one_would_still_be_borr
         queue("beta", {"cpu": {"on-demand": "4", "spot": "0"}}, cohort="c"),
     )
     for kind, cpu in (("on-demand", "6"), ("spot", "10")):
-        made.reserve(kind, use("alpha", kind, cpu=cpu), workload(kind, pods(cpu=cpu), queue="alpha"))
+        made.apply(Reserve(kind, use("alpha", kind, cpu=cpu), workload(kind, pods(cpu=cpu), queue="alpha")))
     assert asks(made) == {"spot": "high"}

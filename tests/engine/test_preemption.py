@@ -4,6 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from admitter.engine.commands import (
+    CancelEviction,
+    Define,
+    Evict,
+    Release,
+    Reserve,
+    SetFlavor,
+    StartEviction,
+    Submit,
+    Withdraw,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import (
     Fungibility,
@@ -42,7 +53,7 @@ def test_the_preemptor_is_admitted_when_its_victim_has_gone() -> None:
     assert evicted(plan) == {"low": "high"}
     assert admitted(plan) == []
     assert plan.refusals["high"].reason is Reason.PREEMPTING
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == ["high"]
 
 
@@ -54,7 +65,7 @@ def test_no_other_workload_takes_the_hole() -> None:
     asks(made, "sneaks", 1, "q")  # 1 CPU is free all the time
     asks(made, "important", 1, "q", priority=0)
     assert admitted(made.cycle()) == []
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == ["high"]
 
 
@@ -65,7 +76,7 @@ def test_what_the_plan_leaves_over_is_used_but_not_before_it_is_free() -> None:
     made.cycle()
     asks(made, "small", 1, "q")
     assert admitted(made.cycle()) == [], "the victim still runs"
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == ["high", "small"]
 
 
@@ -117,12 +128,12 @@ def test_preempting_in_the_first_flavor_or_taking_the_next(*, preempt: bool) -> 
         queue("q", FIRST_OR_NEXT, preemption=LOWER, fungibility=Fungibility(preempt=preempt)),
     )
     low = workload("low", pods(cpu="4"))
-    made.reserve("low", use("q", "spot", cpu="4"), low)
-    made.submit(workload("high", pods(cpu="2"), priority=1, created=9))
+    made.apply(Reserve("low", use("q", "spot", cpu="4"), low))
+    made.apply(Submit(workload("high", pods(cpu="2"), priority=1, created=9)))
     plan = made.cycle()
     if preempt:
         assert evicted(plan) == {"low": "high"}
-        made.release("low")
+        made.apply(Release("low"))
         assert flavors_of(made.cycle(), "high") == {"main": {"cpu": "spot"}}
     else:
         assert flavors_of(plan, "high") == {"main": {"cpu": "on-demand"}}
@@ -130,9 +141,9 @@ def test_preempting_in_the_first_flavor_or_taking_the_next(*, preempt: bool) -> 
 
 def test_a_flavor_without_allowed_victims_is_passed_for_one_that_has_some() -> None:
     made = engine(flavor("spot"), flavor("on-demand"), queue("q", FIRST_OR_NEXT, preemption=LOWER))
-    made.reserve("high", use("q", "spot", cpu="4"), workload("high", pods(cpu="4"), priority=9))
-    made.reserve("low", use("q", "on-demand", cpu="4"), workload("low", pods(cpu="4")))
-    made.submit(workload("asks", pods(cpu="2"), priority=1, created=9))
+    made.apply(Reserve("high", use("q", "spot", cpu="4"), workload("high", pods(cpu="4"), priority=9)))
+    made.apply(Reserve("low", use("q", "on-demand", cpu="4"), workload("low", pods(cpu="4"))))
+    made.apply(Submit(workload("asks", pods(cpu="2"), priority=1, created=9)))
     assert evicted(made.cycle()) == {"low": "asks"}
 
 
@@ -144,7 +155,7 @@ def test_a_strict_queue_waits_for_its_preempting_head() -> None:
     made.cycle()
     asks(made, "small", 1, "q")
     assert admitted(made.cycle()) == []
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == ["head", "small"]
 
 
@@ -155,12 +166,12 @@ def test_a_place_is_kept_no_longer_than_it_is_wanted(end: str) -> None:
     asks(made, "high", 4, "q", priority=1)
     made.cycle()
     if end == "withdrawn":
-        made.withdraw("high")
+        made.apply(Withdraw("high"))
     elif end == "cancelled":
-        made.cancel_eviction("low")
+        made.apply(CancelEviction("low"))
     else:
         asks(made, "high", 9, "q", priority=1)
-    made.release("low")
+    made.apply(Release("low"))
     asks(made, "next", 4, "q", priority=0)
     assert admitted(made.cycle()) == (["high"] if end == "cancelled" else ["next"])
 
@@ -169,11 +180,11 @@ def test_a_place_survives_a_restart() -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     running(made, "low", 4, "q")
     high = workload("high", pods(cpu="3"), queue="q", priority=1, created=99)
-    made.evict("low", high, use("q", "default", cpu="3"))
-    made.submit(high)
+    made.apply(Evict("low", high, use("q", "default", cpu="3")))
+    made.apply(Submit(high))
     asks(made, "early", 3, "q", created=0, priority=1)
     assert admitted(made.cycle()) == []
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == ["high"]
 
 
@@ -183,16 +194,16 @@ def test_a_place_of_which_only_some_evictions_were_written_is_not_taken_before_t
     for victim in ("first", "second"):
         running(made, victim, 2, "q")
     high = workload("high", pods(cpu="4"), queue="q", priority=1, created=99)
-    made.submit(high)
-    made.evict("first", high, use("q", "default", cpu="4"))
-    made.start_eviction("first")
+    made.apply(Submit(high))
+    made.apply(Evict("first", high, use("q", "default", cpu="4")))
+    made.apply(StartEviction("first"))
     plans = [made.cycle()]
     assert admitted(plans[0]) == []
-    made.release("first")
+    made.apply(Release("first"))
     plans.append(made.cycle())
     assert admitted(plans[1]) == [], "2 of the 4 CPUs are in use"
     assert {victim for plan in plans for victim in evicted(plan)} == {"second"}, "and are asked for anew"
-    made.release("second")
+    made.apply(Release("second"))
     assert admitted(made.cycle()) == ["high"]
 
 
@@ -203,9 +214,9 @@ def two_flavors() -> Engine:
         flavor("b", kind="b"),
         queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER),
     )
-    made.submit(workload("low", pods(cpu="4", selector={"kind": "a"})))
+    made.apply(Submit(workload("low", pods(cpu="4", selector={"kind": "a"}))))
     made.cycle()
-    made.submit(workload("high", pods(cpu="4", selector={"kind": "a"}), priority=1))
+    made.apply(Submit(workload("high", pods(cpu="4", selector={"kind": "a"}), priority=1)))
     assert evicted(made.cycle()) == {"low": "high"}
     return made
 
@@ -214,15 +225,15 @@ def two_flavors() -> Engine:
 def test_a_place_is_not_kept_where_it_is_not_allowed_any_more(change: str) -> None:
     made = two_flavors()
     if change == "flavor":
-        made.set_flavor(flavor("a", kind="z"))
+        made.apply(SetFlavor(flavor("a", kind="z")))
     elif change == "stopped":
-        made.set_queue(replace(made.tree.queues["q"], admits=False))
+        made.apply(Define((replace(made.tree.queues["q"], admits=False),)))
     elif change == "removed":
-        made.remove_queue("q")
+        made.apply(Define(gone=("q",)))
     else:
-        made.set_queue(queue("q", {"cpu": {"b": "4"}}, preemption=LOWER))
+        made.apply(Define((queue("q", {"cpu": {"b": "4"}}, preemption=LOWER),)))
     made.cycle()
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == []
 
 
@@ -233,39 +244,39 @@ def test_a_queue_with_a_pending_workload_goes_while_a_reservation_is_pending_bes
     assert evicted(made.cycle()) == {"low": "high"}
     asks(made, "waits", 1, "gone")
     assert made.cycle().refusals["waits"].reason is Reason.INSUFFICIENT_QUOTA
-    made.remove_queue("gone")
+    made.apply(Define(gone=("gone",)))
     assert not made.ledger.pending_reservations, "without what was lent there is no room for 4"
-    made.release("low")
+    made.apply(Release("low"))
     assert admitted(made.cycle()) == []
 
 
 def test_a_place_that_others_have_taken_is_given_up() -> None:
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER))
-    made.reserve("low", use("q", "a", cpu="4"), workload("low"), 1)
-    made.reserve("high", use("q", "b", cpu="4"), workload("high", priority=9), 1)
-    made.submit(workload("asks", pods(cpu="2"), priority=5))
+    made.apply(Reserve("low", use("q", "a", cpu="4"), workload("low"), 1))
+    made.apply(Reserve("high", use("q", "b", cpu="4"), workload("high", priority=9), 1))
+    made.apply(Submit(workload("asks", pods(cpu="2"), priority=5)))
     assert evicted(made.cycle()) == {"low": "asks"}
-    made.submit(workload("beside", pods(cpu="2")))
+    made.apply(Submit(workload("beside", pods(cpu="2"))))
     assert made.cycle().planned.keys() == {"beside"}
-    made.withdraw("asks")
-    made.cancel_eviction("low")  # so it stays, and what was planned in its place can't be
+    made.apply(Withdraw("asks"))
+    made.apply(CancelEviction("low"))  # so it stays, and what was planned in its place can't be
     assert made.changed
     made.cycle()
-    made.release("high")
+    made.apply(Release("high"))
     plan = made.cycle()
     assert flavors_of(plan, "beside") == {"main": {"cpu": "b"}}
 
 
 def test_a_leftover_pod_in_a_kept_place_ends_it() -> None:
     made = engine(flavor("a"), flavor("b"), queue("q", {"cpu": {"a": "4", "b": "4"}}, preemption=LOWER))
-    made.reserve("low", use("q", "a", cpu="4"), workload("low"), 1)
-    made.reserve("high", use("q", "b", cpu="4"), workload("high", priority=9), 1)
-    made.submit(workload("asks", pods(cpu="4"), priority=5))
+    made.apply(Reserve("low", use("q", "a", cpu="4"), workload("low"), 1))
+    made.apply(Reserve("high", use("q", "b", cpu="4"), workload("high", priority=9), 1))
+    made.apply(Submit(workload("asks", pods(cpu="4"), priority=5)))
     assert evicted(made.cycle()) == {"low": "asks"}
-    made.release("low")
-    made.reserve("pod", use("q", "a", cpu="1"))
+    made.apply(Release("low"))
+    made.apply(Reserve("pod", use("q", "a", cpu="1")))
     assert admitted(made.cycle()) == []
-    made.release("high")
+    made.apply(Release("high"))
     assert flavors_of(made.cycle(), "asks") == {"main": {"cpu": "b"}}
 
 
@@ -273,10 +284,10 @@ def test_a_leftover_pod_in_a_kept_place_ends_it() -> None:
 def test_a_running_workload_that_becomes_evictable_is_evicted(*, known: bool) -> None:
     made = engine(DEFAULT, cpus("q", "4", LOWER))
     before = workload("runs", pods(cpu="4"), priority=5) if known else None
-    made.reserve("runs", use("q", "default", cpu="4"), before)
+    made.apply(Reserve("runs", use("q", "default", cpu="4"), before))
     asks(made, "asks", 4, "q", priority=3)
     assert evicted(made.cycle()) == {}
-    made.reserve("runs", use("q", "default", cpu="4"), workload("runs", pods(cpu="4"), priority=1))
+    made.apply(Reserve("runs", use("q", "default", cpu="4"), workload("runs", pods(cpu="4"), priority=1)))
     assert made.changed
     assert evicted(made.cycle()) == {"runs": "asks"}
 
@@ -286,9 +297,9 @@ def test_the_one_of_several_choices_that_is_hopeless_is_replaced(sets: int) -> N
     limits = {"cpu": {"a": "4", "b": "4"}, "gpu": {"y": "4", "z": "4"}}
     made = engine(*(flavor(name) for name in "abyz"), queue("q", limits, preemption=LOWER))
     for name, resource, priority in (("a", "cpu", 0), ("b", "cpu", 0), ("y", "gpu", 9), ("z", "gpu", 0)):
-        made.reserve(name, use("q", name, **{resource: "4"}), workload(name, priority=priority), 1)
+        made.apply(Reserve(name, use("q", name, **{resource: "4"}), workload(name, priority=priority), 1))
     shape = [pods(cpu="4", gpu="4")] if sets == 1 else [pods(cpu="4"), pods(name="more", gpu="4")]
-    made.submit(workload("asks", *shape, priority=5))
+    made.apply(Submit(workload("asks", *shape, priority=5)))
     assert evicted(made.cycle()) == {"a": "asks", "z": "asks"}
 
 
@@ -313,12 +324,12 @@ def test_choices_that_collide_are_replaced_together(*, free: bool, preempt: bool
         flavor("b", kind="b"),
         queue("q", limits, preemption=LOWER, fungibility=fungibility),
     )
-    made.reserve("high", use("q", "a", cpu="4"), workload("high", priority=9))
-    made.reserve("low-a", use("q", "a", cpu="4"), workload("low-a"))
+    made.apply(Reserve("high", use("q", "a", cpu="4"), workload("high", priority=9)))
+    made.apply(Reserve("low-a", use("q", "a", cpu="4"), workload("low-a")))
     if not free:
-        made.reserve("low-b", use("q", "b", cpu="4"), workload("low-b"))
+        made.apply(Reserve("low-b", use("q", "b", cpu="4"), workload("low-b")))
     any_, only = pods(cpu="4", name="any"), pods(cpu="4", name="only", selector={"kind": "a"})
-    made.submit(workload("asks", any_, only, priority=5))
+    made.apply(Submit(workload("asks", any_, only, priority=5)))
     assert set(evicted(made.cycle())) == ({"low-a"} if free else {"low-a", "low-b"})
 
 
@@ -339,6 +350,6 @@ def test_a_requeued_workload_goes_before_lesser_ones_of_its_queue() -> None:
 def test_of_those_admitted_in_one_second_the_younger_one_goes() -> None:
     made = engine(DEFAULT, cpus("q", "2", LOWER))
     for uid, created in (("a-old", 1), ("z-new", 4)):
-        made.reserve(uid, use("q", "default", cpu="1"), workload(uid, queue="q", created=created), 9)
+        made.apply(Reserve(uid, use("q", "default", cpu="1"), workload(uid, queue="q", created=created), 9))
     asks(made, "asks", 1, "q", priority=1)
     assert evicted(made.cycle()) == {"z-new": "asks"}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from admitter.engine.commands import Define, Release, StartEviction, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.refusal import Reason
@@ -26,8 +27,8 @@ def waits_again(made: Engine, uid: str) -> None:
     held = made.ledger.held(uid)
     assert held is not None
     assert held.workload is not None
-    made.release(uid)
-    made.submit(held.workload)
+    made.apply(Release(uid))
+    made.apply(Submit(held.workload))
 
 
 def low_has_a_place(preemption: PreemptionPolicy) -> Engine:
@@ -45,10 +46,10 @@ def test_a_place_passes_to_a_more_important_workload_that_comes_in_between() -> 
     plan = made.cycle(120)
     assert (evicted(plan), passed_on(plan)) == ({}, {"v": "hi"})
     assert [workload.uid for workload in plan.taken_over["hi"]] == ["low"]
-    made.start_eviction("v")
-    made.release("v")
+    made.apply(StartEviction("v"))
+    made.apply(Release("v"))
     assert admitted(made.cycle(360)) == ["hi"]
-    made.release("hi")
+    made.apply(Release("hi"))
     assert admitted(made.cycle(420)) == ["low"]
 
 
@@ -98,7 +99,7 @@ def test_what_need_not_go_for_the_more_important_one_stays() -> None:
     running(made, "v2", 2, "two")
     asks(made, "low", 4, "one")
     assert evicted(made.cycle(10)) == {"v1": "low", "v2": "low"}
-    made.set_queue(cpus("one", "4"))
+    made.apply(Define((cpus("one", "4"),)))
     made.cycle(11)
     asks(made, "hi", 2, "one", priority=9)
     plan = made.cycle(12)
@@ -115,7 +116,7 @@ def test_no_workload_inherits_an_eviction_without_a_right_to_it() -> None:
     assert evicted(made.cycle(10)) == {"big": "hi"}
     asks(made, "free", 5, "b")
     made.cycle(15)
-    made.release("short")
+    made.apply(Release("short"))
     assert admitted(made.cycle(30)) == ["hi"]
     assert not made.ledger.evicting("big")
     made.cycle(30)
@@ -132,8 +133,8 @@ def test_room_that_a_victim_left_is_not_taken_by_one_that_waits_for_its_own() ->
     assert evicted(made.cycle(10)) == {"x": "mine"}
     asks(made, "high", 1, "a", priority=9)
     assert evicted(made.cycle(20)) == {"y2": "high"}
-    made.start_eviction("x")
-    made.release("x")
+    made.apply(StartEviction("x"))
+    made.apply(Release("x"))
     assert admitted(made.cycle(70)) == ["mine"]
 
 
@@ -145,7 +146,7 @@ def test_what_is_behind_a_strict_head_with_a_place_is_told_why_it_waits() -> Non
     asks(made, "behind", 3, "s")
     plan = made.cycle(60)
     assert (evicted(plan), plan.refusals["behind"].reason) == ({"victim": "head"}, Reason.BEHIND_HEAD)
-    made.release("victim")
+    made.apply(Release("victim"))
     plan = made.cycle(61)
     assert (admitted(plan), plan.refusals["behind"].reason) == (["head"], Reason.INSUFFICIENT_QUOTA)
 
@@ -160,7 +161,7 @@ def test_a_displaced_workload_takes_nothing_back_from_what_could_come_back() -> 
     waits_again(made, "low")
     assert admitted(made.cycle(2)) == ["high"]
     assert made.ledger.is_displaced("low")
-    made.release("high")
+    made.apply(Release("high"))
     assert not made.ledger.is_displaced("low")
     assert admitted(made.cycle(3)) == ["low"]
 
@@ -174,7 +175,7 @@ def test_what_ends_in_its_own_queue_ends_that_it_is_displaced() -> None:
     assert evicted(made.cycle(1)) == {"low": "high"}
     waits_again(made, "low")
     made.cycle(2)
-    made.release("rest")
+    made.apply(Release("rest"))
     assert not made.ledger.is_displaced("low")
     assert made.cycle(3).restored == ["low"]
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Strategy, WithinQueue
 from admitter.engine.tree_cycle import Plan, PlannedEviction
@@ -98,8 +99,8 @@ def test_namespaces_give_way_by_their_shares() -> None:
     made = engine(DEFAULT, shared)
     for number in range(4):
         who = replace(workload(f"v-{number}", pods(cpu="1"), queue="q", priority=9), namespace="much")
-        made.reserve(who.uid, use("q", "default", cpu="1"), who, float(number), "much")
-    made.submit(replace(workload("preemptor", pods(cpu="1"), queue="q"), namespace="little"))
+        made.apply(Reserve(who.uid, use("q", "default", cpu="1"), who, float(number), "much"))
+    made.apply(Submit(replace(workload("preemptor", pods(cpu="1"), queue="q"), namespace="little")))
     expected = "another namespace has a smaller share of ClusterQueue q (namespaceOrdering)"
     assert message(made) == expected
 
@@ -159,7 +160,7 @@ def test_namespaces_take_turns() -> None:
         asked = replace(
             workload(f"{namespace}-{number}", pods(1, cpu="2"), created=number), namespace=namespace
         )
-        made.submit(asked)
+        made.apply(Submit(asked))
     plan = made.cycle()
     assert [each.uid for each, _ in plan.admissions] == ["one-0", "two-3"]
     words = (
@@ -174,6 +175,6 @@ def test_a_pending_reservation_is_not_given_to_a_later_workload() -> None:
     asks(made, "preemptor", 4, "q", priority=3)
     assert evictions(made)
     asks(made, "later", 4, "q", priority=9)
-    made.release("victim")
+    made.apply(Release("victim"))
     words = "ahead of Workload ns/later, for which the place was not kept: others were evicted before it came"
     assert passing(made.cycle(101)) == {"preemptor": words}

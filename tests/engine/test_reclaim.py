@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import Reserve, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import (
     Cohort,
@@ -66,8 +67,8 @@ def test_taking_back_one_resource_while_borrowing_another(*, pooled: bool) -> No
         queue("b", {"cpu": {"default": "0" if pooled else "8"}, "gpu": {"default": "0"}}, cohort="c"),
     )
     borrowed = workload("borrowed", pods(gpu="2", cpu="1"), queue="b")
-    made.reserve("borrowed", use("b", "default", gpu="2", cpu="1"), borrowed)
-    made.submit(workload("asks", pods(gpu="2", cpu="1"), queue="a", created=9))
+    made.apply(Reserve("borrowed", use("b", "default", gpu="2", cpu="1"), borrowed))
+    made.apply(Submit(workload("asks", pods(gpu="2", cpu="1"), queue="a", created=9)))
     assert evicted(made.cycle()) == ({"borrowed": "asks"} if pooled else {})
 
 

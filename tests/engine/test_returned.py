@@ -4,6 +4,16 @@ from dataclasses import replace
 
 import pytest
 
+from admitter.engine.commands import (
+    Define,
+    Release,
+    Reserve,
+    ReturnReservation,
+    SetBackOff,
+    Submit,
+    UseReservation,
+    Withdraw,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.preemption.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
@@ -18,7 +28,7 @@ CPUS = {"cpu": {"default": "4"}}
 def team(made: Engine, uid: str, namespace: str = "a", *, cpu: int = 1, priority: int = 0) -> None:
     """A workload of the queue that owns 4 CPUs."""
     asked = workload(uid, pods(cpu=str(cpu)), queue="owner", priority=priority, created=99)
-    made.submit(replace(asked, namespace=namespace))
+    made.apply(Submit(replace(asked, namespace=namespace)))
 
 
 def lent(
@@ -36,9 +46,9 @@ def come_back(made: Engine, plan: Plan, now: float) -> Plan:
     """The victims have gone, and wait again."""
     for eviction in plan.evictions:
         victim = eviction.victim
-        made.release(victim.holder)
+        made.apply(Release(victim.holder))
         assert victim.workload is not None
-        made.submit(victim.workload)
+        made.apply(Submit(victim.workload))
     return made.cycle(now)
 
 
@@ -49,9 +59,9 @@ def preemptors(plan: Plan) -> list[str]:
 
 def deleted(made: Engine, uid: str) -> None:
     """Its user deletes a workload."""
-    made.give_back(uid)
-    made.withdraw(uid)
-    made.release(uid)
+    made.apply(ReturnReservation(uid))
+    made.apply(Withdraw(uid))
+    made.apply(Release(uid))
 
 
 def given_back(made: Engine, now: float, uid: str = "unused", namespace: str = "a") -> Plan:
@@ -180,14 +190,14 @@ def test_what_is_free_it_gets() -> None:
     given_back(made, 0)
     team(made, "next")
     assert admitted(made.cycle(1)) == []
-    made.release("b0")
+    made.apply(Release("b0"))
     assert admitted(made.cycle(2)) == ["next"]
 
 
 def test_it_says_that_quota_is_short_where_it_could_evict_nothing_anyway() -> None:
     made = lent(policy=LOWER)
     team(made, "low", priority=-1)
-    made.back_off("owner", "a", BackOff(3, 50))
+    made.apply(SetBackOff("owner", "a", BackOff(3, 50)))
     plan = made.cycle(1)
     assert plan.refusals["low"].reason is Reason.INSUFFICIENT_QUOTA
 
@@ -196,7 +206,7 @@ def test_a_place_that_is_used_is_nobodys_loss() -> None:
     made = lent()
     team(made, "worked")
     come_back(made, made.cycle(0), 0)
-    made.use("worked")
+    made.apply(UseReservation("worked"))
     deleted(made, "worked")
     team(made, "next", cpu=2)
     assert evicted(made.cycle(1)), "it takes back what b3 has got again"
@@ -206,8 +216,8 @@ def test_a_finished_one_has_used_its_place() -> None:
     made = lent()
     team(made, "done")
     come_back(made, made.cycle(0), 0)
-    made.release("done")
-    made.give_back("done")
+    made.apply(Release("done"))
+    made.apply(ReturnReservation("done"))
     team(made, "next", cpu=2)
     assert evicted(made.cycle(1))
 
@@ -224,7 +234,7 @@ def test_what_was_held_for_ten_minutes_was_used_even_without_pods() -> None:
 
 def test_a_place_without_evictions_is_given_back_for_nothing() -> None:
     made = lent()
-    made.release("b0")
+    made.apply(Release("b0"))
     team(made, "fits")
     assert admitted(made.cycle(0)) == ["fits"]
     deleted(made, "fits")
@@ -236,7 +246,7 @@ def test_a_place_that_the_engine_passes_on_is_not_given_back() -> None:
     """The one that has it then may give it back."""
     policy = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY)
     made = lent(policy=policy)
-    made.set_queue(replace(cpus("borrower", "0"), victim_terms=VictimTerms(grace=300)))
+    made.apply(Define((replace(cpus("borrower", "0"), victim_terms=VictimTerms(grace=300)),)))
     team(made, "low", cpu=4)
     assert len(made.cycle(0).evictions) == 4
     team(made, "high", cpu=4, priority=9)
@@ -252,8 +262,8 @@ def test_a_place_that_the_engine_passes_on_is_not_given_back() -> None:
 def test_what_the_engine_evicts_gives_nothing_back() -> None:
     made = lent(policy=PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY))
     for number in range(3):
-        made.reserve(f"own{number}", use("owner", "default", cpu="1"))
-        made.release(f"b{number}")
+        made.apply(Reserve(f"own{number}", use("owner", "default", cpu="1")))
+        made.apply(Release(f"b{number}"))
     team(made, "low")
     come_back(made, made.cycle(0), 0)
     team(made, "high", priority=9)
@@ -267,7 +277,7 @@ def test_what_others_stop_gives_nothing_back() -> None:
     made = lent()
     team(made, "stopped")
     made.cycle(0)
-    made.withdraw("stopped")
+    made.apply(Withdraw("stopped"))
     made.cycle(1)
     assert made.due is None
 
@@ -298,31 +308,31 @@ def test_one_that_evicts_nothing_for_its_own_doing_keeps_others_from_borrowing_n
     team(made, "owner0", cpu=4)
     assert evicted(made.cycle(1)) == {}
     assert made.claimed("owner") == {}
-    made.release("b0")
+    made.apply(Release("b0"))
     running_now = replace(workload("late", pods(cpu="1"), queue="borrower", created=100), namespace="z")
-    made.submit(running_now)
+    made.apply(Submit(running_now))
     assert admitted(made.cycle(2)) == ["late"]
 
 
 def test_its_claim_stands_again_once_the_back_off_is_over() -> None:
     """It may evict only what is less important in its own queue: what it lent it gets back as others end."""
     made = lent(policy=LOWER)
-    made.back_off("owner", "a", BackOff(1, 10))
+    made.apply(SetBackOff("owner", "a", BackOff(1, 10)))
     team(made, "owner0", cpu=4)
     made.cycle(1)
     assert made.claimed("owner") == {}
     made.cycle(10)
     assert made.claimed("owner") == {("default", "cpu"): 4000}
     for number in range(4):
-        made.release(f"b{number}")
-        made.submit(workload(f"late{number}", pods(cpu="1"), queue="borrower", created=100))
+        made.apply(Release(f"b{number}"))
+        made.apply(Submit(workload(f"late{number}", pods(cpu="1"), queue="borrower", created=100)))
         plan = made.cycle(11 + number)
     assert admitted(plan) == ["owner0"]
 
 
 def test_what_another_namespace_owns_is_claimed_as_ever() -> None:
     made = lent(policy=LOWER)
-    made.back_off("owner", "a", BackOff(1, 10))
+    made.apply(SetBackOff("owner", "a", BackOff(1, 10)))
     team(made, "mine", cpu=4, priority=9)
     team(made, "theirs", "b", cpu=3)
     made.cycle(1)
@@ -342,8 +352,8 @@ def test_an_explanation_says_until_when() -> None:
 
 def test_a_back_off_of_an_earlier_engine_goes_on_and_doubles() -> None:
     made = lent()
-    made.back_off("owner", "a", BackOff(2, 50))
-    made.back_off("owner", "a", BackOff(1, 20))
+    made.apply(SetBackOff("owner", "a", BackOff(2, 50)))
+    made.apply(SetBackOff("owner", "a", BackOff(1, 20)))
     team(made, "next")
     assert evicted(made.cycle(49)) == {}
     assert preemptors(made.cycle(50)) == ["next"]

@@ -8,9 +8,10 @@ import pytest
 from admitter.engine.cycle import Engine
 from admitter.engine.preemption import within_queue
 from admitter.engine.preemption.lines import ANY_RANK
+from admitter.engine.queue.events import UsageShrank
 from admitter.engine.queue.pending import PendingQueue
+from admitter.engine.queue.requeue import TABLE
 from admitter.engine.quota.cells import Cell
-from admitter.engine.state import EngineState
 from admitter.engine.tree_cycle import TreeCycle
 from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play
@@ -41,7 +42,7 @@ def _places_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nothing_is_woken(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(EngineState, "usage_shrank", lambda *_: set())
+    patch.setitem(TABLE, UsageShrank, ())
 
 
 def _nothing_is_told(patch: pytest.MonkeyPatch) -> None:

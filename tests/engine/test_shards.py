@@ -1,5 +1,6 @@
 """A cycle that looks at some trees alone: what has changed in others is kept for the next look at them."""
 
+from admitter.engine.commands import Release
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason
 from tests.engine.builders import admitted, engine, evicted
@@ -49,8 +50,8 @@ def test_places_are_given_up_with_the_tree_they_are_in_and_are_no_other_trees() 
     made.abandon_trees(first)
     assert [*made.ledger.pending_reservations] == ["high-first"]
     assert made.waits("high-second")
-    made.release("low-first")
-    made.release("low-second")
+    made.apply(Release("low-first"))
+    made.apply(Release("low-second"))
     assert admitted(made.cycle(0.0, first)) == ["high-first"]
     made.resume(everything)
     assert admitted(made.cycle(0.0, everything)) == ["high-second"]

@@ -6,13 +6,14 @@ after the other, and a flavor in which too little could go is passed at a glance
 
 import os
 import random
-from typing import Any, Final
+from typing import Final
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from admitter.engine.commands import Command, Release, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Fungibility, PreemptionPolicy, Queue, Reclaim, WithinQueue
@@ -29,8 +30,8 @@ class Plodding(Engine):
         super().__init__()
         self._state.assigner.alone = mock.Mock(return_value=None)  # type: ignore[method-assign]
 
-    def define(self, *queues: Any, **more: Any) -> None:
-        super().define(*queues, **more)
+    def apply(self, command: Command) -> None:
+        super().apply(command)
         self.tree.apart.update(self.tree.queues)
 
 
@@ -82,11 +83,11 @@ def test_where_most_flavors_are_full_the_same_is_decided(seed: int) -> None:
             name, priority = chance.choice(queues).name, chance.randint(0, 3)
             made = workload(f"w{step}-{number}", asked, queue=name, priority=priority, created=step)
             for each in engines:
-                each.submit(made)
+                each.apply(Submit(made))
         for uid in chance.sample(sorted(running), min(len(running), chance.randint(0, 1))):
             del running[uid]
             for each in engines:
-                each.release(uid)
+                each.apply(Release(uid))
         mine, expected = (each.cycle(step) for each in engines)
         assert mine.admissions == expected.admissions
         assert tree.preempting(mine) == tree.preempting(expected)
@@ -96,8 +97,8 @@ def test_where_most_flavors_are_full_the_same_is_decided(seed: int) -> None:
         for uid in tree.preempting(mine):
             made = running.pop(uid)
             for each in engines:
-                each.release(uid)
-                each.submit(made)
+                each.apply(Release(uid))
+                each.apply(Submit(made))
 
 
 CPU: Final = ("f", "cpu")

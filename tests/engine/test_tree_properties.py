@@ -10,6 +10,17 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from admitter.engine.commands import (
+    CancelEviction,
+    Define,
+    Displace,
+    Evict,
+    Release,
+    Reserve,
+    SetWeight,
+    Submit,
+    Withdraw,
+)
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import (
@@ -123,7 +134,7 @@ class Tree(RuleBasedStateMachine):
                 sets.append(pods(1, name="second", cpu="1"))
             made = Workload(f"w{self.serial:03}", name, priority, self.serial % 4, tuple(sets), namespace)
             self.waiting[made.uid] = made
-            self.engine.submit(made)
+            self.engine.apply(Submit(made))
 
     @precondition(lambda self: self.running)
     @rule(data=st.data())
@@ -131,7 +142,7 @@ class Tree(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.running)))
         del self.running[uid]
         self.evicted.pop(uid, None)
-        self.engine.release(uid)
+        self.engine.apply(Release(uid))
 
     @precondition(lambda self: self.waiting or self.promised)
     @rule(data=st.data())
@@ -139,26 +150,26 @@ class Tree(RuleBasedStateMachine):
         uid = data.draw(st.sampled_from(sorted(self.waiting.keys() | self.promised.keys())))
         self.waiting.pop(uid, None)
         self.promised.pop(uid, None)
-        self.engine.withdraw(uid)
+        self.engine.apply(Withdraw(uid))
 
     @precondition(lambda self: self.now > 3)
     @rule(data=st.data(), name=st.sampled_from(QUEUES))
     def edit_a_queue(self, data: st.DataObject, name: str) -> None:
         self.queues[name] = data.draw(queue_definitions(name))
-        self.engine.set_queue(self.queues[name])
+        self.engine.apply(Define((self.queues[name],)))
         self.keep_only_what_is_held()
 
     @precondition(lambda self: self.now > 3)
     @rule(data=st.data(), name=st.sampled_from(sorted(PARENTS)))
     def edit_a_cohort(self, data: st.DataObject, name: str) -> None:
         self.cohorts[name] = data.draw(cohort_definitions(name))
-        self.engine.set_cohort(self.cohorts[name])
+        self.engine.apply(Define(cohorts=(self.cohorts[name],)))
         self.keep_only_what_is_held()
 
     @rule(namespace=st.sampled_from(NAMESPACES), weight=st.integers(1, 3))
     def weigh(self, namespace: str, weight: int) -> None:
         self.weights[namespace] = weight
-        self.engine.set_weight(namespace, weight)
+        self.engine.apply(SetWeight(namespace, weight))
 
     @precondition(lambda self: self.evicted)
     @rule(data=st.data())
@@ -166,7 +177,7 @@ class Tree(RuleBasedStateMachine):
         """An eviction does not come about."""
         uid = data.draw(st.sampled_from(sorted(self.evicted)))
         del self.evicted[uid]
-        self.engine.cancel_eviction(uid)
+        self.engine.apply(CancelEviction(uid))
         self.keep_only_what_is_held()
 
     def keep_only_what_is_held(self) -> None:
@@ -274,16 +285,16 @@ class Tree(RuleBasedStateMachine):
         """Once the preemptor is in and its victims wait, alone, none of these evicts it again."""
         after = engine(*FLAVORS, *self.cohorts.values(), *self.queues.values())
         for namespace, weight in self.weights.items():
-            after.set_weight(namespace, weight)
+            after.apply(SetWeight(namespace, weight))
         for uid, (workload, admission, since) in self.running.items():
             if uid not in self.evicted:
-                after.reserve(uid, admission, workload, since)
+                after.apply(Reserve(uid, admission, workload, since))
         for workload, admission in self.promised.values():
-            after.reserve(workload.uid, admission, workload, self.now)
+            after.apply(Reserve(workload.uid, admission, workload, self.now))
         victim = eviction.victim.workload
         assert victim is not None
-        after.submit(victim)
-        after.displaced(victim.uid, eviction.preemptor.uid)
+        after.apply(Submit(victim))
+        after.apply(Displace(victim.uid, eviction.preemptor.uid))
         assert eviction.preemptor.uid not in preempting(after.cycle(self.now)), (
             f"{victim.uid} evicts {eviction.preemptor.uid}, which had just evicted it"
         )
@@ -319,9 +330,9 @@ class Tree(RuleBasedStateMachine):
                 return
             for uid in sorted(self.evicted):
                 workload, _, _ = self.running.pop(uid)
-                self.engine.release(uid)
+                self.engine.apply(Release(uid))
                 self.waiting[uid] = workload
-                self.engine.submit(workload)
+                self.engine.apply(Submit(workload))
             waited_for = set(self.evicted.values()) & self.promised.keys()
             self.evicted.clear()
             self.cycle()
@@ -349,20 +360,20 @@ class Tree(RuleBasedStateMachine):
         """An engine that knows the same, but learnt it at once and in another order."""
         made = engine(*FLAVORS, *reversed(self.queues.values()), *reversed(self.cohorts.values()))
         for namespace, weight in self.weights.items():
-            made.set_weight(namespace, weight)
+            made.apply(SetWeight(namespace, weight))
         for uid, (workload, admission, since) in sorted(self.running.items(), reverse=True):
-            made.reserve(uid, admission, workload, since)
+            made.apply(Reserve(uid, admission, workload, since))
         for uid, (workload, admission) in self.promised.items():
             victims = [victim for victim, preemptor in self.evicted.items() if preemptor == uid]
             for victim in victims or [""]:
-                made.evict(victim, workload, admission)
+                made.apply(Evict(victim, workload, admission))
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)
         for victim, preemptor in self.engine.ledger.displacements:
-            made.displaced(victim, preemptor)
+            made.apply(Displace(victim, preemptor))
         for workload in sorted(self.waiting.values(), key=lambda w: w.uid, reverse=True):
-            made.submit(workload)
+            made.apply(Submit(workload))
         return made
 
 

@@ -6,6 +6,7 @@ from math import inf
 
 import pytest
 
+from admitter.engine.commands import CancelEviction, Define, Release, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import (
@@ -70,7 +71,7 @@ def test_before_its_time_nothing_is_decided(now: float) -> None:
 
 def test_a_workload_that_a_cycle_admitted_runs_since_then() -> None:
     made = quotas(gpus("a", 10), gpus("b", 0, preemption=terms(runtime=60)))
-    made.submit(Workload("late", "b", 0, 0, (pods(gpu="10"),)))
+    made.apply(Submit(Workload("late", "b", 0, 0, (pods(gpu="10"),))))
     assert admitted(made.cycle(1000)) == ["late"]
     asks(made, "a", 10)
     assert evicted(made.cycle(1001)) == {}
@@ -82,14 +83,14 @@ def test_a_workload_that_is_evicted_and_admitted_again_has_all_of_its_time_again
     asks(made, "a", 10)
     settle(made, 60)
     assert used(made) == {"a": 10, "b": 10}
-    made.release("asks")
+    made.apply(Release("asks"))
     assert admitted(made.cycle(70)) == ["early"]
     asks(made, "a", 10, uid="again")
     made.cycle(71)
     assert made.due == 90, "the other one is the first to have run for a minute"
-    made.release("late")
+    made.apply(Release("late"))
     asks(made, "a", 20, uid="all")
-    made.withdraw("again")
+    made.apply(Withdraw("again"))
     made.cycle(91)
     assert made.due == 130
 
@@ -98,7 +99,7 @@ def test_if_another_workload_ends_no_victim_has_to_be_waited_for() -> None:
     made = lent()
     asks(made, "a", 10)
     made.cycle(40)
-    made.release("late")
+    made.apply(Release("late"))
     assert admitted(made.cycle(41)) == ["asks"]
     plan = made.cycle(60)
     assert (plan.evictions, made.due) == ([], None)
@@ -108,7 +109,7 @@ def test_no_cycle_is_due_for_a_workload_that_does_not_wait_any_more() -> None:
     made = lent()
     asks(made, "a", 10)
     made.cycle(40)
-    made.withdraw("asks")
+    made.apply(Withdraw("asks"))
     assert made.cycle(60).evictions == []
     assert made.due is None
 
@@ -127,10 +128,10 @@ def test_a_shorter_time_counts_at_once_and_a_longer_one_too() -> None:
     made = lent()
     asks(made, "a", 10)
     made.cycle(40)
-    made.set_queue(gpus("b", 0, preemption=terms(runtime=45)))
+    made.apply(Define((gpus("b", 0, preemption=terms(runtime=45)),)))
     assert evicted(made.cycle(44)) == {}
     assert made.due == 45
-    made.set_queue(gpus("b", 0, preemption=terms(runtime=300)))
+    made.apply(Define((gpus("b", 0, preemption=terms(runtime=300)),)))
     made.cycle(45)
     assert evicted(made.cycle(45)) == {}
     assert made.due == 300
@@ -259,8 +260,8 @@ def test_if_its_preemptor_needs_it_no_more_it_stays() -> None:
     runs(made, "b", 10)
     asks(made, "a", 5)
     made.cycle(100)
-    made.withdraw("asks")
-    made.cancel_eviction("b-0")
+    made.apply(Withdraw("asks"))
+    made.apply(CancelEviction("b-0"))
     assert made.cycle(101).evictions == []
     assert not made.ledger.evicting("b-0")
     asks(made, "a", 5, uid="later")
@@ -285,7 +286,7 @@ def test_a_victim_that_stays_after_all_may_be_evicted_for_a_preemptor_without_vi
     assert evicted(made.cycle(1)) == {"low": "asks"}
     asks_cpus(made, "waits", 2, "b", priority=2)
     assert evicted(made.cycle(2)) == {}, "low is on its way out for another preemptor"
-    made.release("ends")
+    made.apply(Release("ends"))
     plan = made.cycle(3)
     assert admitted(plan) == ["asks"]
     assert evicted(plan) == {"low": "waits"}
@@ -360,9 +361,9 @@ def test_a_cap_that_comes_later_counts_at_once_and_goes_with_its_cohort() -> Non
     asks(made, "a", 10)
     made.cycle(10)
     assert made.due == 60
-    made.set_cohort(Cohort("elastic-quota", victim_terms=VictimTerms(inf, 20)))
+    made.apply(Define(cohorts=(Cohort("elastic-quota", victim_terms=VictimTerms(inf, 20)),)))
     made.cycle(11)
-    made.remove_cohort("elastic-quota")
+    made.apply(Define(gone_cohorts=("elastic-quota",)))
     assert evicted(made.cycle(20)) == {}
     made.cycle(21)
     assert evicted(made.cycle(60)) == {"early": "asks"}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.engine.commands import Reserve, Submit
 from admitter.engine.policy import (
     PreemptionPolicy,
 )
@@ -52,8 +53,8 @@ def test_a_workload_that_uses_nothing_of_what_is_contested_stays() -> None:
     )
     for number, (name, since) in enumerate([("spot", 1), ("on-demand", 2)]):
         who = workload(name, pods(cpu="4"), created=number)
-        made.reserve(name, use("q", name, cpu="4"), who, since)
-    made.submit(workload("asks", pods(cpu="2", selector={"kind": "any"}), priority=1, created=9))
+        made.apply(Reserve(name, use("q", name, cpu="4"), who, since))
+    made.apply(Submit(workload("asks", pods(cpu="2", selector={"kind": "any"}), priority=1, created=9)))
     assert evicted(made.cycle()) == {"spot": "asks"}, "the first flavor, though the newer one is in the other"
 
 

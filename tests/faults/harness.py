@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from admitter.client.transport import Transport
+from admitter.client.transport import HttpTransport
 from admitter.install.apply import install
 from admitter.names import NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.control_plane import ControlPlane
@@ -68,7 +68,7 @@ async def play(plane: ControlPlane, folder: Path, plan: Plan, number: int) -> Ou
         plan: what people and faults do.
         number: of replicas.
     """
-    async with await Transport.connect(plane.kubeconfig, plane.context) as transport:
+    async with await HttpTransport.connect(plane.kubeconfig, plane.context) as transport:
         await install(transport, deployment=False)
     people = await asyncio.to_thread(everything_allowed, plane, folder / "people")
     account = (NAMESPACE, SERVICE_ACCOUNT, folder / "hand")

@@ -3,14 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import orjson
 import pytest
 
+from admitter.engine.commands import CancelEviction, Define, Release, Reserve, Submit, Withdraw
 from admitter.engine.cycle import Engine
+from admitter.journal import calls
 from admitter.journal.calls import JournalError
 from admitter.journal.files import Journal, files, lines
-from admitter.journal.recorded import RecordedEngine
+from admitter.journal.recorder import Recorder
 from admitter.journal.replay import replay
 from admitter.quantities.amounts import to_amount
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
@@ -19,10 +22,10 @@ KEPT = 3
 
 
 @contextmanager
-def recorded(folder: Path, *, decides: bool = True) -> Iterator[RecordedEngine]:
+def recorded(folder: Path, *, decides: bool = True) -> Iterator[Engine]:
     """An engine of one queue of 4 cores that writes to a folder."""
     journal = Journal(folder, "1.2.3", 1, KEPT)
-    made = RecordedEngine(journal)
+    made = Engine(observer=Recorder(journal))
     engine(flavor("default"), queue("q", {"cpu": {"default": "4"}}), made=made)
     if decides:
         made.resume(lambda _: True)
@@ -31,11 +34,15 @@ def recorded(folder: Path, *, decides: bool = True) -> Iterator[RecordedEngine]:
 
 
 def asks(made: Engine, number: int, cores: int = 1) -> None:
-    made.submit(workload(f"w{number:04}", pods(cores, cpu="1"), created=number))
+    made.apply(Submit(workload(f"w{number:04}", pods(cores, cpu="1"), created=number)))
 
 
-def calls(path: Path) -> list[str]:
+def names(path: Path) -> list[str]:
     return [line["call"] for _, line in lines(path) if "call" in line]
+
+
+def test_each_call_has_a_name_in_files() -> None:
+    assert {*get_args(calls.Call)} == calls._NAMES.keys()
 
 
 def test_a_journal_says_what_was_told_and_what_was_decided(tmp_path: Path) -> None:
@@ -47,7 +54,7 @@ def test_a_journal_says_what_was_told_and_what_was_decided(tmp_path: Path) -> No
     assert path.name == "decisions-000001.jsonl"
     (_, header), *rest = lines(path)
     assert header == {"journal": 1, "admitter": "1.2.3"}
-    assert calls(path) == ["set_flavor", "define", "resume", "submit", "submit", "cycle"]
+    assert names(path) == ["set_flavor", "define", "resume", "submit", "submit", "cycle"]
     plan = rest[-1][1]["plan"]
     cores = to_amount("cpu", "1")
     (assigned,) = plan["admissions"][0][1]["pod_sets"]
@@ -66,16 +73,16 @@ def test_what_makes_no_difference_is_not_written(tmp_path: Path) -> None:
         asks(made, 1)
         made.cycle()
         (path,) = files(tmp_path)
-        before = calls(path)
-        made.withdraw("unknown")
-        made.release("unknown")
-        made.cancel_eviction("unknown")
+        before = names(path)
+        made.apply(Withdraw("unknown"))
+        made.apply(Release("unknown"))
+        made.apply(CancelEviction("unknown"))
         held = made.ledger.held("w0001")
         assert held is not None
-        made.reserve("w0001", held.admission, held.workload, held.since)
-        made.define()
+        made.apply(Reserve("w0001", held.admission, held.workload, held.since))
+        made.apply(Define())
         made.cycle()
-    assert calls(path) == [*before, "cycle"]
+    assert names(path) == [*before, "cycle"]
 
 
 def test_full_files_are_followed_by_new_ones_and_the_oldest_go(tmp_path: Path) -> None:
@@ -87,7 +94,7 @@ def test_full_files_are_followed_by_new_ones_and_the_oldest_go(tmp_path: Path) -
                 asks(made, number)
             made.cycle(number)
             for uid in [each.holder for each in made.ledger.reservations("q")]:
-                made.release(uid)
+                made.apply(Release(uid))
         made.cycle(number + 1)
     found = files(tmp_path)
     assert [path.name for path in found] == [f"decisions-{each:06}.jsonl" for each in (2, 3, 4)]

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 from admitter.engine.cycle import Engine
 from admitter.journal.calls import Call
 from admitter.journal.files import Journal, files
-from admitter.journal.recorded import RecordedEngine
+from admitter.journal.recorder import Recorder
 from admitter.journal.replay import replay
 from tests.engine.test_definition_properties import Definitions
 from tests.engine.test_elastic_properties import Quotas
@@ -48,7 +48,7 @@ class Recording:
     def make(self) -> Engine:
         self.folder = tempfile.TemporaryDirectory()
         self.journal = OftenNew(Path(self.folder.name), "test", 1, 1000)
-        made = RecordedEngine(self.journal)
+        made = Engine(observer=Recorder(self.journal))
         made.resume(lambda _: True)
         return made
 

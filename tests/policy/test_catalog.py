@@ -12,12 +12,13 @@ from admitter.cache.node_views import NodeView
 from admitter.cache.views import ObjectView, parse_object
 from admitter.cache.world import World
 from admitter.client.store import Store
-from admitter.controllers.manager import Manager
+from admitter.controllers.app import App
+from admitter.controllers.routing import Routing
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import Group
 from admitter.names import ANY_NODE, GENERATED_BY_LABEL, GENERATED_LABEL
-from admitter.policy.catalog import Catalog, CatalogListener
+from admitter.policy.catalog import Catalog
 from admitter.quotas.nodes import NodeCapacity
 from tests.quotas.test_hierarchy import resources
 
@@ -36,8 +37,9 @@ class Cluster:
     serial: int = 0
 
     def __post_init__(self) -> None:
-        told = CatalogListener(self.told.append, lambda cohorts: self.cohorts_told.append(set(cohorts)))
-        self.catalog = Catalog(self.world, self.engine, DEFAULT_GPUS, told)
+        self.catalog = Catalog(self.world, self.engine, DEFAULT_GPUS)
+        self.catalog.news.queue.listen(self.told.append)
+        self.catalog.news.cohorts.listen(lambda cohorts: self.cohorts_told.append(set(cohorts)))
 
     def write(self, kind: str, name: str, spec: Json | None = None, **labels: str) -> None:
         self.serial += 1
@@ -301,15 +303,14 @@ def test_a_root_that_no_longer_follows_the_nodes_has_what_it_says(following: Clu
 
 
 def test_what_a_node_says_again_changes_nothing() -> None:
-    manager = Manager(cast("Any", None), lambda: datetime(2026, 1, 1, tzinfo=UTC), Random(0))
+    app = App(cast("Any", None), lambda: datetime(2026, 1, 1, tzinfo=UTC), Random(0))
+    changed = Routing(app)._node_changed
     node = NodeCapacity({"a": "b"}, (), True, {"cpu": 4000})
     old, new = (NodeView("", "one", "u", version, node) for version in (1, 2))
-    manager._node_changed(old, new)
-    assert not manager._catalog.stale
-    manager._node_changed(
-        old, NodeView("", "one", "u", 3, NodeCapacity({"a": "b"}, (), False, {"cpu": 4000}))
-    )
-    assert manager._catalog.stale
+    changed(old, new)
+    assert not app.catalog.stale
+    changed(old, NodeView("", "one", "u", 3, NodeCapacity({"a": "b"}, (), False, {"cpu": 4000})))
+    assert app.catalog.stale
 
 
 @pytest.mark.parametrize("seen", [True, False])

@@ -10,6 +10,7 @@ from admitter.api.conditions import ActiveReason
 from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import at, parse_job, parse_object, timestamp
 from admitter.cache.world import World
+from admitter.engine.commands import SetFlavor
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Group
@@ -275,7 +276,7 @@ def test_an_invalid_composite_keeps_its_namespaces(cluster: Cluster) -> None:
 
 def test_a_flavor_that_is_missing_keeps_it_from_admitting(cluster: Cluster) -> None:
     cluster.flavors["h100"] = None
-    cluster.engine.set_flavor(Flavor("h100"))
+    cluster.engine.apply(SetFlavor(Flavor("h100")))
     cluster.write("a/quota", min=cpu(2), flavors=["h100", "t4"])
     words = "spec.flavors[1] names t4: there is no such ResourceFlavor"
     assert cluster.problem("a/quota") == (ActiveReason.FLAVOR_NOT_FOUND, words)
@@ -284,7 +285,7 @@ def test_a_flavor_that_is_missing_keeps_it_from_admitting(cluster: Cluster) -> N
     assert (cluster.quotas.uses("t4"), cluster.quotas.uses("l4")) == (True, False)
     cluster.news()
     cluster.flavors["t4"] = None
-    cluster.engine.set_flavor(Flavor("t4", gpu_memory=16))
+    cluster.engine.apply(SetFlavor(Flavor("t4", gpu_memory=16)))
     cluster.quotas.refresh()
     assert cluster.problem("a/quota") is None
     assert cluster.minimums() == {"eq_a_quota": 2}
@@ -293,7 +294,7 @@ def test_a_flavor_that_is_missing_keeps_it_from_admitting(cluster: Cluster) -> N
 
 def test_a_flavor_that_becomes_invalid_is_told_the_namespaces(cluster: Cluster) -> None:
     cluster.flavors["h100"] = None
-    cluster.engine.set_flavor(Flavor("h100"))
+    cluster.engine.apply(SetFlavor(Flavor("h100")))
     cluster.write("ops/both", namespaces=["a", "b"], min=cpu(2), flavors=["h100"])
     cluster.news()
     cluster.flavors["h100"] = (ActiveReason.FLAVOR_INVALID, "it is broken")
@@ -332,7 +333,7 @@ def test_a_conflict_goes_before_a_flavor_and_a_flavor_before_a_namespace(cluster
     cluster.delete("a/older")
     assert reason() is ActiveReason.FLAVOR_NOT_FOUND
     cluster.flavors["t4"] = None
-    cluster.engine.set_flavor(Flavor("t4"))
+    cluster.engine.apply(SetFlavor(Flavor("t4")))
     cluster.quotas.refresh()
     assert reason() is ActiveReason.NAMESPACE_NOT_FOUND
 

@@ -11,6 +11,7 @@ from admitter.client.pace import Pace
 from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.refused_starts import RefusedStarts
 from admitter.convert.gpus import DEFAULT_GPUS, GpuSettings
 from admitter.engine.cycle import Engine
 from admitter.names import CAPACITY_ALIAS_LABEL, CAPACITY_LABEL, GPU_MEMORY
@@ -85,7 +86,9 @@ def test_a_local_queue_that_gives_way_to_the_quota_does_not_drain_it() -> None:
     admission = {"clusterQueue": "eq_a_quota", "pool": "elastic_quota", "podSets": []}
     running = parse_workload(waiting | {"status": {"admission": admission}})
     grace = GracePeriods(engine.ledger, lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda _: None)
-    eviction = Evictions(world, catalog, grace, Shortages(engine, catalog), cast("Any", None))
+    eviction = Evictions(
+        world, catalog, grace, Shortages(engine, catalog), RefusedStarts(), cast("Any", None)
+    )
     assert eviction.wanted(running) is None
 
 

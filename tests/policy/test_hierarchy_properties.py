@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 )
 
 from admitter.cache.node_views import NodeView
+from admitter.engine.commands import Release, Submit
 from admitter.engine.model import Workload
 from admitter.names import ANY_NODE
 from admitter.quotas.nodes import NodeCapacity
@@ -128,7 +129,7 @@ class Trees(RuleBasedStateMachine):
         for count in counts:
             self.serial += 1
             made = Workload(f"w{self.serial:03}", name, 0, self.serial, (pods(count, cpu="1"),))
-            self.cluster.engine.submit(made)
+            self.cluster.engine.apply(Submit(made))
         self.news = True
 
     @precondition(lambda self: self.uses)
@@ -136,7 +137,7 @@ class Trees(RuleBasedStateMachine):
     def finish(self, data: st.DataObject) -> None:
         uid = data.draw(st.sampled_from(sorted(self.uses)))
         del self.uses[uid]
-        self.cluster.engine.release(uid)
+        self.cluster.engine.apply(Release(uid))
         self.news = True
 
     @precondition(lambda self: self.news)

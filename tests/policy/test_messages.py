@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from admitter.api.conditions import WaitingReason
+from admitter.engine.commands import Submit
 from admitter.engine.model import PodSet
 from admitter.engine.policy import PreemptionPolicy, Strategy, WithinQueue
 from admitter.engine.preemption.back_off import BackOff
@@ -21,7 +22,7 @@ QUOTAS = {"cpu": {"spot": "4", "on-demand": "2"}, "memory": {"spot": "8Gi", "on-
 def message(*pod_sets: PodSet) -> str:
     """What a workload is told that comes first to an empty queue."""
     made = engine(SPOT, ON_DEMAND, queue("total", QUOTAS))
-    made.submit(workload("asked", *pod_sets, queue="total"))
+    made.apply(Submit(workload("asked", *pod_sets, queue="total")))
     return waiting_message(made.cycle().refusals["asked"])
 
 
@@ -64,7 +65,7 @@ def test_the_sentence(pod_sets: tuple[PodSet, ...], expected: str) -> None:
 def test_what_is_in_use_and_what_waits_behind_it() -> None:
     made = engine(ON_DEMAND, queue("total", {"cpu": {"on-demand": "2"}}, Strategy.STRICT_FIFO))
     for number, cpu in enumerate(("1", "2", "1")):
-        made.submit(workload(f"w{number}", pods(cpu=cpu), queue="total", created=number))
+        made.apply(Submit(workload(f"w{number}", pods(cpu=cpu), queue="total", created=number)))
     refusals = made.cycle().refusals
     assert waiting_message(refusals["w1"]) == (
         "asks for 2 cpu from ClusterQueue total: too much of the 2 cpu of on-demand is in use"
@@ -88,8 +89,8 @@ def test_that_no_workload_can_be_preempted(*, fair: bool, words: str) -> None:
         cohort("all", limits={"cpu": {"f": "2"}}, fair=fair),
         queue("total", {"cpu": {"f": "0"}}, cohort="all", preemption=policy),
     )
-    made.submit(workload("runs", pods(cpu="2"), queue="total"))
-    made.submit(workload("asks", pods(cpu="1"), queue="total", created=1))
+    made.apply(Submit(workload("runs", pods(cpu="2"), queue="total")))
+    made.apply(Submit(workload("asks", pods(cpu="1"), queue="total", created=1)))
     assert waiting_message(made.cycle().refusals["asks"]) == (
         "asks for 1 cpu from ClusterQueue total: too much of the 2 cpu (of which none are its own) of f is "
         f"in use; no workload that it may preempt {words}"

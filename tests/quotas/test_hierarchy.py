@@ -7,6 +7,7 @@ import pytest
 from admitter.api.cluster_queue import ClusterQueueSpec
 from admitter.api.cohort import CohortSpec
 from admitter.convert import definitions
+from admitter.engine.commands import Reserve
 from admitter.engine.policy import Group, Quota
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import to_amount
@@ -231,8 +232,8 @@ def test_what_a_cohort_shows_is_of_its_whole_subtree() -> None:
         queue("q", {"cpu": {"a": "4/1"}}, cohort="left"),
         queue("r", {"cpu": {"a": "0"}}, cohort="top"),
     )
-    made.reserve("w", use("q", "a", cpu="6"))
-    made.reserve("v", use("r", "a", cpu="1"))
+    made.apply(Reserve("w", use("q", "a", cpu="6")))
+    made.apply(Reserve("v", use("r", "a", cpu="1")))
     tree, book = made.tree, made.ledger.real
     assert cohort_use(tree, book, "top") == {("a", "cpu"): QuotaUse(10_000, 7000, 0)}
     assert cohort_use(tree, book, "left") == {("a", "cpu"): QuotaUse(3000, 6000, 1000)}, (

@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import Mapping
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 from admitter.api.conditions import FinishedReason
 from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import WorkloadView, parse_object, parse_workload
-from admitter.client.transport import Transport
-from admitter.controllers.manager import Manager
+from admitter.cache.world import workload_path
+from admitter.controllers.app import App
+from admitter.controllers.lifecycle import Lifecycle
 from admitter.engine.model import Admission
 from admitter.policy import status
-from tests.restarts.server import TEAM, Server, clock
+from admitter.policy.lifecycle import TRANSITIONS, Phase
+from admitter.policy.status import Clock
+from tests.apiserver.server import clock
+from tests.restarts.server import TEAM, WATCH_SECONDS, Server
 
 Json = dict[str, Any]
 
@@ -49,19 +53,19 @@ def asks(queue_name: str, cpu: int, priority: str = "") -> Json:
 class Controller:
     """One that leads, until it is killed."""
 
-    def __init__(self, server: Server, queues: list[Json]) -> None:
+    def __init__(self, server: Server, queues: list[Json], now: Clock = clock) -> None:
         self.server = server
-        self.manager = Manager(cast("Transport", server), clock, Random(1))
-        self.world = self.manager._world
-        self.engine = self.manager._admissions._engine
+        self.app = App(server, now, Random(1))
+        self.lifecycle = Lifecycle(self.app)
+        self.world, self.engine = self.app.world, self.app.engine
         self._define(queues)
-        for raw in server.objects.values():
+        for raw in server.workloads.values():
             self.world.workloads.apply(parse_workload(raw))
-        server.watchers.append(self._seen)
-        self.manager._feed()
+        server.listen(self._changed)
+        self.lifecycle.routing.follow()
         server.epoch += 1
-        self.manager._admissions.lead({0: server.epoch})
-        admissions, reasons = self.manager._admissions.run(), self.manager._reasons.run()
+        self.app.admissions.lead({0: server.epoch})
+        admissions, reasons = self.app.admissions.run(), self.app.reasons.run()
         self._tasks = [asyncio.create_task(admissions), asyncio.create_task(reasons)]
 
     def _define(self, queues: list[Json]) -> None:
@@ -75,48 +79,56 @@ class Controller:
             world.cluster_queues.apply(parse_object(each))
             world.local_queues.apply(parse_object(thing(name, {"clusterQueue": name}, TEAM)))
 
-    def _seen(self, now: Json | None, last: Json) -> None:
-        if now is not None:
-            self.world.workloads.apply(parse_workload(now))
-        else:
-            metadata = last["metadata"]
-            self.world.workloads.delete((metadata["namespace"], metadata["name"]), metadata["uid"])
+    def _changed(self, _plural: str, before: Json | None, after: Json | None) -> None:
+        asyncio.get_running_loop().call_later(WATCH_SECONDS, self._seen, before, after)
+
+    def _seen(self, before: Json | None, after: Json | None) -> None:
+        if after is not None:
+            self.world.workloads.apply(parse_workload(after))
+        elif before is not None:
+            self.world.workloads.delete((TEAM, before["metadata"]["name"]), before["metadata"]["uid"])
 
     async def kill(self) -> None:
         """It stops at once, whatever it was writing."""
-        self.server.watchers.remove(self._seen)
-        self.manager._stop_timers()
+        self.server.ignore(self._changed)
+        self.lifecycle.stop_timers()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def view(self, name: str) -> WorkloadView:
         """A Workload, as the API server has it."""
-        return parse_workload(self.server.objects[name])
+        return parse_workload(self.server.workloads[name])
 
     async def stop_what_must(self) -> None:
         """Begin to evict what has had its time, or has been paused."""
-        eviction = self.manager._jobs._eviction
+        eviction = self.app.evictions
         for view in sorted(self.world.workloads, key=lambda view: view.name):
             if view.admission is not None and not view.evicting and eviction.wanted(view):
                 await eviction.converge(view, None)
 
     async def gone(self, name: str) -> None:
         """No pod of an evicted Workload is left: it gives its quota back."""
-        await self.manager._jobs._eviction.converge(self.view(name), None)
+        await self.app.evictions.converge(self.view(name), None)
 
     def finish(self, name: str) -> None:
         """A Workload that runs comes to its end."""
         body = status.finished(self.view(name), FinishedReason.JOB_SUCCEEDED, "done", clock())
-        self.server.change(name, body)
+        self.server.write(f"{workload_path((TEAM, name))}/status", body)
 
     def admitted(self) -> set[str]:
         """The names of the Workloads that hold quota."""
-        return {name for name in self.server.objects if self.view(name).admission is not None}
+        return {name for name in self.server.workloads if self.view(name).admission is not None}
+
+    def keeps_to_the_table(self) -> None:
+        """Every phase of a Workload has followed from the one before by a step."""
+        steps = {move for moves in TRANSITIONS.values() for move in moves.items()}
+        assert self.server.moves <= steps | {(phase, phase) for phase in Phase}
 
     def agrees(self) -> None:
         """At rest the statuses say what the engine knows: which places are kept, and what makes room."""
-        views = [self.view(name) for name in self.server.objects]
+        self.keeps_to_the_table()
+        views = [self.view(name) for name in self.server.workloads]
         waiting = [view for view in views if view.admission is None and not view.finished]
         places = {
             view.uid: view.reservation.admission for view in waiting if view.reservation.admission is not None
@@ -133,7 +145,7 @@ class Controller:
 
     def decisions(self) -> dict[str, object]:
         """What the statuses say of decisions, by the name of the Workload."""
-        return {name: _decided(self.view(name)) for name in sorted(self.server.objects)}
+        return {name: _decided(self.view(name)) for name in sorted(self.server.workloads)}
 
 
 def _decided(view: WorkloadView) -> tuple[object, ...]:

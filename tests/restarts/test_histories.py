@@ -9,8 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.restarts.loop import run
-from tests.restarts.server import Fate, Server
+from admitter.engine.commands import GainReservation, SetBackOff, UseReservation
+from tests.apiserver.loop import run
+from tests.apiserver.server import FAULTS, Fate
+from tests.restarts.server import Server
 from tests.restarts.team import (
     CLASSES,
     RECOVERY_SECONDS,
@@ -27,10 +29,6 @@ Step = Callable[[Controller], Any]
 STEPS = 18
 QUEUES = ("a", "b")
 CPU = 4_000
-FAULTS = (
-    *(Fate.LOST, Fate.ANSWER_LOST, Fate.LATE),
-    *(Fate.OVERTAKEN, Fate.BUSY, Fate.REFUSED),
-)
 
 many = settings(
     max_examples=int(os.environ.get("ADMITTER_EXAMPLES", "40")),
@@ -64,7 +62,7 @@ def policies(random: Random) -> list[Json]:
 def step(random: Random, number: int, controller: Controller) -> Step:
     """What happens next: the same can be done to another controller with a server that holds the same."""
     server = controller.server
-    views = [controller.view(name) for name in sorted(server.objects)]
+    views = [controller.view(name) for name in sorted(server.workloads)]
     evicting = [view.name for view in views if view.evicting]
     running = [view.name for view in views if view.admission is not None and not view.evicting]
     waiting = [view.name for view in views if view.admission is None and not view.finished]
@@ -74,7 +72,7 @@ def step(random: Random, number: int, controller: Controller) -> Step:
         case "arrive":
             spec = asks(random.choice(QUEUES), random.randint(1, 5), random.choice(["", *CLASSES]))
             name = f"w{number}"
-            return lambda c: c.server.create(name, spec)
+            return lambda c: c.server.submit(name, spec)
         case "gone":
             name = random.choice(evicting)
             return lambda c: c.gone(name)
@@ -83,11 +81,11 @@ def step(random: Random, number: int, controller: Controller) -> Step:
             return lambda c: c.finish(name)
         case "delete":
             name = random.choice(waiting + evicting)
-            return lambda c: c.server.delete(name)
+            return lambda c: c.server.drop(name)
         case "pause":
             name = random.choice(running + waiting)
-            active = not server.objects[name]["spec"]["active"]
-            return lambda c: c.server.change(name, {"spec": {"active": active}})
+            active = not server.workloads[name]["spec"]["active"]
+            return lambda c: c.server.change(name, {"active": active})
         case _:
             seconds = random.choice([5.0, 40.0])
             return lambda _: quiet(seconds)
@@ -106,7 +104,7 @@ async def take(controller: Controller, happens: Step) -> None:
 
 def within_quota(controller: Controller) -> None:
     """No more is held than there is."""
-    held = {name: controller.view(name).admission for name in controller.server.objects}
+    held = {name: controller.view(name).admission for name in controller.server.workloads}
     assert used(held) <= CPU * len(QUEUES)
 
 
@@ -116,14 +114,14 @@ def remember(live: Controller, restarted: Controller) -> None:
     These are back-offs that nothing waits for, and reservations of which the victims are gone or run again
     (docs/design/preemption.md).
     """
-    views = [live.view(name) for name in live.server.objects]
+    views = [live.view(name) for name in live.server.workloads]
     carried = {(view.queue, view.back_off) for view in views if view.back_off}
     for (name, namespace), back_off in live.engine.returned.known:
         if (name, back_off) not in carried:
-            restarted.engine.back_off(name, namespace, back_off)
+            restarted.engine.apply(SetBackOff(name, namespace, back_off))
     gained = live.engine.returned.gained
     for uid in sorted(gained | restarted.engine.returned.gained):
-        (restarted.engine.gain if uid in gained else restarted.engine.use)(uid)
+        restarted.engine.apply(GainReservation(uid) if uid in gained else UseReservation(uid))
 
 
 @many

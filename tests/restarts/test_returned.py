@@ -4,8 +4,9 @@ import pytest
 
 from admitter.cache.pod_views import parse_pod
 from admitter.names import CLUSTER_QUEUE_LABEL, WORKLOAD_LABEL, WORKLOAD_UID_ANNOTATION
-from tests.restarts.loop import run
-from tests.restarts.server import TEAM, Server, clock
+from tests.apiserver.loop import run
+from tests.apiserver.server import clock
+from tests.restarts.server import TEAM, Server
 from tests.restarts.team import Controller, Json, asks, queue, quiet, thing
 
 QUEUES = [queue("owner", 4, reclaimWithinCohort="Any"), queue("lends", 0)]
@@ -13,7 +14,7 @@ PAIR = ("owner", TEAM)
 
 
 async def arrives(server: Server, name: str, queue_name: str = "owner", cpu: int = 4) -> None:
-    server.create(name, asks(queue_name, cpu))
+    server.submit(name, asks(queue_name, cpu))
     await quiet(1.5)
 
 
@@ -22,7 +23,7 @@ async def given_back(controller: Controller, name: str = "unused") -> None:
     server = controller.server
     await arrives(server, name)
     assert controller.view("borrower").evicting
-    server.delete(name)
+    server.drop(name)
     await quiet(1)
     await controller.gone("borrower")
     await quiet(1)
@@ -72,7 +73,7 @@ def test_a_restart_keeps_to_the_back_off_that_something_waits_for() -> None:
         assert second.view("waits").back_off == before
         await quiet(before.until - clock().timestamp() + 1)
         assert second.view("borrower").evicting, "it is woken at that time"
-        second.server.delete("waits")
+        second.server.drop("waits")
         await quiet(1)
         after = second.engine.returned.of(*PAIR)
         assert after is not None
@@ -104,7 +105,7 @@ def test_a_place_that_was_promised_before_the_restart_counts_if_it_is_given_back
         assert first.view("borrower").evicting
         await first.kill()
         second = Controller(first.server, QUEUES)
-        second.server.delete("unused")
+        second.server.drop("unused")
         await quiet(1)
         assert second.engine.returned.of(*PAIR) is not None
         await second.kill()
@@ -121,7 +122,7 @@ def test_so_does_one_that_was_taken_before_the_restart() -> None:
         assert first.admitted() == {"unused"}
         await first.kill()
         second = Controller(first.server, QUEUES)
-        second.server.delete("unused")
+        second.server.drop("unused")
         await quiet(1)
         assert second.engine.returned.of(*PAIR) is not None
         await second.kill()
@@ -140,7 +141,7 @@ def test_to_pause_counts_and_a_stopped_queue_does_not() -> None:
                 stopped["metadata"]["resourceVersion"] = "2"
                 controller._define([stopped])
             else:
-                controller.server.change("unused", {"spec": {"active": False}})
+                controller.server.change("unused", {"active": False})
             await quiet(1)
             assert not controller.engine.ledger.pending_reservations
             assert (controller.engine.returned.of(*PAIR) is None) is stops
@@ -155,13 +156,13 @@ def test_to_pause_what_has_been_admitted_counts_once() -> None:
         await arrives(controller.server, "unused")
         await controller.gone("borrower")
         await quiet(1)
-        controller.server.change("unused", {"spec": {"active": False}})
+        controller.server.change("unused", {"active": False})
         await quiet(1)
         await controller.stop_what_must()
         await quiet(1)
         await controller.gone("unused")
         await quiet(1)
-        controller.server.delete("unused")
+        controller.server.drop("unused")
         await quiet(1)
         back_off = controller.engine.returned.of(*PAIR)
         assert back_off is not None
@@ -178,7 +179,7 @@ class WithPod(Controller):
 
     def _define(self, queues: list[Json]) -> None:
         super()._define(queues)
-        if "unused" in self.server.objects:
+        if "unused" in self.server.workloads:
             self.pod_comes()
 
     def pod_comes(self) -> None:
@@ -212,7 +213,7 @@ def test_a_place_is_used_once_a_pod_of_it_has_run(kind: type[WithPod], restarts:
             last = kind(server, QUEUES)
         else:
             first.pod_comes()
-        server.delete("unused")
+        server.drop("unused")
         await quiet(1)
         assert (last.engine.returned.of(*PAIR) is not None) is counts
         await last.kill()
@@ -234,7 +235,7 @@ def test_what_is_deleted_while_a_drained_queue_stops_it_gives_nothing_back() -> 
         await controller.stop_what_must()
         await quiet(1)
         assert controller.view("unused").evicting
-        controller.server.delete("unused")
+        controller.server.drop("unused")
         await quiet(1)
         assert controller.engine.returned.of(*PAIR) is None
         await controller.kill()

@@ -1,14 +1,15 @@
 """A controller that starts keeps the places that are promised still, and no other."""
 
-from tests.restarts.loop import run
-from tests.restarts.server import Fate, Server
+from tests.apiserver.loop import run
+from tests.apiserver.server import Fate
+from tests.restarts.server import Server
 from tests.restarts.team import Controller, asks, queue, quiet
 
 Q = [queue("q", 4, withinClusterQueue="LowerPriority")]
 
 
 async def arrives(server: Server, name: str, priority: str = "", cpu: int = 4) -> None:
-    server.create(name, asks("q", cpu, priority))
+    server.submit(name, asks("q", cpu, priority))
     await quiet()
 
 
@@ -31,7 +32,7 @@ def test_a_place_that_was_taken_and_lost_again_is_not_promised_by_a_restart() ->
         assert first.admitted() == {"h1"}
         assert (first.view("v").preemption or first.view("h1")).key == ("team", "p"), "what v was evicted for"
         await first.kill()
-        server.delete("h1")
+        server.drop("h1")
         second = Controller(server, Q)
         await quiet()
         assert second.admitted() == {"h2"}, "p has lost its place long ago"
@@ -71,15 +72,15 @@ def test_a_place_that_was_given_up_is_not_promised_by_a_restart() -> None:
         first = Controller(server, Q)
         await arrives(server, "v")
         await arrives(server, "p", "high")
-        server.change("p", {"spec": {"active": False}})
+        server.change("p", {"active": False})
         await quiet()
         assert first.view("p").reservation.generation == 2, (
             "whatever it gets later was not made by what went for it"
         )
         assert first.view("p").reservation.admission is None
         await first.kill()
-        server.change("p", {"spec": {"active": True}})
-        server.create("urgent", asks("q", 4, "urgent"))
+        server.change("p", {"active": True})
+        server.submit("urgent", asks("q", 4, "urgent"))
         second = Controller(server, Q)
         await quiet()
         assert set(second.engine.ledger.pending_reservations) == {second.view("urgent").uid}
@@ -98,7 +99,7 @@ def test_a_reservation_with_a_lost_write_is_known_from_what_makes_room() -> None
         await arrives(server, "v")
         writes = iter([Fate.DONE, Fate.LOST])  # the eviction, and then the place
         server.fate = lambda: next(writes, Fate.LOST)
-        server.create("p", asks("q", 4, "high"))
+        server.submit("p", asks("q", 4, "high"))
         await quiet(0.5)
         assert first.view("v").evicting
         assert first.view("p").reservation.generation == 0
@@ -126,10 +127,10 @@ def test_what_is_evicted_for_a_place_that_is_void_leaves_its_quota_to_the_next_o
         await arrives(server, "new", cpu=2)
         await arrives(server, "p", "high", cpu=2)
         assert [name for name in ("old", "new") if first.view(name).evicting] == ["new"]
-        server.delete("p")
+        server.drop("p")
         await quiet()
         await first.kill()
-        server.create("next", asks("q", 2, "high"))
+        server.submit("next", asks("q", 2, "high"))
         second = Controller(server, queues)
         await quiet()
         assert not second.view("old").evicting, "new goes already"
@@ -173,7 +174,7 @@ def test_what_was_told_to_go_stays_if_the_place_was_given_up_while_no_controller
         await arrives(server, "p", "high")
         assert first.view("v").evict_at is not None
         server.fate = lambda: Fate.REFUSED  # neither the end of the place nor that of the grace is written
-        server.change("p", {"spec": {"active": False}})
+        server.change("p", {"active": False})
         await quiet(0.5)
         await first.kill()
         server.fate = lambda: Fate.DONE
@@ -224,9 +225,9 @@ def test_what_still_goes_for_a_place_that_is_taken_already_does_not_take_it_back
         server = Server()
         first = Controller(server, queues)
         for name, cpu in (("ends", 4), ("v", 4)):
-            server.create(name, asks("a", cpu))
+            server.submit(name, asks("a", cpu))
             await quiet()
-        server.create("p", asks("b", 3))
+        server.submit("p", asks("b", 3))
         await quiet()
         assert first.view("v").evicting
         first.finish("ends")

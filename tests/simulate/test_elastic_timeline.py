@@ -124,14 +124,14 @@ class Follower:
         engine = self.simulator.engine
         assert not engine.ledger.pending_reservations
         assert not any(self.runs(name) for name in self.told)
-        running = {uid for uid, item in self.simulator.items.items() if item.state == "Admitted"}
+        running = {uid for uid, item in self.simulator.items.items() if item.phase.runs}
         held = {r.holder for name in engine.tree.queues for r in engine.ledger.reservations(name)}
         assert running == held
         assert not any(engine.ledger.evicting(uid) for uid in running)
 
     def runs(self, name: str) -> bool:
         items = self.simulator.items.values()
-        return any("/".join(item.view.key) == name and item.state == "Admitted" for item in items)
+        return any("/".join(item.view.key) == name and item.phase.runs for item in items)
 
     def summary(self) -> list[Any]:
         return [(event.time, event.kind, event.key, event.preemptor) for event in self.events]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from admitter.engine.commands import Release, Reserve, Submit
 from admitter.simulate.history import History
 from tests.cluster.objects import cluster_queue
 from tests.engine.builders import engine, flavor, pods, queue, use, workload
@@ -52,11 +53,11 @@ def test_what_is_noted_is_what_has_changed() -> None:
     made = engine(flavor("f"), queue("q", {"cpu": {"f": "2..4"}}))
     history = History(made)
     history.look(0)
-    made.reserve("x", use("q", "f", cpu="1"))
+    made.apply(Reserve("x", use("q", "f", cpu="1")))
     history.look(1)
     history.look(2)
-    made.submit(workload("w", pods(cpu="9")))
-    made.release("x")
+    made.apply(Submit(workload("w", pods(cpu="9"))))
+    made.apply(Release("x"))
     history.look(3)
     series, waiting = history.use["q", "cpu"], history.waiting["q"]
     assert (series.times, series.used) == ([0, 1, 3], [0, 1000, 0])

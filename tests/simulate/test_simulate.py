@@ -329,6 +329,12 @@ def test_what_has_finished_holds_nothing(tmp_path: Path) -> None:
     done = workload("done", "4", conditions=[over | {"reason": "JobSucceeded", "message": ""}])
     result = simulate(tmp_path, *QUEUES, done, asks("next", 4))
     assert states(result) == {"done": "Finished", "next": "Admitted"}
+    later = annotate(done, "simulated-at", "1m")
+    result = simulate(tmp_path, *QUEUES, workload("done", "4"), later, asks("next", 4))
+    assert states(result) == {"done": "Finished", "next": "Admitted"}
+    assert [(event["time"], event["type"]) for event in result["events"]] == [
+        ("2026-01-01T00:01:00Z", "Admitted")
+    ]
 
 
 def test_what_is_borrowed_and_which_workload_is_in_which_place(tmp_path: Path) -> None:

@@ -54,6 +54,15 @@ class NamespaceQueues:
         for plural, view in now.delete:
             await self._generator.delete(plural, view)
 
+    def touch_all(self) -> None:
+        """Any namespace may lack its queues, or have some that it should not have."""
+        for namespace in self._world.namespaces:
+            self.namespace_changed(None, namespace)
+        for cluster_queue in self._world.cluster_queues:
+            self.cluster_queue_changed(None, cluster_queue)
+        for local_queue in self._world.local_queues:
+            self.local_queue_changed(None, local_queue)
+
     def namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         """A namespace came, changed or went."""
         before, after = ((view.annotations, view.terminating) if view else ({}, False) for view in (old, new))

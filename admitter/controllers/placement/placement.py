@@ -96,8 +96,8 @@ class Placement:
         for key in self._said:
             self.queue.add(key)
 
-    def policies_changed(self) -> None:
-        """Any Job may have another policy now."""
+    def touch_all(self) -> None:
+        """Any Job may have another policy now, or have been left without a queue."""
         for job in self._world.jobs:
             if job.submission is not None:
                 self.queue.add(job.key)

@@ -6,7 +6,6 @@ names no generation, so an old answer could say the same: that is why a Job is n
 Job controller has acted on its start (docs/design/eviction.md).
 """
 
-from collections.abc import Callable
 from datetime import datetime
 
 from admitter.api.conditions import EvictedReason
@@ -15,9 +14,11 @@ from admitter.cache.world import World, job_path, pods_path, workload_path
 from admitter.client.transport import Transport
 from admitter.controllers.workload.adoption import bar
 from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.refused_starts import RefusedStarts
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
+from admitter.policy.lifecycle import Step
 from admitter.policy.shortage import Shortages
 
 
@@ -25,7 +26,7 @@ class Evictions:
     """Evicts Workloads, one step a call.
 
     Attributes:
-        barred: called with a Job before and after it was written so that no start on its way arrives.
+        refused: starts that the API server refused.
     """
 
     def __init__(
@@ -34,14 +35,15 @@ class Evictions:
         catalog: Catalog,
         grace: GracePeriods,
         shortages: Shortages,
+        refused: RefusedStarts,
         transport: Transport,
     ) -> None:
         self._world = world
         self._catalog = catalog
         self._grace = grace
         self._shortages = shortages
+        self.refused = refused
         self._transport = transport
-        self.barred: Callable[[JobView, JobView], None] = lambda _before, _after: None
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -52,15 +54,11 @@ class Evictions:
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
-        if self._grace.is_over(workload):
+        if self._grace.due(workload) is Step.EVICT:
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
-        local_queue = self._world.local_queues.get((workload.namespace, workload.queue))
-        drained = local_queue is not None and local_queue.spec.get("stopPolicy") == "HoldAndDrain"
-        if drained and not workload.admission.pool:
-            return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped and drained"
-        name = workload.admission.queue
-        if self._catalog.queue(name).drains:
-            return EvictedReason.CLUSTER_QUEUE_STOPPED, f"ClusterQueue {name} is stopped and drained"
+        drained = self._catalog.drained((workload.namespace, workload.queue), workload.admission)
+        if drained is not None:
+            return drained
         short = self._shortages.victim(workload.uid)
         return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
 
@@ -114,7 +112,7 @@ class Evictions:
         await self._free(workload)
 
     async def _bar(self, workload: WorkloadView, job: JobView) -> None:
-        self.barred(job, await bar(job, str(workload.version), self._world, self._transport))
+        self.refused.barred(job, await bar(job, str(workload.version), self._world, self._transport))
 
     async def _free(self, workload: WorkloadView) -> None:
         body = status.released(workload, self._grace.now())

@@ -11,6 +11,7 @@ from datetime import datetime
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
 from admitter.engine.quota.ledger import Ledger
+from admitter.policy.lifecycle import Step, due_step
 from admitter.policy.status import Clock
 
 
@@ -28,8 +29,8 @@ class GracePeriods:
         self._ledger = ledger
         self._clock = clock
         self._over = over
-        self._pending: dict[str, WorkloadView] = {}
-        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
+        self._pending: dict[str, tuple[WorkloadView, float]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -41,20 +42,26 @@ class GracePeriods:
             self._forget(old.uid)
         if new is None:
             return
-        if new.evict_at is None or new.evicting:
+        evict_at, before = new.evict_at, self._pending.get(new.uid)
+        if evict_at is None or new.evicting:
             self._forget(new.uid)
             return
-        self._pending[new.uid] = new
-        if new.uid in self._timers and self._timers[new.uid][0] == new.evict_at:
-            return
-        self._stop_timer(new.uid)
-        self._start_timer(new.uid, new.evict_at)
+        self._pending[new.uid] = new, evict_at
+        if before is None or before[1] != evict_at:
+            self._stop_timer(new.uid)
+            self._start_timer(new.uid, evict_at)
 
-    def is_over(self, workload: WorkloadView) -> bool:
-        """Whether the grace period of a Workload is over, and a preemptor still needs its quota."""
-        if workload.evict_at is None or self._clock().timestamp() < workload.evict_at:
-            return False
-        return self._ledger.evicting(workload.uid)
+    def pending(self) -> Iterator[tuple[WorkloadView, Step | None]]:
+        """The Workloads with a pending eviction, and the step that each is due for."""
+        now = self._clock().timestamp()
+        for workload, evict_at in list(self._pending.values()):
+            yield workload, due_step(evict_at, now, needed=self.is_needed(workload))
+
+    def due(self, workload: WorkloadView) -> Step | None:
+        """The step that the pending eviction of a Workload is due for, if it has one."""
+        if workload.evict_at is None:
+            return None
+        return due_step(workload.evict_at, self._clock().timestamp(), needed=self.is_needed(workload))
 
     def is_needed(self, workload: WorkloadView) -> bool:
         """Whether a preemptor needs the quota that a Workload holds."""
@@ -62,30 +69,19 @@ class GracePeriods:
 
     def _start_timer(self, uid: str, evict_at: float) -> None:
         left = max(0.0, evict_at - self._clock().timestamp())
-        timer = asyncio.get_running_loop().call_later(left, self._look, uid)
-        self._timers[uid] = (evict_at, timer)
+        self._timers[uid] = asyncio.get_running_loop().call_later(left, self._look, uid)
 
     def _look(self, uid: str) -> None:
         """The time should be up; the loop's clock may be ahead of the wall clock."""
-        victim = self._pending[uid]
-        if victim.evict_at is not None and self._clock().timestamp() < victim.evict_at:
-            self._start_timer(uid, victim.evict_at)
+        victim, evict_at = self._pending[uid]
+        if self._clock().timestamp() < evict_at:
+            self._start_timer(uid, evict_at)
         else:
             self._over(victim.key)
 
-    def still_needed(self) -> Iterator[WorkloadView]:
-        """Workloads with a pending eviction that a preemptor needs."""
-        yield from [workload for workload in self._pending.values() if self._ledger.evicting(workload.uid)]
-
-    def no_longer_needed(self) -> Iterator[WorkloadView]:
-        """Workloads with a pending eviction that no preemptor needs any more: it is to be cancelled."""
-        for workload in list(self._pending.values()):
-            if not self._ledger.evicting(workload.uid):
-                yield workload
-
     def close(self) -> None:
         """Stop all timers."""
-        for _, timer in self._timers.values():
+        for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
 
@@ -94,6 +90,6 @@ class GracePeriods:
         self._stop_timer(uid)
 
     def _stop_timer(self, uid: str) -> None:
-        _, timer = self._timers.pop(uid, (0.0, None))
+        timer = self._timers.pop(uid, None)
         if timer is not None:
             timer.cancel()

@@ -19,7 +19,7 @@ from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import adopt, hold
 from admitter.controllers.workload.eviction import Evictions
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.refused_starts import RefusedStarts, is_for_good
+from admitter.controllers.workload.refused_starts import is_for_good
 from admitter.names import (
     API_VERSION,
     ELASTIC_QUOTA_QUEUE,
@@ -57,8 +57,6 @@ class Jobs:
         self._marks = marks
         self._transport = transport
         self._eviction = eviction
-        self.refused = RefusedStarts()
-        eviction.barred = self.refused.barred
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency)
 
     def _urgency(self, key: Key) -> Urgency | None:
@@ -247,7 +245,7 @@ class Jobs:
         except ApiError as error:
             if not is_for_good(error):
                 raise
-            words = self.refused.note(job, error)
+            words = self._eviction.refused.note(job, error)
             await self._eviction.begin(workload, EvictedReason.NOT_STARTED, words)
             return
         self._world.read_jobs.take(raw)

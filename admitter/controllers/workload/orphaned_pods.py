@@ -16,6 +16,7 @@ from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
 from admitter.controllers.workload.adoption import bar
+from admitter.engine.commands import Release, Reserve
 from admitter.engine.cycle import Engine
 from admitter.names import WORKLOAD_LABEL
 
@@ -75,17 +76,17 @@ class OrphanedPods:
         """A labelled pod came, changed or went."""
         pod = new if new is not None else old
         if pod is not None and any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
-            self._engine.release(pod.uid)  # it is counted with all that its Workload held
+            self._engine.apply(Release(pod.uid))  # it is counted with all that its Workload held
             return
         if new is not None and new.live and not self._covered(new):
-            self._engine.reserve(new.uid, new.usage, since=new.created, namespace=new.namespace)
+            self._engine.apply(Reserve(new.uid, new.usage, since=new.created, namespace=new.namespace))
         elif old is not None:
-            self._engine.release(old.uid)
+            self._engine.apply(Release(old.uid))
 
     def workload_admitted(self, workload: WorkloadView) -> None:
         """A Workload holds quota now: pods of it that were heard of before are counted with it."""
         for pod in self._world.pods_of(workload):
-            self._engine.release(pod.uid)
+            self._engine.apply(Release(pod.uid))
 
     def workload_gone(self, workload: WorkloadView) -> None:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted.
@@ -100,7 +101,7 @@ class OrphanedPods:
             self._replace(gone)
             return
         since, namespace = workload.since, workload.namespace
-        self._engine.reserve(workload.uid, workload.admission, since=since, namespace=namespace)
+        self._engine.apply(Reserve(workload.uid, workload.admission, since=since, namespace=namespace))
         self._count_together(gone)
         self._look_at(gone)
 
@@ -133,7 +134,7 @@ class OrphanedPods:
         if any(gone.job == job.name for gone in self._named(key)):
             return  # what it may run is counted already
         gone = DeletedWorkload(key, job.started_by_uid, job.uid, job.name)
-        self._engine.reserve(job.uid, usage, since=job.created, namespace=job.namespace)
+        self._engine.apply(Reserve(job.uid, usage, since=job.created, namespace=job.namespace))
         self._count_together(gone)
         self.queue.add(gone)
 
@@ -141,7 +142,7 @@ class OrphanedPods:
         """Count pods with all that their Workload held, and not one by one, until that is settled."""
         self._unsettled[gone.key][gone.holder] = gone
         for pod in filter(gone.counts, self._world.pods_named(gone.key)):
-            self._engine.release(pod.uid)
+            self._engine.apply(Release(pod.uid))
 
     def _look_at(self, gone: DeletedWorkload) -> None:
         if self._leads:
@@ -186,7 +187,7 @@ class OrphanedPods:
         for pod in self._world.pods_named(gone.key):
             self.pod_changed(None, pod)
         reservation = self._engine.ledger.held(gone.holder)
-        self._engine.release(gone.holder)
+        self._engine.apply(Release(gone.holder))
         if reservation is not None:
             self._freed(reservation.queue)
 

@@ -5,11 +5,11 @@ product keeps it suspended. The Workload competes again when the Job has changed
 """
 
 import asyncio
-from collections.abc import Callable
 from typing import Final
 
 from admitter.cache.views import JobView
 from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
+from admitter.client.signal import Signal
 from admitter.client.store import Key
 
 TRIED_AGAIN_SECONDS: Final = 300.0
@@ -26,13 +26,16 @@ def is_for_good(error: ApiError) -> bool:
 
 
 class RefusedStarts:
-    """Remembers which Jobs, as they were then, could not be started, and why."""
+    """Remembers which Jobs, as they were then, could not be started, and why.
+
+    Attributes:
+        over: the start of the Job of the Workload with this key is to be tried again.
+    """
 
     def __init__(self, seconds: float = TRIED_AGAIN_SECONDS) -> None:
         """A refusal counts for so many seconds at most."""
         self._seconds = seconds
-        self.again: Callable[[Key], None] = lambda _: None
-        """Called with the key of a Workload; the start of its Job is to be tried again."""
+        self.over: Signal[[Key]] = Signal()
         self._refused: dict[str, tuple[int, str]] = {}
 
     def note(self, job: JobView, error: ApiError) -> str:
@@ -57,4 +60,4 @@ class RefusedStarts:
     def _forget(self, uid: str, words: str, key: Key) -> None:
         if self._refused.get(uid, (0, ""))[1] is words:
             del self._refused[uid]
-            self.again(key)
+            self.over(key)

@@ -14,11 +14,12 @@ import structlog
 
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView
-from admitter.cache.world import World, workload_path
+from admitter.cache.world import World
 from admitter.client.errors import ClusterError, ConflictError, is_retryable, level_of
+from admitter.client.signal import Signal
 from admitter.client.store import Key
-from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
+from admitter.controllers.workload.status_writes import StatusWrites
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine.cycle import Engine
 from admitter.engine.tree_cycle import Plan
@@ -54,36 +55,24 @@ class ReservationWriter:
     """Keeps the pending reservations in statuses as they are in the engine.
 
     Attributes:
-        on_due: called when `write` should be called soon, since something has to be written again.
+        on_due: `write` should be called soon, since something has to be written again.
     """
 
-    def __init__(
-        self,
-        world: World,
-        engine: Engine,
-        reasons: WaitingReasons,
-        transport: Transport,
-        clock: status.Clock,
-        slots: asyncio.Semaphore,
-    ) -> None:
+    def __init__(self, world: World, engine: Engine, reasons: WaitingReasons, writes: StatusWrites) -> None:
         """Write with the other decisions, in the same slots.
 
         Args:
             world: all objects.
             engine: has the pending reservations.
             reasons: tells users.
-            transport: to the API server.
-            clock: the time.
-            slots: bounds how much is written at a time.
+            writes: to the API server.
         """
         self._world = world
         self._ledger = engine.ledger
         self._pending = engine.ledger.pending_reservations
         self._reasons = reasons
-        self._transport = transport
-        self._clock = clock
-        self._slots = slots
-        self.on_due: Callable[[], None] = lambda: None
+        self._writes = writes
+        self.on_due: Signal[[]] = Signal()
         self._records: dict[str, ReservationRecord] = {}
         self._due: dict[str, None] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -195,20 +184,15 @@ class ReservationWriter:
 
     async def _amended(self, view: WorkloadView, amend: Callable[[WorkloadView], Json]) -> None:
         """Write what has changed of an eviction; once more if its Workload changed, but not its eviction."""
-        path, workloads = workload_path(view.key), self._world.read_workloads
         try:
-            async with self._slots:
+            async with self._writes.slots:
                 try:
-                    workloads.take(await self._transport.patch(f"{path}/status", amend(view)))
+                    await self._writes.patch(view, amend(view))
                 except ConflictError:
-                    now = workloads.take(await self._transport.get(path))
-                    same = (now.uid, now.admission, now.evicted_for) == (
-                        view.uid,
-                        view.admission,
-                        view.evicted_for,
-                    )
-                    if same:
-                        workloads.take(await self._transport.patch(f"{path}/status", amend(now)))
+                    now = await self._writes.read(view.key)
+                    after = (now.uid, now.admission, now.evicted_for)
+                    if after == (view.uid, view.admission, view.evicted_for):
+                        await self._writes.patch(now, amend(now))
         except ClusterError as error:
             namespace, name = view.key
             log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
@@ -247,7 +231,7 @@ class ReservationWriter:
     async def _written(self, uid: str) -> None:
         """Write a reservation, once; what fails is tried again a little later."""
         try:
-            async with self._slots:
+            async with self._writes.slots:
                 await self._write(uid)
         except ClusterError as error:
             key = self._records[uid].key
@@ -274,11 +258,10 @@ class ReservationWriter:
         if view.reservation != made.place:
             if made.waiting is not None:
                 waits = made.waiting.reason, made.waiting.message
-                body = status.reservation_pending(view, made.place, *waits, self._clock())
+                body = status.reservation_pending(view, made.place, *waits, self._writes.now())
             else:
                 body = status.reservation_changed(view, made.place)
-            path = f"{workload_path(made.key)}/status"
-            written = self._world.read_workloads.take(await self._transport.patch(path, body))
+            written = await self._writes.patch(view, body)
             if made.waiting is not None:
                 self._reasons.promised(written)
         if self._records.get(uid) == made:

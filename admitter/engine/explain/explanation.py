@@ -13,7 +13,7 @@ from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import FlavorResource, PodSet, Workload
 from admitter.engine.policy import Queue
-from admitter.engine.preemption.search import Search
+from admitter.engine.preemption.search import search
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal
@@ -194,9 +194,9 @@ class RefusalExplainer:
                     break
                 if enough():
                     return None
-                search = Search(self._state.preemption, queue, form, tuple(outcome.usage.items()))
-                search.victims()
-                found |= search.considered()
+                found |= search(
+                    self._state.preemption, queue, form, tuple(outcome.usage.items())
+                ).considered()
                 ways.rule_out(frozenset(outcome.preempting))
         return found
 

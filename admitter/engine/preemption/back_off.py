@@ -90,6 +90,12 @@ class ReturnedReservations:
             )
         self.gained.discard(uid)
 
+    def use(self, uid: str) -> bool:
+        """A workload uses its place: to give it back counts no longer; returns whether it did before."""
+        counted = uid in self.gained
+        self.gained.discard(uid)
+        return counted
+
     def passed(self, former: str, uid: str) -> None:
         """Another workload took over the reservation of this one: that gives nothing back."""
         if former in self.gained:

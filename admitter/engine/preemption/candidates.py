@@ -311,6 +311,11 @@ Group = Pool | QueuePools
 """Candidates that are looked at together."""
 
 
+def pools_of(groups: Iterable[Group]) -> Iterator[Pool]:
+    """The queues that have candidates in some groups."""
+    return (pool for group in groups for pool in group.pools())
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A workload that might be evicted.

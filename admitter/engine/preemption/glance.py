@@ -3,6 +3,8 @@
 A queue of many flavors is full in most of them: to search each costs much more than to add up what could go.
 """
 
+from typing import NamedTuple
+
 from admitter.engine.flavors.attempt import Wanted
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
@@ -11,13 +13,20 @@ from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.lines import ANY_RANK
 
 
-class Glance:
-    """Looks for what a search would find to be in vain.
+class InVain(NamedTuple):
+    """What a search would find that comes to nothing; shares, times and claims make no difference to it.
 
     Attributes:
-        evictable: as of a search, for what was looked at last.
+        evictable: as of a search.
         barred: likewise.
     """
+
+    evictable: dict[FlavorResource, int]
+    barred: bool
+
+
+class Glance:
+    """Looks for what a search would find to be in vain."""
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload) -> None:
         """Look without evicting anything.
@@ -34,8 +43,6 @@ class Glance:
         self._root = scene.tree.root(queue.name)
         self._tells: bool | None = None
         self._lesser = ANY_RANK
-        self.evictable: dict[FlavorResource, int] = {}
-        self.barred = False
 
     def _look_up(self) -> bool:
         """Whether a glance tells; where shares decide, or time, or what came back, a search must.
@@ -48,27 +55,26 @@ class Glance:
         near = len(tree.path(("queue", queue.name))) <= 2
         return plain and near and not self._scene.ledger.is_displaced(self._preemptor.uid)
 
-    def in_vain(self, wanted: Wanted) -> bool:
-        """Whether all that may go would not make room, whatever others claim; False if that is not sure."""
+    def at(self, wanted: Wanted) -> InVain | None:
+        """Why all that may go would not make room, whatever others claim; None if that is not sure."""
         if self._tells is None:
             self._tells = self._look_up()
         if not self._tells:
-            return False
+            return None
         enough, own = True, {}
         lines, lesser = self._scene.ledger.lines.of(self._queue.name), self._lesser
         for key, amount in wanted:
             cell = self._book.cell(self._queue.name, key)
             if cell.together is not None:
-                return False
+                return None
             line = lines.get(key)
             own[key] = line.amount(lesser) if line is not None else 0
             if amount > cell.vacant() + own[key] and not self._others_borrow(key):
                 enough = False
         if enough:
-            return False
-        self.evictable = own
-        self.barred = len(wanted) == 1 and not any(own.values())
-        return not self.barred or self._bars(wanted)
+            return None
+        barred = len(wanted) == 1 and not any(own.values())
+        return InVain(own, barred) if not barred or self._bars(wanted) else None
 
     def _others_borrow(self, key: FlavorResource) -> bool:
         return bool(self._book.borrowers(self._root, key) - {self._queue.name})

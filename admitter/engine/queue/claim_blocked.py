@@ -120,7 +120,8 @@ class ClaimBlocked:
         if head is None or not members.needs:
             return True
         glance = Glance(self._scene, self._tree.queues[members.queue], head)
-        return not all(glance.in_vain([each]) and glance.barred for each in wanted)
+        seen = (glance.at([each]) for each in wanted)
+        return not all(in_vain is not None and in_vain.barred for in_vain in seen)
 
     def _seen(self, queue: str, keys: Iterable[FlavorResource]) -> _Seen:
         cells = ((key, self._book.cell(queue, key)) for key in keys)

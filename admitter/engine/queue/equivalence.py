@@ -6,7 +6,6 @@ changes that its refusal depends on. So a cycle costs as much as there are class
 """
 
 import heapq
-from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
@@ -16,7 +15,6 @@ from admitter.engine.preemption.back_off import BackOff
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.fair_shares import NO_SHARE
 from admitter.engine.quota.namespace_shares import NO_SHARE as NOTHING_KEPT
-from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Refusal
 
 Rank = tuple[int, float, str]
@@ -86,7 +84,7 @@ class EquivalenceClass:
         self._reported: Refusal | None = None
         self._unreported: set[str] = set()
         self.ticket = 0
-        self._quotas: list[_FreedQuota] = []
+        self._quotas: list[FreedQuota] = []
 
     def add(self, workload: Workload) -> None:
         """Take a workload in."""
@@ -130,7 +128,7 @@ class EquivalenceClass:
         """Another reason may have been reported since."""
         self._reported = None
 
-    def wait_at(self, quotas: Iterable[tuple["_FreedQuota", int]]) -> None:
+    def wait_at(self, quotas: Iterable[tuple["FreedQuota", int]]) -> None:
         """Be found by freed quota until it is requeued, and be due when so much has been freed."""
         self.stop_waiting()
         shortfalls = []
@@ -173,7 +171,7 @@ class EquivalenceClass:
         self._quotas.clear()
 
 
-class _FreedQuota:
+class FreedQuota:
     """The classes that wait for one resource in one flavor of a tree, and how much was ever freed there."""
 
     __slots__ = ("due", "freed", "waiting")
@@ -182,49 +180,3 @@ class _FreedQuota:
         self.freed = 0
         self.waiting: set[EquivalenceClass] = set()
         self.due: list[tuple[int, int, int, EquivalenceClass]] = []
-
-
-class InadmissibleClasses:
-    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree.
-
-    What a class lacks is known when it is marked inadmissible. Before so much has been freed in its tree it
-    can't fit, whatever else comes and goes: what others take in the meantime only adds to what it lacks.
-    """
-
-    def __init__(self) -> None:
-        self._quotas: defaultdict[tuple[Node, FlavorResource], _FreedQuota] = defaultdict(_FreedQuota)
-
-    def mark_inadmissible(
-        self,
-        members: EquivalenceClass,
-        refusal: Refusal,
-        root: Node,
-        shortfalls: Iterable[tuple[FlavorResource, int]],
-    ) -> None:
-        """Mark a class inadmissible until enough of one of some keys is freed in its tree."""
-        members.inadmissible = members.refusal = refusal
-        members.wait_at((self._quotas[root, key], shortfall) for key, shortfall in shortfalls)
-
-    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[EquivalenceClass]:
-        """The classes that may fit now that so much was freed in a tree."""
-        found: dict[EquivalenceClass, None] = {}
-        for key, amount in usage:
-            quota = self._quotas.get((root, key))
-            if quota is None:
-                continue
-            quota.freed += amount
-            while quota.due and quota.due[0][0] <= quota.freed:
-                _, _, ticket, members = heapq.heappop(quota.due)
-                if ticket == members.ticket:
-                    found[members] = None
-        return list(found)
-
-    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[EquivalenceClass]:
-        """All inadmissible classes that wait for one of some keys in a tree."""
-        found: dict[EquivalenceClass, None] = {}
-        for key in keys:
-            quota = self._quotas.get((root, key))
-            if quota is not None:
-                waiting = [members for members in quota.waiting if members.inadmissible is not None]
-                found.update(dict.fromkeys(sorted(waiting, key=lambda members: members.queue)))
-        return list(found)

@@ -163,12 +163,12 @@ class PendingQueue:
             members.requeue()
         return bool(found)
 
-    def requeue_above(self, priority: int) -> None:
-        """A workload of some priority has a pending reservation: more important ones may take it over."""
+    def requeue_above(self, priority: int) -> bool:
+        """Requeue the classes with a higher priority; returns whether there are any."""
         first = self._first_head()
         if first is None or first.priority <= priority:
-            return
-        self.requeue_matching(lambda head: head.priority > priority)
+            return False
+        return self.requeue_matching(lambda head: head.priority > priority)
 
     def tell_anew(self) -> None:
         """Report all reasons again, also those that were reported."""

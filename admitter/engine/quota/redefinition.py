@@ -1,6 +1,7 @@
 """To what definitions that change make a difference."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from admitter.engine.policy import Queue
@@ -39,3 +40,12 @@ def roots_of(tree: Tree, queues: Iterable[str], cohorts: Iterable[str] = ()) -> 
     """
     linked = {each for name in cohorts for each in (name, *tree.cycle(name))}
     return {tree.path(("cohort", name))[-1] for name in linked} | {tree.root(name) for name in queues}
+
+
+def concerned(
+    tree: Tree, names: Mapping[str, object], queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()
+) -> list[str]:
+    """Those of some names that are of some queues, or of queues of some trees."""
+    if not roots:
+        return [name for name in queues if name in names]
+    return [name for name in names if name in queues or tree.root(name) in roots]

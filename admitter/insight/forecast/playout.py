@@ -13,6 +13,7 @@ from admitter.engine.refusal import HOPELESS, Reason
 from admitter.insight.forecast.deadline import Deadline, OutOfTimeError, Proceed
 from admitter.insight.forecast.durations import Durations
 from admitter.insight.listing import job_name
+from admitter.policy.lifecycle import Phase
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.items import Event, Item
 from admitter.simulate.manifests import Change, Timeline
@@ -142,7 +143,7 @@ def _starts(
 ) -> tuple[dict[str, float | None], float | None]:
     """Run on. Returns when the waiting workloads start; and how far it ran, if not to its end."""
     items = simulator.items.items()
-    waiting = {uid: item.view.key for uid, item in items if item.state in {"Pending", "Preempted"}}
+    waiting = {uid: item.view.key for uid, item in items if item.phase in {Phase.PENDING, Phase.EVICTED}}
     left = set(waiting.values())
     starts: dict[Key, float] = {}
     reached: float | None = None
@@ -166,7 +167,7 @@ def shown(item: Item) -> Key:
 
 
 def _effect(item: Item) -> Effect:
-    if item.state == "Admitted":
+    if item.phase.runs:
         return Effect.ADMITTED
     if item.waiting is None:
         return Effect.WAITS

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle as round_and_round
 from typing import Final
 
+from admitter.engine import commands
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, FlavorResource, Workload
 from admitter.engine.policy import Cohort, Queue
@@ -249,7 +250,7 @@ class Play:
         self.say(f"{uid} goes for {leaving.preemptor}")
         for check in self.checks:
             check.goes(self, uid, leaving.preemptor)
-        self.engine.start_eviction(uid)
+        self.engine.apply(commands.StartEviction(uid))
         self._ends.pop(uid, None)
         leaving.going, leaving.at = True, self.now + next(self._departures)
 
@@ -258,11 +259,11 @@ class Play:
         self.world.leaving.pop(uid, None)
         self._ends.pop(uid, None)
         self._lingering.pop(uid, None)
-        self.engine.release(uid)
+        self.engine.apply(commands.Release(uid))
 
     def _submit(self, workload: Workload) -> None:
         self.world.waiting[workload.uid] = workload
-        self.engine.submit(workload)
+        self.engine.apply(commands.Submit(workload))
 
     def outside(self, event: object) -> None:
         """Something comes from outside."""
@@ -286,7 +287,7 @@ class Play:
             case cases.Weigh(namespace, weight):
                 self.say(f"namespace {namespace}: weight {weight}")
                 self.world.weights[namespace] = weight
-                self.engine.set_weight(namespace, weight)
+                self.engine.apply(commands.SetWeight(namespace, weight))
             case cases.Lose():
                 self._lose = True
             case cases.Refuse():
@@ -313,15 +314,15 @@ class Play:
             case cases.Delete(_, lingers):
                 self.say(f"{uid} is deleted, its pods stay for {lingers} s")
                 self.world.running[uid].workload = None
-                self.engine.give_back(uid)
+                self.engine.apply(commands.ReturnReservation(uid))
                 self._ends.pop(uid, None)
                 self._lingering[uid] = self.now + lingers
                 self._tell(self.engine, uid)
             case cases.Withdraw():
                 self.say(f"{uid} is deleted while it waits")
                 del self.world.waiting[uid]
-                self.engine.give_back(uid)
-                self.engine.withdraw(uid)
+                self.engine.apply(commands.ReturnReservation(uid))
+                self.engine.apply(commands.Withdraw(uid))
             case cases.Change(_, priority):
                 self.say(f"{uid} gets priority {priority}")
                 self._submit(replace(self.world.waiting[uid], priority=priority))
@@ -428,7 +429,7 @@ class Play:
         self._refuse = False
         self.outside(cases.Refuse())
         self.say(f"the eviction of {uid} is not written")
-        self.engine.cancel_eviction(uid)
+        self.engine.apply(commands.CancelEviction(uid))
         self.world.leaving.pop(uid, None)
         self._tell(self.engine, uid)
 
@@ -437,27 +438,29 @@ class Play:
         for uid in sorted(self.world.running, reverse=True):
             self._tell(self.engine, uid)
         for workload in self.world.waiting.values():
-            self.engine.submit(workload)
+            self.engine.apply(commands.Submit(workload))
 
     def _define(self, engine: Engine) -> None:
         """Make an engine know flavors, queues, cohorts and weights."""
         for flavor in self.scenario.flavors:
-            engine.set_flavor(flavor)
-        engine.define(self.world.queues.values(), self.world.cohorts.values())
+            engine.apply(commands.SetFlavor(flavor))
+        engine.apply(commands.Define(tuple(self.world.queues.values()), tuple(self.world.cohorts.values())))
         for namespace, weight in self.world.weights.items():
-            engine.set_weight(namespace, weight)
+            engine.apply(commands.SetWeight(namespace, weight))
 
     def _tell(self, engine: Engine, uid: str) -> None:
         """Make an engine know what a workload holds."""
         running = self.world.running[uid]
-        engine.reserve(uid, running.admission, running.workload, running.since, running.namespace)
+        more = running.workload, running.since, running.namespace
+        engine.apply(commands.Reserve(uid, running.admission, *more))
         self._set_pods(engine, uid)
 
     def _set_pods(self, engine: Engine, uid: str) -> None:
         running = self.world.running[uid]
         if running.pods is not None:
             count = sum(each.count for each in running.admission.pod_sets)
-            engine.set_pods(uid, tuple((running.pods, f"{uid}-{number}") for number in range(count)))
+            alive = tuple((running.pods, f"{uid}-{number}") for number in range(count))
+            engine.apply(commands.SetPods(uid, alive))
 
 
 def reread(play: Play) -> Engine:
@@ -470,7 +473,8 @@ def reread(play: Play) -> Engine:
     for uid, hold in sorted(ledger.pending_reservations.items()):
         victims = sorted(victim for victim in world.leaving if promised.get(victim) == uid)
         for victim in victims or [""]:
-            made.evict(victim, hold.workload, hold.admission, told=ledger.is_eviction_pending(victim))
+            told = ledger.is_eviction_pending(victim)
+            made.apply(commands.Evict(victim, hold.workload, hold.admission, told))
     for victim in sorted(world.leaving):
         preemptor = ledger.preemptor(victim)
         if preemptor is not None and made.ledger.preemptor(victim) is None:
@@ -478,10 +482,10 @@ def reread(play: Play) -> Engine:
             if victim not in promised:
                 made.ledger.displacements.end(victim)
     for victim, preemptor in promised.items():
-        made.displaced(victim, preemptor)
+        made.apply(commands.Displace(victim, preemptor))
     for uid in sorted(world.waiting, reverse=True):
         if uid not in ledger.pending_reservations:
-            made.submit(world.waiting[uid])
+            made.apply(commands.Submit(world.waiting[uid]))
     _tell_what_was_returned(play.engine, made)
     return made
 
@@ -490,6 +494,6 @@ def _tell_what_was_returned(before: Engine, made: Engine) -> None:
     """Which places evictions have made, and for which queues and namespaces nothing is evicted now."""
     gained = before.returned.gained
     for uid in gained | made.returned.gained:
-        (made.gain if uid in gained else made.use)(uid)
+        made.apply(commands.GainReservation(uid) if uid in gained else commands.UseReservation(uid))
     for pair, back_off in before.returned.known:
-        made.back_off(*pair, back_off)
+        made.apply(commands.SetBackOff(*pair, back_off))

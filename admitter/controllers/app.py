@@ -1,0 +1,102 @@
+"""The controller, put together: each part gets what it needs by its constructor.
+
+One Job's way: `views` → `jobs` (its Workload) → `gate` → `admission` (engine, status) → `jobs` (its start).
+Which change concerns which part says `controllers.routing`; `controllers.lifecycle` runs it.
+"""
+
+from random import Random
+
+from admitter.cache.world import World
+from admitter.client.informer import Informer
+from admitter.client.pace import Pace
+from admitter.client.signal import Signal
+from admitter.client.store import Key
+from admitter.client.transport import Transport
+from admitter.controllers.guarded import tree_failed
+from admitter.controllers.placement.namespace_queues import NamespaceQueues
+from admitter.controllers.placement.placement import Placement
+from admitter.controllers.quota_status.statuses import QuotaStatuses
+from admitter.controllers.telemetry.decisions import Decisions
+from admitter.controllers.telemetry.events import Events
+from admitter.controllers.telemetry.metrics import Metrics
+from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.unreadable import UnreadableObjects
+from admitter.controllers.workload.admission import Admissions
+from admitter.controllers.workload.eviction import Evictions
+from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.jobs import Jobs
+from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.memory_room import MemoryRoom
+from admitter.controllers.workload.refused_starts import RefusedStarts
+from admitter.controllers.workload.shortage_evictions import ShortageEvictions
+from admitter.controllers.workload.unscheduled import UnscheduledPods
+from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.convert.settings import DEFAULTS, Settings
+from admitter.engine.cycle import Engine
+from admitter.policy.catalog import Catalog
+from admitter.policy.gate import Gate
+from admitter.policy.namespace_weights import NamespaceWeights
+from admitter.policy.shortage import Shortages
+from admitter.policy.status import Clock
+
+
+class App:
+    """All parts of one controller on one API server; what they do is documented at their classes.
+
+    Attributes:
+        grace_over: a Workload with this key has come to the end of its grace period.
+        kind_returned: the API server serves a kind again.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        random: Random,
+        settings: Settings = DEFAULTS,
+        metrics: Metrics | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        """Build all parts; none of them does anything yet.
+
+        Args:
+            transport: to the API server.
+            clock: the time, in UTC.
+            random: spreads load over time.
+            settings: what decisions depend on besides objects.
+            metrics: counts what is done; None: new ones.
+            engine: decides; None: a new one.
+        """
+        pace = Pace()
+        self.transport = transport
+        self.metrics = metrics if metrics is not None else Metrics()
+        self.engine = engine if engine is not None else Engine(tree_failed)
+        self.world = world = World()
+        self.room = MemoryRoom(world.read_workloads, transport)
+        self.kind_returned: Signal[[]] = Signal()
+        self.informers = [Informer(transport, source, random, self.kind_returned) for source in world.sources]
+        self.catalog = catalog = Catalog(world, self.engine, settings.gpus)
+        self.weights = NamespaceWeights(world, self.engine)
+        self.events = Events(transport, clock, pace)
+        self.reasons = WaitingReasons(world, self.events, transport, clock, pace)
+        self.marks = Marks(world, self.engine.capacity, transport, pace)
+        self.statuses = QuotaStatuses(world, catalog, self.engine, transport, clock, pace)
+        self.unscheduled = UnscheduledPods(world, self.events, clock)
+        self.decisions = Decisions(self.metrics, world.workloads.get)
+        self.grace_over: Signal[[Key]] = Signal()
+        self.grace = GracePeriods(self.engine.ledger, clock, self.grace_over)
+        self.refused = RefusedStarts()
+        shortages = Shortages(self.engine, catalog)
+        self.evictions = Evictions(world, catalog, self.grace, shortages, self.refused, transport)
+        self.jobs = Jobs(world, catalog, self.events, self.marks, self.evictions, transport)
+        gate = Gate(world, catalog, settings.requeue_by, self.refused.why)
+        self.admissions = Admissions(world, self.engine, gate, self.reasons, self.grace, transport)
+        self.shortage_evictions = ShortageEvictions(
+            world, shortages, self.admissions.keys_of, self.jobs.queue.add, clock
+        )
+        self.namespaces = NamespaceQueues(world, self.events, transport, catalog.news.queue)
+        self.placement = Placement(world, catalog, self.events, transport, clock)
+        self.unreadable = UnreadableObjects(
+            world, self.events, catalog, self.statuses, self.admissions, self.jobs
+        )
+        self.metrics.follow(StateMetrics(self.engine, self.statuses, self.admissions.deciding))

@@ -1,0 +1,164 @@
+"""One term of a process: it fills its stores, follows, decides in the shards that it leads, and stops."""
+
+import asyncio
+import contextlib
+import gc
+from typing import Final
+
+import structlog
+
+from admitter.controllers.app import App
+from admitter.controllers.placement.guards import say_what_is_missing
+from admitter.controllers.role import Role
+from admitter.controllers.routing import Routing
+from admitter.controllers.succession import Candidacy, Succession
+from admitter.election.elector import lease_name
+
+STOP_SECONDS: Final = 5.0
+"""For how long what is being written may go on once it is to stop."""
+TELL_SECONDS: Final = 0.5
+"""For how long users get events afterwards: no process decides meanwhile; the next leader sends the rest."""
+
+log = structlog.get_logger(__name__)
+
+
+class Lifecycle:
+    """Runs a controller from its start to its end.
+
+    Attributes:
+        role: what this process is to its cluster now.
+        routing: tells the parts of changes.
+    """
+
+    def __init__(self, app: App) -> None:
+        """Call `run` to begin."""
+        self._app = app
+        self._shards = app.world.shards
+        self.routing = Routing(app)
+        self.role = Role.STARTING
+        self._leads = asyncio.Event()
+        self._queues = (app.jobs.queue, app.namespaces.queue, app.placement.queue)
+        self._writers = (*self._queues, app.statuses, app.marks, app.events, app.decisions)
+        for writer in self._writers:
+            writer.closed = True
+        app.metrics.leads(lease_name(0), holds=False)
+
+    @property
+    def overruled(self) -> asyncio.Event:
+        """Set when the API server says that another controller decides."""
+        return self._app.admissions.overruled
+
+    @property
+    def led(self) -> list[int]:
+        """The shards that this process leads."""
+        return sorted(self._shards.epochs)
+
+    async def run(self, candidacy: Candidacy) -> None:
+        """Control until cancelled.
+
+        1. The stores are filled.
+        2. What is known is fed in, quota that is held before anything is decided.
+        3. Changes are followed, and nothing is written, until this process leads.
+        4. What an earlier leader has written last is taken in. Decisions are made and written.
+
+        Args:
+            candidacy: for the shards, each of which has its leader.
+        """
+        self._shards.spread(candidacy.shard_count)
+        try:
+            await self._run(candidacy)
+        finally:
+            self.role = Role.STARTING
+            for shard in range(candidacy.shard_count):
+                self._app.metrics.leads(lease_name(shard), holds=False)
+            self.stop_timers()
+            gc.unfreeze()
+
+    async def _run(self, candidacy: Candidacy) -> None:
+        app = self._app
+        async with asyncio.TaskGroup() as group:
+            for informer in app.informers:
+                group.create_task(informer.run(), name=f"informer {informer.path}")
+            for informer in app.informers:
+                await informer.synced.wait()
+            await say_what_is_missing(app.transport)
+            self.routing.follow()
+            gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
+            group.create_task(app.admissions.run(), name="admissions")
+            group.create_task(app.room.run(), name="room")
+            self.role = Role.FOLLOWER
+            log.info("ready", jobs=len(app.world.jobs), workloads=len(app.world.workloads))
+            succession = Succession(app.world, self, app.transport, candidacy)
+            group.create_task(succession.run(), name="succession")
+            await self._leads.wait()
+            group.create_task(app.jobs.queue.run(), name="jobs")
+            group.create_task(app.reasons.run(), name="reasons")
+            group.create_task(app.events.run(), name="events")
+            group.create_task(app.statuses.run(), name="statuses")
+            group.create_task(app.marks.run(), name="marks")
+            group.create_task(app.namespaces.queue.run(), name="namespaces")
+            group.create_task(app.placement.queue.run(), name="placement")
+
+    async def stop(self) -> frozenset[int]:
+        """Come to an orderly end; `run` is to be cancelled afterwards.
+
+        Nothing is decided or begun any more. What is being written may come to its end within `STOP_SECONDS`;
+        what takes longer is for the next leader to find out. Then events are sent for `TELL_SECONDS`.
+
+        Returns:
+            The shards that this process has led, and for which nothing is on its way any more.
+        """
+        app = self._app
+        led: frozenset[int] = frozenset()
+        self.role = Role.STOPPING
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                await asyncio.gather(app.admissions.finish(), *(queue.finish() for queue in self._queues))
+                led = frozenset(self._shards.epochs)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TELL_SECONDS):
+                await asyncio.gather(app.events.flush(), app.reasons.flush(), app.statuses.flush())
+        return led
+
+    def stop_timers(self) -> None:
+        """Nothing of this controller happens any more."""
+        self._app.grace.close()
+        self._app.unscheduled.close()
+        self._app.admissions.close()
+        self._app.shortage_evictions.close()
+
+    def lead(self, epochs: dict[int, int]) -> None:
+        """Decide and write for some shards more; what their leaders had to do may have been left undone."""
+        if self.role is Role.STOPPING:
+            return
+        self._app.admissions.lead(epochs)
+        self._open()
+        self.routing.look_at_all()
+        for shard, epoch in epochs.items():
+            log.info("deciding", shard=shard, epoch=epoch)
+        self._leads.set()
+
+    def abandon(self) -> None:
+        """Decide for some shards less."""
+        self._app.admissions.abandon_trees()
+        self._open()
+
+    def refresh(self) -> None:
+        """Decide by the definitions as they are known now."""
+        self._app.admissions.refresh()
+
+    async def drained(self) -> None:
+        """Wait for the end of all writes that were decided before now."""
+        await self._app.admissions.drained()
+
+    def _open(self) -> None:
+        """Write what belongs to the shards that are led; what is in none is in shard 0."""
+        led = self._shards.epochs
+        for writer in self._writers:
+            writer.closed = not led
+        for queue in (self._app.namespaces.queue, self._app.placement.queue):
+            queue.closed = 0 not in led
+        for shard in range(self._shards.number):
+            self._app.metrics.leads(lease_name(shard), holds=shard in led)
+        if self.role is not Role.STOPPING:
+            self.role = Role.LEADER if led else Role.FOLLOWER

@@ -1,0 +1,214 @@
+"""Writes the admissions and evictions of a plan, and what becomes of pending evictions.
+
+Previous step: a cycle has decided (`workload.admission`). Next step: the admitted Workload's Job is started
+(`workload.jobs`), or an evicted one's is stopped (`workload.eviction`).
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final
+
+import structlog
+
+from admitter.cache.preemption_status import PreemptionStatus
+from admitter.cache.views import WorkloadView
+from admitter.cache.world import World
+from admitter.client.errors import (
+    ClusterError,
+    ConflictError,
+    NotFoundError,
+    is_busy,
+    is_fenced,
+    is_outcome_unknown,
+    level_of,
+)
+from admitter.client.store import Key
+from admitter.controllers.guarded import guarded
+from admitter.controllers.succession import FENCED_WRITE_SECONDS
+from admitter.controllers.workload.engine_feed import EngineFeed
+from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, ReservationWriter
+from admitter.controllers.workload.status_writes import StatusWrites
+from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.engine import model
+from admitter.engine.model import Admission
+from admitter.engine.tree_cycle import Plan, PlannedEviction
+from admitter.policy import status
+from admitter.policy.gate import Gate
+from admitter.policy.lifecycle import Phase, Step, phase_of, planned_eviction
+from admitter.policy.messages import passing_message, receipt_message, workload_title
+
+IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
+"""The API server gives up an admission after that time, so that a new leader need not wait longer for it."""
+
+log = structlog.get_logger(__name__)
+
+
+class DecisionWriter:
+    """Writes decisions side by side.
+
+    What the engine admits is reserved in its state before it is written. After a write with an unknown
+    outcome it stays reserved until the API server has said what it stores.
+
+    Attributes:
+        overruled: set when the API server says that another controller decides.
+        finishing: whether nothing new is to be written.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        gate: Gate,
+        feed: EngineFeed,
+        reasons: WaitingReasons,
+        reservations: ReservationWriter,
+        writes: StatusWrites,
+    ) -> None:
+        self._world = world
+        self._gate = gate
+        self._feed = feed
+        self._reasons = reasons
+        self._reservations = reservations
+        self._writes = writes
+        self.overruled = asyncio.Event()
+        self.finishing = False
+
+    def write(self, group: asyncio.TaskGroup, plan: Plan) -> None:
+        """Begin to write the admissions and evictions of a plan; `group` runs the writes."""
+        keys = self._feed.keys
+        for workload, admission in plan.admissions:
+            key, passed = keys[workload.uid], plan.passed.get(workload.uid)
+            title = workload_title(*keys[passed.workload.uid], key[0]) if passed else ""
+            passing = passing_message(passed, title) if passed else ""
+            self._begin(group, workload.uid, self._admit(key, workload, admission, passing), "to admit")
+        for eviction in plan.evictions:
+            uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
+            generation = self._reservations.generation(preemptor, keys[preemptor])
+            work = self._evict(keys[uid], eviction, generation, self._feed.writing.get(uid))
+            self._begin(group, uid, work, "to evict")
+
+    def amend(self, group: asyncio.TaskGroup, victim: WorkloadView, by: PreemptionStatus | None) -> None:
+        """Begin to write the new preemptor of a pending eviction; None: that the eviction is cancelled."""
+        self._begin(group, victim.uid, self._amend(victim, by), "to tell")
+
+    def _begin(self, group: asyncio.TaskGroup, uid: str, work: Coroutine[Any, Any, None], what: str) -> None:
+        self._feed.writing[uid] = group.create_task(guarded(work, what))
+
+    async def drained(self) -> None:
+        """Wait for the end of all writes that have begun before now."""
+        if self._feed.writing:
+            await asyncio.wait([*self._feed.writing.values()])
+
+    async def finish(self) -> None:
+        """Wait until what was decided is written, or refused."""
+        self.finishing = True
+        while self._feed.writing:
+            await self.drained()
+
+    async def _admit(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
+        """Write an admission; while the server is too busy it stays decided and keeps its turn."""
+        uid, again = workload.uid, True
+        try:
+            while again:
+                await self._reservations.drained(uid)  # both would name the same version of the Workload
+                try:
+                    again = False
+                    async with self._writes.slots:
+                        await self._write_admission(key, workload, admission, passing)
+                except ClusterError as error:
+                    await self._failed("admission not written", key, uid, error)
+                    again = is_busy(error) and not self.finishing
+        finally:
+            self._feed.settle(key, uid)
+
+    async def _write_admission(
+        self, key: Key, workload: model.Workload, admission: Admission, passing: str
+    ) -> None:
+        view, job = self._world.workloads.get(key), self._world.job_of(key)
+        if view is None or phase_of(view) is not Phase.PENDING:
+            return  # it has been written already, or its work is over
+        if self._gate.check(view, job) != workload.queue:
+            return  # it may not be admitted any more
+        if self._gate.countable(view, job, workload.queue) != workload:
+            return  # it changed after the decision: it competes again as what it is now
+        term = self._world.shards.epoch_of(admission.queue)
+        if term is None:
+            return  # another process owns the tree by now, or the tree is contested
+        generation = self._reservations.generation(view.uid, key)
+        body = status.admitted(view, admission, term, self._writes.now(), passing, generation)
+        self._reasons.admitted(await self._writes.patch(view, body, IN_TIME))
+
+    async def _evict(
+        self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
+    ) -> None:
+        """Write an eviction; if the API server refuses it, the preemptor competes anew.
+
+        Args:
+            key: of the victim.
+            eviction: the victim and its preemptor.
+            generation: of the preemptor's pending reservation.
+            earlier: writes the victim's admission, and has to end first.
+        """
+        uid = eviction.victim.holder
+        if earlier is not None:
+            await asyncio.wait([earlier])
+        try:
+            async with self._writes.slots:
+                await self._write_eviction(key, eviction, generation)
+        except ClusterError as error:
+            await self._failed("eviction not written", key, uid, error)
+            self._pause(eviction.preemptor.uid, error)
+        finally:
+            self._feed.settle_eviction(key, uid, eviction.preemptor.uid)
+
+    async def _write_eviction(self, key: Key, eviction: PlannedEviction, generation: int) -> None:
+        view, preemptor = self._world.workloads.get(key), self._feed.keys.get(eviction.preemptor.uid)
+        step = planned_eviction(phase_of(view), eviction.grace) if view is not None else None
+        if view is None or step is None or preemptor is None:
+            return  # the victim has ended, or its preemptor is gone
+        if self._world.shards.epoch_of(eviction.admission.queue) is None:
+            return  # the new owner of the tree decides anew
+        why = receipt_message(eviction)
+        by = PreemptionStatus(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
+        await self._write_step(view, step, by, eviction.grace)
+
+    async def _amend(self, victim: WorkloadView, by: PreemptionStatus | None) -> None:
+        key, uid = victim.key, victim.uid
+        try:
+            async with self._writes.slots:
+                current = self._world.workloads.get(key)
+                if current is None or current.uid != uid or phase_of(current) is not Phase.EVICTION_PENDING:
+                    return
+                if by is not None:
+                    await self._write_step(current, Step.REASSIGN, by)
+                else:
+                    await self._writes.patch(current, status.eviction_cancelled(current, self._writes.now()))
+        except ClusterError as error:
+            await self._failed("end of a grace period not written", key, uid, error)
+        finally:
+            self._feed.settle(key, uid)
+
+    async def _write_step(
+        self, view: WorkloadView, step: Step, by: PreemptionStatus, grace: float = 0.0
+    ) -> None:
+        """Write a step of a victim, and tell its user unless it has to stop already."""
+        if step is Step.REASSIGN and view.evicted_for == (by.uid, by.generation):
+            return
+        written = await self._writes.patch(view, status.eviction(view, step, by, grace, self._writes.now()))
+        if not view.evicting:
+            self._reasons.evicted(written)
+
+    async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
+        """A write has failed: find out what is true, and do not write the same again at once."""
+        log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
+        self._pause(uid, error)
+        await self._writes.resolve(key, uid, lost=is_outcome_unknown(error))
+
+    def _pause(self, uid: str, error: ClusterError) -> None:
+        """Let a Workload compete only after a while if the API server refuses what is written for it.
+
+        A server that is too busy refuses nothing: the Workload keeps its turn, and no other overtakes it.
+        """
+        if is_fenced(error):
+            self.overruled.set()
+        if not is_busy(error) and not isinstance(error, ConflictError | NotFoundError):
+            self._feed.pause(uid, REFUSED_SECONDS)

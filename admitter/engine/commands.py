@@ -1,0 +1,207 @@
+"""What the engine is told between cycles: each command is a value, and `Engine.apply` takes it in.
+
+A journal writes the fields of a command in their order (`admitter.journal.calls`): to add one, append it.
+"""
+
+from dataclasses import dataclass
+
+from admitter.engine.model import Admission, Flavor, Workload
+from admitter.engine.policy import Cohort, Queue
+from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.ledger import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class SetFlavor:
+    """Define a flavor, or change it."""
+
+    flavor: Flavor
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFlavor:
+    """Remove a flavor. Queues that name it must be removed before."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Define:
+    """Define queues and cohorts, change or remove them: in one step, since each may requeue whole trees.
+
+    It costs as much as is changed, and as there is waiting where that makes a difference.
+
+    Attributes:
+        queues: as they are to be; all of their flavors must be defined.
+        cohorts: as they are to be.
+        gone: queues to remove: what waits in them stays, and what is reserved stays counted where it was, in
+            its cohort, until it is released.
+        gone_cohorts: Cohort objects to remove; queues that name one still share what they have.
+    """
+
+    queues: tuple[Queue, ...] = ()
+    cohorts: tuple[Cohort, ...] = ()
+    gone: tuple[str, ...] = ()
+    gone_cohorts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetWeight:
+    """Set how much of shared queues a namespace may use in proportion to others; 1 if never set."""
+
+    namespace: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Let a workload wait, or change one that waits; a preemptor keeps its pending reservation."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """A workload waits no longer; one that does not wait is no error."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Set what a holder uses, decided here or elsewhere; it counts even beyond the quota.
+
+    Attributes:
+        holder: the UID of a workload, or of a pod that outlived its workload's admission.
+        admission: what it uses.
+        workload: the holder as a workload, if it may be evicted.
+        since: when it was admitted, in seconds since the epoch.
+        namespace: that counts the use in its share of the queue, if the holder is no workload.
+    """
+
+    holder: str
+    admission: Admission
+    workload: Workload | None = None
+    since: float = 0.0
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetPods:
+    """Set which pods of a holder there are, as they come and go: by their age some are over quota.
+
+    Attributes:
+        holder: the UID of their workload.
+        alive: when each was created, in seconds since the epoch, and its name; the oldest first.
+        left_over: how many of its places no pod will take any more.
+    """
+
+    holder: str
+    alive: tuple[Pod, ...]
+    left_over: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Free what a holder uses; one that holds nothing is no error."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Take up an eviction that was decided before this engine lived, with the pending reservation.
+
+    Attributes:
+        holder: the UID of the victim.
+        preemptor: the workload that gets the quota.
+        admission: what the preemptor will get.
+        told: whether the eviction is pending, and not started yet.
+    """
+
+    holder: str
+    preemptor: Workload
+    admission: Admission
+    told: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Displace:
+    """Take up that a workload was evicted for another one before this engine lived; it may be gone since.
+
+    Attributes:
+        uid: of the victim; whether it waits already makes no difference.
+        preemptor: UID of the other one.
+    """
+
+    uid: str
+    preemptor: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartEviction:
+    """Start a pending eviction: it is not cancelled any more, whatever becomes of the preemptor."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelEviction:
+    """The API server refused an eviction: the holder counts again, and its preemptor competes anew."""
+
+    holder: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnReservation:
+    """A workload is about to lose its place by an act of its user; one that has none is no error.
+
+    If evictions have made that place, and it has not been used, it counts (docs/design/preemption.md).
+    """
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class UseReservation:
+    """A workload uses its place: to give it back counts no longer."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class GainReservation:
+    """Take up that the place of a workload was made by evictions, and is not used."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetBackOff:
+    """Take up a back-off that began before this engine lived; of several the last one counts."""
+
+    queue: str
+    namespace: str
+    back_off: BackOff
+
+
+Command = (
+    SetFlavor
+    | RemoveFlavor
+    | Define
+    | SetWeight
+    | Submit
+    | Withdraw
+    | Reserve
+    | SetPods
+    | Release
+    | Evict
+    | Displace
+    | StartEviction
+    | CancelEviction
+    | ReturnReservation
+    | UseReservation
+    | GainReservation
+    | SetBackOff
+)
+"""Any of them."""

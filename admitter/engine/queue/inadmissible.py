@@ -1,0 +1,156 @@
+"""Inadmissible equivalence classes: what each refusal depends on, and a glance at whether it still stands.
+
+What a class lacks is known when it is marked inadmissible. Before so much has been freed in its tree it
+can't fit, whatever else comes and goes: what others take in the meantime only adds to what it lacks.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+
+from admitter.engine.flavors.assigner import Assigner
+from admitter.engine.flavors.partial_admission import fewest
+from admitter.engine.model import FlavorResource, Workload
+from admitter.engine.policy import BorrowWithin, Reclaim
+from admitter.engine.preemption import guaranteed
+from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.queue.claim_blocked import ClaimBlocked
+from admitter.engine.queue.equivalence import EquivalenceClass, FreedQuota, Need
+from admitter.engine.quota.fair_shares import NO_SHARE
+from admitter.engine.quota.ledger import Ledger
+from admitter.engine.quota.tree import Node, Tree
+from admitter.engine.refusal import Reason, Refusal
+
+
+class Look(Enum):
+    """What a glance at an equivalence class says."""
+
+    SHORT = auto()
+    """Nothing that it needs is free."""
+    FITS = auto()
+    """Something is free, and perhaps within the queue's own."""
+    BORROWS = auto()
+    """What is free would be borrowed."""
+    UNSURE = auto()
+    """Only a nomination tells."""
+
+
+class InadmissibleClasses:
+    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree.
+
+    Attributes:
+        claim_blocked: those of them that have room but for claims.
+    """
+
+    def __init__(self, tree: Tree, ledger: Ledger, assigner: Assigner, claim_blocked: ClaimBlocked) -> None:
+        self._tree = tree
+        self._ledger = ledger
+        self._book = ledger.planned
+        self._assigner = assigner
+        self.claim_blocked = claim_blocked
+        self._quotas: defaultdict[tuple[Node, FlavorResource], FreedQuota] = defaultdict(FreedQuota)
+
+    def mark(self, members: EquivalenceClass, head: Workload, refusal: Refusal, outlook: Outlook) -> None:
+        """Do not try a class again before something changes that its refusal depends on.
+
+        Args:
+            members: the class.
+            head: its first workload.
+            refusal: why that does not fit.
+            outlook: what evictions could have done for it.
+        """
+        queue, simple = self._tree.queues[head.queue], self._is_simple(head)
+        uncovered = refusal.reason is Reason.RESOURCE_NOT_COVERED  # nothing that is freed helps
+        keys = {} if uncovered else self._assigner.interests(fewest(head) or head, queue)
+        members.needs, members.share, members.giving = [], NO_SHARE, outlook.giving
+        if simple:
+            needs = [Need(*need, self._book.cell(queue.name, need[0])) for need in keys.items()]
+            shortfalls = _shortfalls(needs, outlook.evictable)
+            members.share = outlook.share
+            if outlook.barred and len({resource for (_, resource), _, _ in needs}) == 1:
+                members.needs = needs  # of each flavor the same: with one of them it may fit
+        else:
+            shortfalls = [(key, 1) for key in keys]
+        members.inadmissible = members.refusal = refusal
+        root = self._tree.root(queue.name)
+        members.wait_at((self._quotas[root, key], shortfall) for key, shortfall in shortfalls)
+        self.claim_blocked.track(members, tuple(outlook.withheld), keys if outlook.bound else ())
+        never = refusal.reason is Reason.NEVER_FITS
+        if not never and self.claim_blocked.is_kept(head.queue, keys, each=simple):
+            self.claim_blocked.keep(members)
+
+    def _is_simple(self, workload: Workload) -> bool:
+        """Whether it is known what has to change for a workload to fit.
+
+        With several pod sets, or cohorts under cohorts, anything may help. What can do with fewer pods needs
+        what the fewest need.
+        """
+        return len(workload.pod_sets) == 1 and len(self._tree.path(("queue", workload.queue))) <= 2
+
+    def look(self, members: EquivalenceClass) -> Look:
+        """Whether the first of a class may fit, at a glance; if not, the class is marked inadmissible again.
+
+        That it need not borrow may turn out to be wrong, that it has to can't.
+        """
+        needs = members.needs
+        if not needs:
+            return Look.UNSURE
+        lacking, kept, found = [], False, Look.SHORT
+        for _, amount, cell in needs:
+            more, claimed = cell.lacking(amount)
+            if more > 0:
+                lacking.append(more)
+                kept |= claimed
+            elif found is not Look.FITS:
+                found = Look.BORROWS if cell.borrows(amount) else Look.FITS
+        if lacking and self.is_entitled(members.queue, needs):
+            return Look.UNSURE
+        if found is Look.SHORT:
+            members.mark_inadmissible_again(lacking)
+            if kept:
+                self.claim_blocked.keep(members)
+        return found
+
+    def is_entitled(self, queue: str, needs: Iterable[Need]) -> bool:
+        """Whether with some of what is needed a queue would be within what it may take from others."""
+        policy = self._tree.queues[queue].preemption
+        if policy.borrow is BorrowWithin.GUARANTEED_SHARE:
+            book, root = self._book, self._tree.root(queue)
+            return any(
+                guaranteed.is_entitled(self._tree, book, root, queue, key, amount) for key, amount, _ in needs
+            )
+        if policy.reclaim is Reclaim.NEVER:
+            return False
+        return any(not cell.borrows(amount) for _, amount, cell in needs)
+
+    def freed(self, root: Node, usage: Iterable[tuple[FlavorResource, int]]) -> list[EquivalenceClass]:
+        """The classes that may fit now that so much was freed in a tree."""
+        found: dict[EquivalenceClass, None] = {}
+        for key, amount in usage:
+            quota = self._quotas.get((root, key))
+            if quota is None:
+                continue
+            quota.freed += amount
+            while quota.due and quota.due[0][0] <= quota.freed:
+                _, _, ticket, members = heapq.heappop(quota.due)
+                if ticket == members.ticket:
+                    found[members] = None
+        return list(found)
+
+    def waiting(self, root: Node, keys: Iterable[FlavorResource]) -> list[EquivalenceClass]:
+        """All inadmissible classes that wait for one of some keys in a tree."""
+        found: dict[EquivalenceClass, None] = {}
+        for key in keys:
+            quota = self._quotas.get((root, key))
+            if quota is not None:
+                waiting = [members for members in quota.waiting if members.inadmissible is not None]
+                found.update(dict.fromkeys(sorted(waiting, key=lambda members: members.queue)))
+        return list(found)
+
+
+def _shortfalls(
+    needs: Iterable[Need], evictable: Mapping[FlavorResource, int]
+) -> list[tuple[FlavorResource, int]]:
+    """How much of each flavor and resource has to be freed at least."""
+    return [(key, max(1, cell.lacking(amount)[0] - evictable.get(key, 0))) for key, amount, cell in needs]

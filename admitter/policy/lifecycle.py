@@ -1,0 +1,119 @@
+"""The lifecycle of a workload: its phases, the steps between them, and the steps of an eviction.
+
+The time is an argument. The controllers take a step by writing a status (`policy.status`); a simulation takes
+it at once (`simulate.lifecycles`). docs/design/lifecycle.md has the diagram.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum, auto
+from typing import Final
+
+from admitter.api.conditions import ConditionType, WorkloadState
+from admitter.cache.views import WorkloadView
+
+
+class Phase(StrEnum):
+    """Where a workload is in its life."""
+
+    PENDING = WorkloadState.PENDING
+    """It waits for quota."""
+    ADMITTED = WorkloadState.ADMITTED
+    """It holds its quota, and may run."""
+    EVICTION_PENDING = ConditionType.EVICTION_PENDING
+    """As admitted, but only until a known time: a preemptor needs its quota then."""
+    EVICTED = WorkloadState.EVICTED
+    """It must stop, and holds its quota until its pods are gone."""
+    FINISHED = WorkloadState.FINISHED
+    """Its work is over."""
+
+    @property
+    def state(self) -> WorkloadState:
+        """The phase in statuses, where a pending eviction is a condition of an admitted Workload."""
+        return WorkloadState.ADMITTED if self is Phase.EVICTION_PENDING else WorkloadState(self)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the workload may run."""
+        return self is Phase.ADMITTED or self is Phase.EVICTION_PENDING
+
+
+class Step(Enum):
+    """What happens to a workload in its life."""
+
+    ADMIT = auto()
+    """Quota is reserved for it."""
+    ANNOUNCE = auto()
+    """A preemptor needs its quota once its `gracePeriod` is over."""
+    REASSIGN = auto()
+    """Its eviction, even one that is over, is for another preemptor; the time of a pending one stays."""
+    CANCEL = auto()
+    """No preemptor needs its quota any more before its eviction has started."""
+    EVICT = auto()
+    """It must stop: its time is up, or it had none."""
+    RELEASE = auto()
+    """Its pods are gone, its quota is free, and it waits again."""
+    FINISH = auto()
+    """Its work is over."""
+
+
+TRANSITIONS: Final[Mapping[Step, Mapping[Phase, Phase]]] = {
+    Step.ADMIT: {Phase.PENDING: Phase.ADMITTED},
+    Step.ANNOUNCE: {Phase.ADMITTED: Phase.EVICTION_PENDING},
+    Step.REASSIGN: {phase: phase for phase in (Phase.EVICTION_PENDING, Phase.EVICTED, Phase.PENDING)},
+    Step.CANCEL: {Phase.EVICTION_PENDING: Phase.ADMITTED},
+    Step.EVICT: {Phase.ADMITTED: Phase.EVICTED, Phase.EVICTION_PENDING: Phase.EVICTED},
+    Step.RELEASE: {Phase.EVICTED: Phase.PENDING},
+    Step.FINISH: {phase: Phase.FINISHED for phase in Phase if phase is not Phase.FINISHED},
+}
+"""The phase after each step, by the phase before it; there are no others."""
+
+
+def after(phase: Phase, step: Step) -> Phase:
+    """The phase after a step.
+
+    Raises:
+        KeyError: a workload in that phase can't take the step.
+    """
+    return TRANSITIONS[step][phase]
+
+
+def phase_of(workload: WorkloadView) -> Phase:
+    """The phase of a Workload, by its status."""
+    if workload.finished:
+        return Phase.FINISHED
+    if workload.admission is None:
+        return Phase.PENDING
+    if workload.evicting:
+        return Phase.EVICTED
+    return Phase.ADMITTED if workload.evict_at is None else Phase.EVICTION_PENDING
+
+
+def planned_eviction(phase: Phase, grace: float) -> Step | None:
+    """The step of a victim that a plan evicts; None if it holds nothing any more.
+
+    Args:
+        phase: of the victim. If its eviction is pending already, for a preemptor that is gone, the new one
+            grants no more time, but may grant none.
+        grace: the `gracePeriod` that is granted, in seconds.
+    """
+    match phase:
+        case Phase.ADMITTED:
+            return Step.ANNOUNCE if grace else Step.EVICT
+        case Phase.EVICTION_PENDING:
+            return Step.REASSIGN if grace else Step.EVICT
+        case Phase.EVICTED:
+            return Step.REASSIGN
+    return None
+
+
+def due_step(evict_at: float, now: float, *, needed: bool) -> Step | None:
+    """The step of a victim with a pending eviction; None if it runs on.
+
+    Args:
+        evict_at: until when it may run, in seconds since the epoch.
+        now: when it is, in seconds since the epoch.
+        needed: whether a preemptor still needs its quota.
+    """
+    if not needed:
+        return Step.CANCEL
+    return Step.EVICT if evict_at <= now else None

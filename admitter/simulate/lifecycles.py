@@ -1,0 +1,256 @@
+"""The workloads of a simulation, from phase to phase by the table in `policy.lifecycle`.
+
+Steps take no time: an evicted workload has no pods to wait for, and is released before the next decision.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from admitter.api.conditions import EvictedReason
+from admitter.cache.views import JobView, WorkloadView
+from admitter.convert import workloads
+from admitter.engine.commands import (
+    Release,
+    Reserve,
+    ReturnReservation,
+    StartEviction,
+    Submit,
+    UseReservation,
+    Withdraw,
+)
+from admitter.engine.model import Admission, Workload
+from admitter.engine.tree_cycle import Plan
+from admitter.policy.gate import Waiting
+from admitter.policy.lifecycle import Phase, Step, after, due_step, phase_of, planned_eviction
+from admitter.policy.returns import gives_back
+from admitter.policy.shortage import Shortages
+from admitter.policy.snapshot import Snapshot
+from admitter.quantities.amounts import InvalidQuantityError
+from admitter.simulate.items import End, Event, Item, Key
+
+Lasts = Callable[[WorkloadView, float], float | None]
+"""The whole runtime of a Workload in seconds, given its runtime so far; None: for ever."""
+
+
+class Lifecycles:
+    """All workloads, and what is to become of them.
+
+    Attributes:
+        items: the workloads, by UID.
+        pending_evictions: when they start, by UID of the victim, in seconds since the epoch.
+    """
+
+    def __init__(self, snapshot: Snapshot, lasts: Lasts) -> None:
+        """Begin with the Workloads of a snapshot; `lasts` says how long they run in all."""
+        self.items: dict[str, Item] = {}
+        self.pending_evictions: dict[str, float] = {}
+        self._ends: list[End] = []
+        self._leaving: list[str] = []
+        self._snapshot, self._engine, self._catalog = snapshot, snapshot.engine, snapshot.catalog
+        self._shortages = Shortages(self._engine, self._catalog)
+        for view in sorted(snapshot.world.workloads, key=lambda view: (view.since, view.uid)):
+            self._begin_with(view, lasts)
+        self._admissions = len(self.items)
+
+    def _begin_with(self, view: WorkloadView, lasts: Lasts) -> None:
+        now, job = self._snapshot.now, self._snapshot.world.job_of(view.key)
+        elapsed = max(0.0, now - view.since) if view.admission is not None else 0.0
+        item = Item(view, _stopped(job) if job is not None else None, lasts(view, elapsed), self._phase(view))
+        self.items[view.uid] = item
+        item.waiting, item.preempted = self._snapshot.waiting.get(view.uid), view.preempted
+        item.queue = self._snapshot.queue_of(view)
+        if view.admission is None:
+            return
+        item.admission, item.queue = view.admission, view.admission.queue
+        item.starts, item.order = 1, len(self.items)
+        if item.phase is Phase.EVICTED:
+            self._leaving.append(view.uid)
+        elif item.runtime is not None:
+            heapq.heappush(self._ends, End(now + max(0.0, item.runtime - elapsed), view.uid, 1))
+        if item.phase is Phase.EVICTION_PENDING and view.evict_at is not None:
+            self.pending_evictions[view.uid] = view.evict_at
+
+    def _phase(self, view: WorkloadView) -> Phase:
+        """The phase of a Workload; an eviction is only pending if its preemptor has a pending reservation."""
+        phase, ledger = phase_of(view), self._engine.ledger
+        void = ledger.preemptor(view.uid) not in ledger.pending_reservations
+        return Phase.ADMITTED if phase is Phase.EVICTION_PENDING and void else phase
+
+    @property
+    def due(self) -> float | None:
+        """When a step is due though nothing else changes, in seconds since the epoch."""
+        times = [self._ends[0].time] if self._ends else []
+        times += self.pending_evictions.values()
+        times += [self._shortages.due] if self._shortages.due is not None else []
+        return min(times, default=None)
+
+    def age(self, item: Item) -> float:
+        """The time that decides a workload's place, in seconds since the epoch."""
+        return self._snapshot.settings.requeue_by.age(item.created, item.preempted)
+
+    def put(self, view: WorkloadView, job: JobView | None, lasts: float | None) -> Item:
+        """Take in a workload that comes or changes: it competes as what it is now."""
+        item = self.items.setdefault(view.uid, Item(view, job, lasts))
+        item.view, item.job, item.runtime = view, job, lasts
+        self.evaluate(item)
+        return item
+
+    def forget(self, uid: str) -> None:
+        """Take out a workload that goes; it need not be there."""
+        if self.items.pop(uid, None) is not None:
+            self.pending_evictions.pop(uid, None)
+            self._engine.apply(ReturnReservation(uid))
+            self._engine.apply(Withdraw(uid))
+            self._engine.apply(Release(uid))
+
+    def restate(self, item: Item, now: float) -> None:
+        """Take in the phase that a Workload's manifest states."""
+        view = item.view
+        if view.finished:
+            self._enter(item, Phase.FINISHED)
+            self._engine.apply(Release(view.uid))
+            self._engine.apply(Withdraw(view.uid))
+        elif view.admission is not None and not item.starts:
+            self._enter(item, Phase.PENDING)
+            self._admit(item, view.admission, now)
+            try:
+                known = self._competitor(item, view.admission.queue)
+            except InvalidQuantityError:
+                known = None  # it holds what was admitted, but can't be counted as what it is now
+            self._engine.apply(Reserve(view.uid, view.admission, known, view.since, view.namespace))
+
+    def evaluate(self, item: Item) -> None:
+        """Let a workload compete, or say why it may not."""
+        if item.phase.runs or item.phase is Phase.FINISHED or item.unplaced:
+            return
+        item.queue = self._snapshot.queue_of(item.view)
+        outcome = self._snapshot.gate.check(item.view, item.job)
+        if isinstance(outcome, Waiting):
+            item.waiting = outcome
+            if gives_back(outcome):
+                self._engine.apply(ReturnReservation(item.view.uid))
+            self._engine.apply(Withdraw(item.view.uid))
+            return
+        try:
+            self._engine.apply(Submit(self._competitor(item, outcome)))
+        except InvalidQuantityError as error:
+            item.waiting = Waiting("InvalidRequests", f"its requests can't be counted: {error}")
+            self._engine.apply(Withdraw(item.view.uid))
+
+    def _competitor(self, item: Item, queue: str) -> Workload:
+        view, gpus = item.view, self._catalog.gpus
+        return workloads.workload(view.uid, view.namespace, queue, view.spec, self.age(item), gpus)
+
+    def finish(self, now: float) -> Iterator[Event]:
+        """End the workloads with a runtime that is over."""
+        while self._ends and self._ends[0].time <= now:
+            end = heapq.heappop(self._ends)
+            item = self.items.get(end.uid)
+            if item is not None and item.phase.runs and item.starts == end.start:
+                self._take(item, Step.FINISH)
+                self._engine.apply(Release(end.uid))
+                yield _event(now, "Finished", item, "JobSucceeded")
+
+    def drain(self, item: Item, now: float) -> Iterator[Event]:
+        """Evict a workload that runs in a queue that is drained."""
+        assert item.admission is not None
+        if self._catalog.drained((item.view.namespace, item.view.queue), item.admission) is not None:
+            yield self._evict(now, item, "Evicted", "Stopped")
+
+    def shrink(self, now: float) -> list[Event]:
+        """Evict workloads where more than the capacity has been used for too long."""
+        victims = [self.items[uid] for uid in self._shortages.look(now, frozenset)]
+        return [self._evict(now, item, "Evicted", EvictedReason.CAPACITY_SHRUNK) for item in victims]
+
+    def carry_out(self, plan: Plan, now: float) -> Iterator[Event]:
+        """Take the steps that a plan says."""
+        for uid, waiting in self._snapshot.gate.all_wait(plan.refusals):
+            self.items[uid].waiting = waiting
+        for workload, admission in plan.admissions:
+            item = self.items[workload.uid]
+            self._admit(item, admission, now)
+            yield _event(now, "Admitted", item, "Admitted")
+        for eviction in plan.evictions:
+            item = self.items[eviction.victim.holder]
+            match planned_eviction(item.phase, eviction.grace):
+                case Step.ANNOUNCE:
+                    self._take(item, Step.ANNOUNCE)
+                    self.pending_evictions[item.view.uid] = now + eviction.grace
+                    preemptor = self._key(eviction.preemptor.uid)
+                    yield _event(now, "EvictionPending", item, "Preempted", preemptor)
+                case Step.EVICT:
+                    yield self._preempt(now, item, eviction.preemptor.uid)
+                # The new preemptor of a pending eviction is in the ledger, and the time stays.
+
+    def start_evictions(self, now: float) -> Iterator[Event]:
+        """Start the pending evictions with a grace period that is over."""
+        for item in self._due(Step.EVICT, now):
+            preemptor = self._engine.ledger.preemptor(item.view.uid)
+            self._engine.apply(StartEviction(item.view.uid))
+            yield self._preempt(now, item, preemptor)
+
+    def cancel_evictions(self, now: float) -> Iterator[Event]:
+        """Cancel pending evictions that no preemptor needs any more."""
+        for item in self._due(Step.CANCEL, now):
+            self._take(item, Step.CANCEL)
+            yield _event(now, "Spared", item, "NotNeeded")
+
+    def _due(self, step: Step, now: float) -> Iterator[Item]:
+        for uid, evict_at in list(self.pending_evictions.items()):
+            if due_step(evict_at, now, needed=self._engine.ledger.evicting(uid)) is step:
+                yield self.items[uid]
+
+    def release(self) -> None:
+        """Let evicted workloads wait again, in their old place."""
+        leaving, self._leaving = self._leaving, []
+        for item in filter(None, map(self.items.get, leaving)):
+            if item.phase is Phase.EVICTED:
+                self._take(item, Step.RELEASE)
+                item.admission = None
+                self._engine.apply(Release(item.view.uid))
+                self.evaluate(item)
+
+    def _admit(self, item: Item, admission: Admission, now: float) -> None:
+        self._take(item, Step.ADMIT)
+        item.admission, item.queue = admission, admission.queue
+        item.waiting = item.preempted = None
+        if item.job is not None:
+            self._engine.apply(UseReservation(item.view.uid))  # its pods run at once
+        item.starts += 1
+        self._admissions += 1
+        item.order = self._admissions
+        if item.runtime is not None:
+            heapq.heappush(self._ends, End(now + item.runtime, item.view.uid, item.starts))
+
+    def _preempt(self, now: float, item: Item, preemptor: str | None) -> Event:
+        item.preempted = now
+        return self._evict(now, item, "Preempted", "Preempted", self._key(preemptor))
+
+    def _evict(self, now: float, item: Item, kind: str, reason: str, preemptor: Key | None = None) -> Event:
+        self._take(item, Step.EVICT)
+        self._leaving.append(item.view.uid)
+        return _event(now, kind, item, reason, preemptor)
+
+    def _take(self, item: Item, step: Step) -> None:
+        self._enter(item, after(item.phase, step))
+
+    def _enter(self, item: Item, phase: Phase) -> None:
+        item.phase = phase
+        if phase is not Phase.EVICTION_PENDING:
+            self.pending_evictions.pop(item.view.uid, None)
+
+    def _key(self, uid: str | None) -> Key | None:
+        item = self.items.get(uid or "")
+        return item.view.key if item is not None else None
+
+
+def _stopped(job: JobView) -> JobView:
+    """A Job after its eviction, which takes no time in a simulation."""
+    status = {**job.status, "active": 0, "terminating": 0}
+    return replace(job, spec={**job.spec, "suspend": True}, status=status)
+
+
+def _event(now: float, kind: str, item: Item, reason: str, preemptor: Key | None = None) -> Event:
+    queue = item.admission.queue if item.admission is not None else ""
+    return Event(now, kind, item.view.key, queue, reason, preemptor)

@@ -1,0 +1,44 @@
+"""What a Job comes to, with all controllers running."""
+
+from tests.apiserver.loop import run
+from tests.convergence.scene import Scene
+
+
+def test_the_next_job_starts_when_one_has_finished() -> None:
+    async def story() -> None:
+        scene = Scene({"a": 2})
+        scene.submit("first", "a", 2)
+        scene.submit("second", "a", 1, pods=2)
+        await scene.start()
+        await scene.settled(lambda: scene.condition("second", "QuotaReserved") == "False")
+        assert (scene.runs("first"), scene.runs("second")) == (1, 0)
+        await scene.settled(lambda: scene.is_done("first") and scene.runs("second") == 2)
+        assert scene.condition("first", "Finished") == "True"
+        await scene.settled(lambda: scene.is_done("second"))
+        assert scene.used("a") == 0
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_victim_gives_its_quota_back_after_its_last_pod() -> None:
+    async def story() -> None:
+        scene = Scene({"a": 2}, withinClusterQueue="LowerPriority")
+        scene.jobs.lasts = lambda _: 100.0
+        scene.submit("victim", "a", 1, "low", pods=2)
+        await scene.start()
+        await scene.settled(lambda: scene.runs("victim") == 2)
+        scene.submit("preemptor", "a", 2, "high")
+        await scene.server.until(lambda: scene.condition("victim", "Evicted") == "True")
+        await scene.server.until(lambda: scene.job("victim")["spec"]["suspend"])
+        assert scene.used("a") == 2000, "the victim's pods take their time to end"
+        assert scene.runs("preemptor") == 0
+        await scene.settled(lambda: scene.runs("preemptor") == 1)
+        assert (scene.runs("victim"), scene.condition("victim", "QuotaReserved")) == (0, "False")
+        await scene.settled(lambda: scene.is_done("preemptor") and scene.runs("victim") == 2)
+        await scene.settled(lambda: scene.is_done("victim"))
+        assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
