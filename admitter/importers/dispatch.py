@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Final
 
+from admitter.documents import ManifestError, parsed
 from admitter.importers.reading import Document
 from admitter.importers.translation import Json, ManifestSource, Translation, below
 
@@ -100,6 +101,28 @@ def copied(source: ManifestSource, but: str = "") -> None:
         manifest["metadata"]["annotations"] = _kept(source, "metadata.annotations", ())
     source.translated("", f"taken over as it is, but for {but}" if but else "taken over as it is")
     source.add(manifest)
+
+
+def embedded(source: ManifestSource, path: str, must_be: str, *, fits: bool = True) -> ManifestSource | None:
+    """The map that is written as YAML in a field of a ConfigMap; None if it is refused.
+
+    Args:
+        source: the ConfigMap.
+        path: of the field.
+        must_be: the words if it is anything else.
+        fits: whether the field is one that may have it.
+    """
+    place = f"{source.title} {path}"
+    try:
+        found = [raw for _, raw in parsed(place, source.text(path))]
+    except ManifestError as error:
+        source.refused(path, str(error))
+        return None
+    if not fits or len(found) != 1 or not isinstance(found[0], dict):
+        source.refused(path, must_be)
+        return None
+    source.translated(path, "see there")
+    return ManifestSource(found[0], place, source.into)
 
 
 def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:

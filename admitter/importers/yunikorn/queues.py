@@ -55,6 +55,17 @@ class YuniKornTree:
     places: dict[str, QueuePlace] = field(default_factory=dict)
     everywhere: YuniKornAccess = field(default_factory=YuniKornAccess)
 
+    def add(self, path: str, name: str) -> bool:
+        """Add a queue that Jobs can be in; False if the one above it has none below it."""
+        parent, _, _ = path.rpartition(".")
+        above = self.places.get(parent)
+        if parent and (above is None or not above.node.inner):
+            return False
+        node = QueueNode(name)
+        (above.node if above is not None else self.root).below.append(node)
+        self.places[path] = QueuePlace(node, above.access if above is not None else YuniKornAccess())
+        return True
+
     def leaves(self) -> Iterator[tuple[str, QueuePlace]]:
         """The queues that Jobs can be in."""
         return ((path, place) for path, place in self.places.items() if not place.node.inner)
