@@ -204,8 +204,8 @@ class JobImporter:
             words = f"{scheduler} is not needed: the cluster's own scheduler places what is admitted"
             source.translated(f"{at}.schedulerName", words)
         meta = template.get("metadata")
-        for part in ("labels", "annotations") if isinstance(meta, dict) else ():
-            if isinstance(meta.get(part), dict):
+        for part in ("labels", "annotations"):
+            if isinstance(meta, dict) and isinstance(meta.get(part), dict):
                 kept = meta[part].items()
                 meta[part] = {k: v for k, v in kept if k not in _WRITTEN and not belongs(k, self.foreign)}
                 if not meta[part]:

@@ -23,16 +23,11 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     handlers = {
         **elastic.jobs.handlers(),
         **{(GROUP, kind): elastic.quota for kind in QUOTAS},
-        (CONFIGURATION, "OperatorConfig"): _configuration,
+        (CONFIGURATION, "OperatorConfig"): lambda source: gpu_memory(source, "nvidiaGpuResourceMemoryGB"),
         ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler,
         ("", ""): _values,
     }
     dispatch(documents, into, handlers)
-
-
-def _configuration(source: ManifestSource) -> None:
-    """The configuration of one of its programs."""
-    gpu_memory(source, "nvidiaGpuResourceMemoryGB")
 
 
 def _values(source: ManifestSource) -> None:

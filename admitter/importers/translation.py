@@ -265,6 +265,12 @@ class ManifestSource:
             if self.value(path := f"{at}.{part}".lstrip(".")):
                 self.refused(path, each)
 
+    def refuse_or_ignore(self, words: Mapping[str, str], at: str = "") -> None:
+        """Refuse those of some fields that say something, and ignore those that are there but do not."""
+        self.refuse_unless_empty(words, at)
+        for part in words:
+            self.ignored(f"{at}.{part}".lstrip("."))
+
     def ignored(self, path: str) -> None:
         """A field says nothing about quota or queues: what an API server wrote, such as `metadata.uid`."""
         self._taken.add(_parts(path))
