@@ -201,15 +201,12 @@ class _VolcanoImporter:
         reclaimable = source.value("spec.reclaimable")
         if reclaimable is False:
             node.spec.setdefault("preemption", {})["minRuntime"] = FOR_EVER
-            source.approximated(
-                "spec.reclaimable",
-                "minRuntime without end: what runs in it is never evicted, also not for its own Jobs",
-            )
-        elif reclaimable is True:
-            words = "reclaimWithinCohort: Any of the other queues"
-            if not self._configuration.reclaims:
-                words = "no Job is evicted, since there is no action reclaim"
+            words = "minRuntime without end: what runs in it is never evicted, also not for its own Jobs"
             source.approximated("spec.reclaimable", words)
+        elif reclaimable is True and self._configuration.reclaims:
+            source.approximated("spec.reclaimable", "reclaimWithinCohort: Any of the other queues")
+        elif reclaimable is True:
+            source.approximated("spec.reclaimable", "no Job is evicted, since there is no action reclaim")
 
     @staticmethod
     def _state(source: ManifestSource, node: QueueNode) -> None:
