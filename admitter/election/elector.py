@@ -25,6 +25,7 @@ from admitter.election.leases import (
     Clocks,
     LeaseRecord,
     LeaseSettings,
+    lease_manifest,
     whole_number,
     within_call_limit,
 )
@@ -130,6 +131,8 @@ class Elector:
         self._kept_until: dict[int, float] = {}
         self._members: dict[str, float] = {}
         self._last_failure = ""
+        self._member_name = f"admitter-member-{blake2b(identity.encode(), digest_size=8).hexdigest()}"
+        self._member_path = f"{LEASES}/{self._member_name}"
 
     @property
     def exclusive_until(self) -> float:
@@ -281,14 +284,6 @@ class Elector:
             released.clear()
             self._release_requested.discard(shard)
 
-    @property
-    def _member_path(self) -> str:
-        return f"{LEASES}/{self._member_name}"
-
-    @property
-    def _member_name(self) -> str:
-        return f"admitter-member-{blake2b(self._identity.encode(), digest_size=8).hexdigest()}"
-
     async def _renew_membership(self) -> None:
         """Keep the Lease by which others know that this process is present."""
         while True:
@@ -312,4 +307,4 @@ class Elector:
             "labels": {**PART_OF, MEMBER_LABEL: ""},
             "annotations": {SHARDS_ANNOTATION: str(self._shard_count)},
         }
-        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        return lease_manifest(metadata, spec)
