@@ -66,7 +66,6 @@ class ElectionListener(Protocol):
 
 
 def lease_name(shard: int) -> str:
-    """The name of a shard's Lease."""
     return f"{LEASE}-shard-{shard}" if shard else LEASE
 
 

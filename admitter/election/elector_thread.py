@@ -111,16 +111,15 @@ class ElectorThread:
         self._in_elector_loop(self._leave.set)
         await asyncio.to_thread(self._thread.join, LEAVE_SECONDS)
 
+    # What the elector calls in its own thread is passed on to the listener, in the listener's loop.
+
     def acquired(self, shard: int, term: Term) -> None:
-        """Pass it on to the listener, in its loop."""
         self._in_listener_loop(lambda listener: listener.acquired(shard, term))
 
     def release_requested(self, shard: int) -> None:
-        """Pass it on to the listener, in its loop."""
         self._in_listener_loop(lambda listener: listener.release_requested(shard))
 
     def leases_refreshed(self) -> None:
-        """Pass it on to the listener, in its loop."""
         self._in_listener_loop(lambda listener: listener.leases_refreshed())
 
     def _run(self) -> None:

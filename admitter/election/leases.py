@@ -116,7 +116,6 @@ def parse_lease(lease: Json) -> LeaseRecord:
 
 
 def lease_manifest(metadata: Json, spec: Json) -> Json:
-    """A Lease to be created."""
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 

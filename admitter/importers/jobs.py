@@ -63,7 +63,6 @@ class JobImporter:
         self.names.keep_all(documents, scopes)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The handler of each kind."""
         return {
             ("batch", "Job"): self.job,
             ("batch", "CronJob"): self.cron_job,
@@ -215,7 +214,6 @@ class JobImporter:
 
 
 def batch_object(kind: str, metadata: Json, spec: Json) -> Json:
-    """The manifest of a Job or a CronJob."""
     return {"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 

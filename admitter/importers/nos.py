@@ -18,7 +18,6 @@ COLLECTIONS: Final = (
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of those of nos."""
     elastic = ElasticImporter(documents, (GROUP,))
     handlers = {
         **elastic.jobs.handlers(),

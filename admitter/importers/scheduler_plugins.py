@@ -15,7 +15,6 @@ COLLECTIONS: Final = (Collection(tuple(f"/apis/{group}/v1alpha1/elasticquotas" f
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of those of scheduler-plugins."""
     elastic = ElasticImporter(documents, GROUPS)
     handlers = {
         **elastic.jobs.handlers(),

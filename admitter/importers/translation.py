@@ -86,7 +86,6 @@ class Translation:
 
     @property
     def worst(self) -> Fidelity:
-        """The worst that happened to a field."""
         return max(
             (f.outcome for f in self.findings),
             key=lambda o: o.severity,
@@ -94,7 +93,6 @@ class Translation:
         )
 
     def find(self, name: str, path: str, outcome: Fidelity, words: str) -> TranslationFinding:
-        """Note what became of a field of an object."""
         finding = TranslationFinding(name, path, outcome, words)
         self._findings.append(finding)
         return finding

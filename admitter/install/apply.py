@@ -37,7 +37,6 @@ class ApplyOutcome:
 
 
 def object_path(manifest: Json) -> str:
-    """The URL path of an object of the bundle."""
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
     namespace = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
@@ -172,7 +171,6 @@ def _named(manifest: Json) -> str:
 
 
 async def counted(transport: Transport) -> dict[str, int]:
-    """How many objects of each of Admitter's kinds there are."""
     counts = {}
     for plural in _COUNTED:
         try:

@@ -60,7 +60,6 @@ class Leaf:
 
 
 def branch(name: str, spec: CohortSpec) -> Branch:
-    """A Cohort by its spec."""
     from_nodes = spec.capacity_from is CapacityFrom.NODES
     evicts = from_nodes and spec.on_shrink is OnShrink.EVICT
     return Branch(

@@ -65,12 +65,10 @@ class StartOrder:
     audit: bool = False
 
     def dump(self) -> str:
-        """The order as one line."""
         return json.dumps(dataclasses.asdict(self), default=str) + "\n"
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """The order in a line that `dump` made."""
         raw = json.loads(line)
         programs = {name: Path(path) for name, path in raw["programs"].items()}
         owner = ProcessIdentity(**raw["owner"]) if raw["owner"] else None
@@ -84,7 +82,6 @@ class Starter:
         self._attached = True
 
     def read_order(self) -> StartOrder:
-        """The first line."""
         return StartOrder.parse(sys.stdin.readline())
 
     def report(self, phase: Phase, message: str = "") -> None:

@@ -83,7 +83,6 @@ def _shares(raw: Json) -> bool:
 
 
 def configuration(source: ManifestSource) -> None:
-    """Account for Kueue's configuration."""
     source.account(Fidelity.TRANSLATED, dict.fromkeys(_PROCESS, "concerns Kueue's own program"))
     source.refuse_or_ignore(_REFUSED)
     _fair_sharing(source)

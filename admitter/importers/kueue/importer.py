@@ -70,7 +70,6 @@ _SCOPES: Final = {
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of those of Kueue."""
     documents = kueue_configuration.unpacked(documents, into)
     names = Names()
     for document in documents:

@@ -64,7 +64,6 @@ class QuotaImporter:
     _queues: dict[str, Counter[Part]] = field(default_factory=lambda: defaultdict(Counter))
 
     def cluster_queue(self, source: ManifestSource) -> None:
-        """A ClusterQueue stays one."""
         name = self.names.take(source, "metadata.name", "ClusterQueue")
         if not name:
             return

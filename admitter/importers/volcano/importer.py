@@ -50,12 +50,7 @@ _REFUSED: Final = {
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of Volcano's.
-
-    Args:
-        documents: the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods.
-        into: what is being made.
-    """
+    """Translate the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods."""
     importer = _VolcanoImporter(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
@@ -91,7 +86,6 @@ class _VolcanoImporter:
         self._jobs.keep_names(documents)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The handler of each kind."""
         return {
             **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,

@@ -48,12 +48,7 @@ _SETTINGS: Final = "says how YuniKorn itself runs"
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of YuniKorn's.
-
-    Args:
-        documents: ConfigMaps, bare `queues.yaml`, Namespaces, and Jobs, Deployments and Pods.
-        into: what is being made.
-    """
+    """Translate ConfigMaps, bare `queues.yaml`, Namespaces, and Jobs, Deployments and Pods."""
     importer = _YuniKornImporter(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
@@ -90,7 +85,6 @@ class _YuniKornImporter:
             self._names.keep("ClusterQueue", path)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The handler of each kind."""
         return {
             **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
