@@ -144,6 +144,20 @@ def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namesp
     return made
 
 
+def with_name(handler: Handler) -> Handler:
+    """A handler that gives an object without a name one first: of its generateName, or of its kind."""
+
+    def handle(source: ManifestSource) -> None:
+        metadata = source.raw.setdefault("metadata", {})
+        if isinstance(metadata, dict) and "name" not in metadata:
+            name = source.text("metadata.generateName").rstrip("-.") or source.text("kind").lower()
+            source.approximated("metadata.generateName", f"without a name it becomes {name}")
+            metadata["name"] = name
+        handler(source)
+
+    return handle
+
+
 def belongs(key: str, domains: tuple[str, ...]) -> bool:
     """Whether a label, an annotation or a resource is of one of some domains, or of a domain below."""
     owner = key.partition("/")[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from admitter.importers.dispatch import Handler, copied, dispatch, metadata
+from admitter.importers.dispatch import Handler, copied, dispatch, metadata, with_name
 from admitter.importers.jobs import JobImporter
 from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
@@ -16,7 +16,6 @@ from admitter.importers.quantities import cut, quantities
 from admitter.importers.queue_tree import FOR_EVER, QueueNode, manifests
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import ManifestSource, Translation, below
-from admitter.importers.unnamed import with_name
 from admitter.importers.volcano.configuration import CONFIG_MAP, SchedulerConfiguration, read_config_map
 from admitter.importers.volcano.jobs import DOMAINS, QueueFinder
 from admitter.names import NAMESPACE_WEIGHT_RESOURCES

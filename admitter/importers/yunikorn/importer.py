@@ -7,14 +7,13 @@ from typing import Final
 
 import orjson
 
-from admitter.importers.dispatch import Handler, copied, dispatch, embedded
+from admitter.importers.dispatch import Handler, copied, dispatch, embedded, with_name
 from admitter.importers.jobs import JobImporter
 from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
 from admitter.importers.queue_tree import manifests
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
-from admitter.importers.unnamed import with_name
 from admitter.importers.yunikorn.access import roles
 from admitter.importers.yunikorn.placement import RuleReader, policy, selector
 from admitter.importers.yunikorn.queues import QueueReader
