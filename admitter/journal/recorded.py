@@ -45,15 +45,15 @@ class RecordedEngine(Engine):
         self._decides = False
         self._inside = False
 
-    def set_flavor(self, flavor: Flavor) -> None:  # noqa: D102  # as the engine's, all of them
+    def set_flavor(self, flavor: Flavor) -> None:
         with self._called("set_flavor", flavor):
             super().set_flavor(flavor)
 
-    def remove_flavor(self, name: str) -> None:  # noqa: D102
+    def remove_flavor(self, name: str) -> None:
         with self._called("remove_flavor", name):
             super().remove_flavor(name)
 
-    def define(  # noqa: D102
+    def define(
         self,
         queues: Iterable[Queue] = (),
         cohorts: Iterable[Cohort] = (),
@@ -64,21 +64,21 @@ class RecordedEngine(Engine):
         with self._called("define", *changes, matters=any(changes)):
             super().define(*changes)
 
-    def set_weight(self, namespace: str, weight: int) -> None:  # noqa: D102
+    def set_weight(self, namespace: str, weight: int) -> None:
         with self._called("set_weight", namespace, weight):
             super().set_weight(namespace, weight)
 
-    def submit(self, workload: Workload) -> None:  # noqa: D102
+    def submit(self, workload: Workload) -> None:
         pending = self.ledger.pending_reservations.get(workload.uid)
         known = pending.workload if pending is not None else self._state.waiting(workload.uid)
         with self._called("submit", workload, matters=known != workload):
             super().submit(workload)
 
-    def withdraw(self, uid: str) -> None:  # noqa: D102
+    def withdraw(self, uid: str) -> None:
         with self._called("withdraw", uid, matters=self.waits(uid)):
             super().withdraw(uid)
 
-    def reserve(  # noqa: D102
+    def reserve(
         self,
         holder: str,
         admission: Admission,
@@ -92,53 +92,49 @@ class RecordedEngine(Engine):
         ):
             super().reserve(holder, admission, workload, since, namespace)
 
-    def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:  # noqa: D102
+    def set_pods(self, holder: str, alive: tuple[Pod, ...], left_over: int = 0) -> None:
         known = self.ledger.pods(holder) == Pods(alive, left_over)
         with self._called("set_pods", holder, alive, left_over, matters=not known):
             super().set_pods(holder, alive, left_over)
 
-    def release(self, holder: str) -> None:  # noqa: D102
+    def release(self, holder: str) -> None:
         held = self.ledger.held(holder) is not None or self.ledger.pods(holder) != NO_PODS
         with self._called("release", holder, matters=held):
             super().release(holder)
 
-    def evict(  # noqa: D102
-        self, holder: str, preemptor: Workload, admission: Admission, *, told: bool = False
-    ) -> None:
+    def evict(self, holder: str, preemptor: Workload, admission: Admission, *, told: bool = False) -> None:
         with self._called("evict", holder, preemptor, admission, told):
             super().evict(holder, preemptor, admission, told=told)
 
-    def displaced(self, uid: str, preemptor: str) -> None:  # noqa: D102
+    def displaced(self, uid: str, preemptor: str) -> None:
         with self._called("displaced", uid, preemptor):
             super().displaced(uid, preemptor)
 
-    def start_eviction(self, holder: str) -> None:  # noqa: D102
+    def start_eviction(self, holder: str) -> None:
         with self._called("goes", holder):
             super().start_eviction(holder)
 
-    def cancel_eviction(self, holder: str) -> None:  # noqa: D102
+    def cancel_eviction(self, holder: str) -> None:
         with self._called("spare", holder, matters=self.ledger.evicting(holder)):
             super().cancel_eviction(holder)
 
-    def give_back(self, uid: str) -> None:  # noqa: D102
+    def give_back(self, uid: str) -> None:
         with self._called("give_back", uid, matters=uid in self.returned.gained):
             super().give_back(uid)
 
-    def use(self, uid: str) -> None:  # noqa: D102
+    def use(self, uid: str) -> None:
         with self._called("use", uid, matters=uid in self.returned.gained):
             super().use(uid)
 
-    def gain(self, uid: str) -> None:  # noqa: D102
+    def gain(self, uid: str) -> None:
         with self._called("gain", uid, matters=uid not in self.returned.gained):
             super().gain(uid)
 
-    def back_off(self, queue: str, namespace: str, back_off: BackOff) -> None:  # noqa: D102
+    def back_off(self, queue: str, namespace: str, back_off: BackOff) -> None:
         with self._called("back_off", queue, namespace, back_off):
             super().back_off(queue, namespace, back_off)
 
-    def cycle(  # noqa: D102
-        self, now: float = 0.0, decides: Callable[[Node], bool] | None = None
-    ) -> Plan:
+    def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
         asked = _AskedRoots(decides)
         plan = super().cycle(now, asked)
         self._journal.write(Call("cycle", (now, asked.looks()), plan_record(plan)))
@@ -147,7 +143,7 @@ class RecordedEngine(Engine):
         )
         return plan
 
-    def resume(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
+    def resume(self, decides: Callable[[Node], bool]) -> None:
         if not self._decides:
             self._decides = True
             self._journal.begin(state.calls(self._state))
@@ -155,7 +151,7 @@ class RecordedEngine(Engine):
         super().resume(asked)
         self._journal.write(Call("resume", (asked.looks(),)))
 
-    def abandon_trees(self, decides: Callable[[Node], bool]) -> None:  # noqa: D102
+    def abandon_trees(self, decides: Callable[[Node], bool]) -> None:
         asked = _AskedRoots(decides)
         super().abandon_trees(asked)
         self._journal.write(Call("forsake", (asked.looks(),)))
