@@ -20,7 +20,6 @@ from admitter.quantities.durations import parse_duration
 
 
 def flavor(made: ResourceFlavor, gpus: GpuSettings) -> Flavor:
-    """A flavor."""
     return Flavor(
         made.metadata.name,
         tuple(sorted(made.spec.node_labels.items())),
@@ -107,7 +106,6 @@ def _quotas(resources: list[ResourceQuota]) -> dict[FlavorResource, Quota]:
 
 
 def limit(resource: str, quantity: str | int | None) -> int | None:
-    """A limit that may be absent."""
     return None if quantity is None else to_amount(resource, quantity)
 
 

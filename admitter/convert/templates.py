@@ -15,6 +15,9 @@ _FIELDS: Final = (
 )
 
 
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
 def _kept_containers(containers: list[Json] | None) -> list[Json]:
     return [
         {k: v for k, v in container.items() if k in {"resources", "restartPolicy"}}
@@ -28,9 +31,11 @@ def kept_template(spec: Json) -> Json:
     kept["containers"] = _kept_containers(spec.get("containers"))
     if spec.get("initContainers"):
         kept["initContainers"] = _kept_containers(spec["initContainers"])
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
-        "requiredDuringSchedulingIgnoredDuringExecution"
-    )
-    if required:
-        kept["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    if required := required_affinity(spec):
+        kept["affinity"] = {"nodeAffinity": {_REQUIRED: required}}
     return kept
+
+
+def required_affinity(spec: Json) -> Json:
+    """The node selector that a pod's affinity requires; empty if it requires none."""
+    return ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}

@@ -9,6 +9,7 @@ import orjson
 from admitter.api.base import in_parts, named_twice, own_name
 from admitter.client.sharing import remembered
 from admitter.convert.gpus import GpuSettings
+from admitter.convert.templates import required_affinity
 from admitter.engine.model import (
     Admission,
     Assignment,
@@ -82,15 +83,12 @@ def _pod_set(text: bytes, gpus: GpuSettings) -> PodSet:
     requests = {own_name(name): to_amount(name, quantity) for name, quantity in asked.items()}
     if requests.pop(PODS, 1) != 1:
         raise InvalidQuantityError(f"{PODS} is {asked[PODS]}, but each pod counts as one: leave it out")
-    required = ((raw.get("affinity") or {}).get("nodeAffinity") or {}).get(
-        "requiredDuringSchedulingIgnoredDuringExecution"
-    ) or {}
     return PodSet(
         name=raw["name"],
         count=raw["count"],
         requests=tuple(sorted(requests.items())),
         node_selector=tuple(sorted((raw.get("nodeSelector") or {}).items())),
-        terms=tuple(_term(term) for term in required.get("nodeSelectorTerms") or ()),
+        terms=tuple(_term(term) for term in required_affinity(raw).get("nodeSelectorTerms") or ()),
         tolerations=tuple(_toleration(toleration) for toleration in raw.get("tolerations") or ()),
         min_count=raw.get("minCount"),
         gpus=gpus.gpus(requests),

@@ -9,6 +9,7 @@ earlier, than others would like. A single shard needs no order and no members: t
 import asyncio
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, Protocol
 
@@ -25,6 +26,7 @@ from admitter.election.leases import (
     Clocks,
     LeaseRecord,
     LeaseSettings,
+    lease_manifest,
     whole_number,
     within_call_limit,
 )
@@ -65,7 +67,6 @@ class ElectionListener(Protocol):
 
 
 def lease_name(shard: int) -> str:
-    """The name of a shard's Lease."""
     return f"{LEASE}-shard-{shard}" if shard else LEASE
 
 
@@ -78,58 +79,45 @@ def shard_leases(leases: Iterable[LeaseRecord]) -> Iterator[tuple[int, int, Leas
             yield shard, shard_count, record
 
 
+@dataclass(eq=False)
 class Elector:
     """Takes part in the election until a Lease is lost.
 
     Attributes:
-        cache: the Leases of all processes.
+        transport: tries each call once, and is used for nothing else.
+        identity: unique among all processes, ever.
+        shard_count: the number of shards.
+        settings: of the Leases.
+        listener: is called when something happens.
+        clocks: where the time comes from.
         other_shard_count: the number of shards that other holders know, if it is not this process's.
+        cache: the Leases of all processes.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        identity: str,
-        shard_count: int,
-        settings: LeaseSettings,
-        listener: ElectionListener,
-        clocks: Clocks = SYSTEM_CLOCKS,
-    ) -> None:
-        """Begin without any Lease.
+    transport: Transport
+    identity: str
+    shard_count: int
+    settings: LeaseSettings
+    listener: ElectionListener
+    clocks: Clocks = SYSTEM_CLOCKS
+    other_shard_count: int | None = None
+    _release_requested: set[int] = field(default_factory=set)
+    _kept_until: dict[int, float] = field(default_factory=dict)
+    _members: dict[str, float] = field(default_factory=dict)
+    _last_failure: str = ""
 
-        Args:
-            transport: tries each call once, and is used for nothing else.
-            identity: unique among all processes, ever.
-            shard_count: the number of shards.
-            settings: of the Leases.
-            listener: is called when something happens.
-            clocks: where the time comes from.
-        """
-        self.cache = LeaseCache(transport, settings.duration, clocks)
-        self.other_shard_count: int | None = None
-        self._transport = transport
-        self._identity = identity
-        self._shard_count = shard_count
-        self._settings = settings
-        self._listener = listener
-        self._clocks = clocks
-        annotations = {SHARDS_ANNOTATION: str(shard_count), SEEN_ANNOTATION: None, NEEDED_ANNOTATION: None}
-        self._locks = [
-            LeaseLock(
-                transport,
-                self.cache,
-                LeaseTemplate(lease_name(shard), {SHARD_LABEL: str(shard)}, annotations),
-                identity,
-                settings,
-                clocks,
-            )
-            for shard in range(shard_count)
-        ]
-        self._released = [asyncio.Event() for _ in range(shard_count)]
-        self._release_requested: set[int] = set()
-        self._kept_until: dict[int, float] = {}
-        self._members: dict[str, float] = {}
-        self._last_failure = ""
+    def __post_init__(self) -> None:
+        self.cache = LeaseCache(self.transport, self.settings.duration, self.clocks)
+        self._locks = [self._lock(shard) for shard in range(self.shard_count)]
+        self._released = [asyncio.Event() for _ in range(self.shard_count)]
+        self._member_name = f"admitter-member-{blake2b(self.identity.encode(), digest_size=8).hexdigest()}"
+        self._member_path = f"{LEASES}/{self._member_name}"
+
+    def _lock(self, shard: int) -> LeaseLock:
+        shards = str(self.shard_count)
+        annotations = {SHARDS_ANNOTATION: shards, SEEN_ANNOTATION: None, NEEDED_ANNOTATION: None}
+        template = LeaseTemplate(lease_name(shard), {SHARD_LABEL: str(shard)}, annotations)
+        return LeaseLock(self.transport, self.cache, template, self.identity, self.settings, self.clocks)
 
     @property
     def exclusive_until(self) -> float:
@@ -148,9 +136,9 @@ class Elector:
     async def run(self) -> None:
         """Take part until a Lease is lost."""
         tasks = [asyncio.create_task(self._refresh_repeatedly())]
-        if self._shard_count > 1:
+        if self.shard_count > 1:
             tasks.append(asyncio.create_task(self._renew_membership()))
-        tasks += [asyncio.create_task(self._hold_repeatedly(shard)) for shard in range(self._shard_count)]
+        tasks += [asyncio.create_task(self._hold_repeatedly(shard)) for shard in range(self.shard_count)]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -167,9 +155,9 @@ class Elector:
             clean: shards in which no write is in flight, neither of this process nor of an earlier owner;
                 their Leases are handed over. All other Leases expire.
         """
-        if self._shard_count > 1:
+        if self.shard_count > 1:
             with suppress(ClusterError):
-                await within_call_limit(self._transport.delete(self._member_path))
+                await within_call_limit(self.transport.delete(self._member_path))
         leaving = [self._locks[shard] for shard in clean]
         await asyncio.gather(*(self._hand_over(lock) for lock in leaving if lock.held))
 
@@ -182,7 +170,7 @@ class Elector:
     async def _refresh_repeatedly(self) -> None:
         """Read all Leases again and again; the holder of the only one need not."""
         while True:
-            if self._shard_count > 1 or not self._locks[0].held:
+            if self.shard_count > 1 or not self._locks[0].held:
                 try:
                     await self.cache.refresh()
                     await self._react()
@@ -191,34 +179,34 @@ class Elector:
                     if self._last_failure != str(error):
                         self._last_failure = str(error)
                         log.warning("the leases can't be read", error=self._last_failure)
-                self._listener.leases_refreshed()
-            await self._clocks.sleep(self._settings.look)
+                self.listener.leases_refreshed()
+            await self.clocks.sleep(self.settings.look)
 
     async def _react(self) -> None:
         """Compute from the Leases which members are present, and which shards are to be handed over."""
         others = {
             shard_count
             for _, shard_count, record in shard_leases(self.cache)
-            if shard_count != self._shard_count and self.cache.is_held(record)
+            if shard_count != self.shard_count and self.cache.is_held(record)
         }
         other = min(others, default=None)
         if other is not None and other != self.other_shard_count:
             log.error("others have another number of shards: waiting for them to stop", theirs=other)
         self.other_shard_count = other
-        now, before = self._clocks.monotonic(), self._members
+        now, before = self.clocks.monotonic(), self._members
         self._members = {name: before.get(name, now) for name in self._present()}
         for shard, lock in enumerate(self._locks):
             if lock.held and shard not in self._release_requested and self._has_better_owner(shard, now):
                 self._release_requested.add(shard)
-                self._listener.release_requested(shard)
+                self.listener.release_requested(shard)
         await self._delete_stale_leases()
 
     def _present(self) -> Iterator[str]:
         """The members that are present, this process among them if there are any."""
-        if self._shard_count > 1:
-            yield self._identity
+        if self.shard_count > 1:
+            yield self.identity
         for record in self.cache:
-            counts = record.annotations.get(SHARDS_ANNOTATION) == str(self._shard_count)
+            counts = record.annotations.get(SHARDS_ANNOTATION) == str(self.shard_count)
             if MEMBER_LABEL in record.labels and counts and self.cache.is_held(record):
                 yield record.holder
 
@@ -227,25 +215,25 @@ class Elector:
         if now < self._kept_until.get(shard, now) or not self._members:
             return False
         steady = [m for m, since in self._members.items() if now - since >= STEADY_SECONDS]
-        return ranked({*steady, self._identity}, shard)[0] != self._identity
+        return ranked({*steady, self.identity}, shard)[0] != self.identity
 
     def _entitled(self, shard: int) -> bool:
         """Whether this process is to take a free shard now."""
         if self.other_shard_count is not None or any(self._surplus_leases()):
             return False
         if not self._members:
-            return self._shard_count == 1
-        rank = ranked(self._members, shard).index(self._identity)
+            return self.shard_count == 1
+        rank = ranked(self._members, shard).index(self.identity)
         free_for = self.cache.expired_for(lease_name(shard)) or 0.0
         if rank and free_for > TURN_SECONDS * rank:
-            self._kept_until[shard] = self._clocks.monotonic() + OUT_OF_TURN_SECONDS
+            self._kept_until[shard] = self.clocks.monotonic() + OUT_OF_TURN_SECONDS
             return True
         return not rank
 
     def _surplus_leases(self) -> Iterator[LeaseRecord]:
         """Leases of shards that do not exist any more: a paused holder may wake up and renew its own."""
         for shard, _, record in shard_leases(self.cache):
-            if shard >= self._shard_count:
+            if shard >= self.shard_count:
                 yield record
 
     async def _delete_stale_leases(self) -> None:
@@ -258,14 +246,14 @@ class Elector:
         for record in stale:
             with suppress(ConflictError, NotFoundError):
                 unchanged: Json = {"preconditions": {"resourceVersion": record.resource_version}}
-                await within_call_limit(self._transport.delete(f"{LEASES}/{record.name}", unchanged))
+                await within_call_limit(self.transport.delete(f"{LEASES}/{record.name}", unchanged))
 
     async def _hold_repeatedly(self, shard: int) -> None:
         """Take a shard when it is this process's turn, keep it, hand it over; until a Lease is lost."""
         lock, released = self._locks[shard], self._released[shard]
         while True:
             term = await lock.acquire(lambda: self._entitled(shard))
-            self._listener.acquired(shard, term)
+            self.listener.acquired(shard, term)
             holding = asyncio.create_task(lock.renew_until_lost())
             leaving = asyncio.create_task(released.wait())
             try:
@@ -281,35 +269,27 @@ class Elector:
             released.clear()
             self._release_requested.discard(shard)
 
-    @property
-    def _member_path(self) -> str:
-        return f"{LEASES}/{self._member_name}"
-
-    @property
-    def _member_name(self) -> str:
-        return f"admitter-member-{blake2b(self._identity.encode(), digest_size=8).hexdigest()}"
-
     async def _renew_membership(self) -> None:
         """Keep the Lease by which others know that this process is present."""
         while True:
             spec: Json = {
-                "holderIdentity": self._identity,
-                "leaseDurationSeconds": self._settings.duration,
-                "renewTime": self._clocks.micro_time(),
+                "holderIdentity": self.identity,
+                "leaseDurationSeconds": self.settings.duration,
+                "renewTime": self.clocks.micro_time(),
             }
             try:
                 try:
-                    await within_call_limit(self._transport.patch(self._member_path, {"spec": spec}))
+                    await within_call_limit(self.transport.patch(self._member_path, {"spec": spec}))
                 except NotFoundError:
-                    await within_call_limit(self._transport.create(LEASES, self._member(spec)))
+                    await within_call_limit(self.transport.create(LEASES, self._member(spec)))
             except ClusterError as error:
                 log.debug("the member's lease is not renewed", error=str(error))
-            await self._clocks.sleep(MEMBER_RENEWAL_SECONDS)
+            await self.clocks.sleep(MEMBER_RENEWAL_SECONDS)
 
     def _member(self, spec: Json) -> Json:
         metadata = {
             "name": self._member_name,
             "labels": {**PART_OF, MEMBER_LABEL: ""},
-            "annotations": {SHARDS_ANNOTATION: str(self._shard_count)},
+            "annotations": {SHARDS_ANNOTATION: str(self.shard_count)},
         }
-        return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        return lease_manifest(metadata, spec)

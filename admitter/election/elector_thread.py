@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -15,7 +16,7 @@ from admitter.client.transport import HttpTransport
 from admitter.election.elector import ElectionListener, Elector
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, Clocks, LeaseSettings
+from admitter.election.leases import SYSTEM_CLOCKS, LeaseSettings
 
 POLL_SECONDS: Final = 0.02
 """The time between two looks at a Lease that may have expired."""
@@ -24,37 +25,25 @@ LEAVE_SECONDS: Final = 3.0
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class ElectorThread:
-    """Takes part in one election, until a Lease is lost or all are handed over.
+    """Takes part in one election, from `start` until a Lease is lost or all are handed over.
 
     Attributes:
+        connect: opens connections for the Leases alone, on which each call is tried once.
+        identity: unique among all processes, ever.
         shard_count: the number of shards.
+        settings: of the Leases.
     """
 
-    def __init__(
-        self,
-        connect: Callable[[], Awaitable[HttpTransport]],
-        identity: str,
-        shard_count: int,
-        settings: LeaseSettings,
-        clocks: Clocks = SYSTEM_CLOCKS,
-    ) -> None:
-        """Call `start` to start the thread.
+    connect: Callable[[], Awaitable[HttpTransport]]
+    identity: str
+    shard_count: int
+    settings: LeaseSettings
+    _elector: Elector | None = None
+    _listener: ElectionListener | None = None
 
-        Args:
-            connect: opens connections for the Leases alone, on which each call is tried once.
-            identity: unique among all processes, ever.
-            shard_count: the number of shards.
-            settings: of the Leases.
-            clocks: where the time comes from.
-        """
-        self.shard_count = shard_count
-        self._connect = connect
-        self._identity = identity
-        self._settings = settings
-        self._clocks = clocks
-        self._elector: Elector | None = None
-        self._listener: ElectionListener | None = None
+    def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._thread = threading.Thread(target=self._run, name="elector", daemon=True)
@@ -83,7 +72,7 @@ class ElectorThread:
 
     async def permit(self) -> None:
         """Wait until no other process can hold this one's shards; to be awaited before each write."""
-        while self._elector is None or self._clocks.monotonic() >= self._elector.exclusive_until:  # noqa: ASYNC110
+        while self._elector is None or SYSTEM_CLOCKS.monotonic() >= self._elector.exclusive_until:  # noqa: ASYNC110
             await asyncio.sleep(POLL_SECONDS)  # they are renewed in another thread
 
     def publish(self, shard: int, annotations: dict[str, str]) -> None:
@@ -111,16 +100,15 @@ class ElectorThread:
         self._in_elector_loop(self._leave.set)
         await asyncio.to_thread(self._thread.join, LEAVE_SECONDS)
 
+    # What the elector calls in its own thread is passed on to the listener, in the listener's loop.
+
     def acquired(self, shard: int, term: Term) -> None:
-        """Pass it on to the listener, in its loop."""
         self._in_listener_loop(lambda listener: listener.acquired(shard, term))
 
     def release_requested(self, shard: int) -> None:
-        """Pass it on to the listener, in its loop."""
         self._in_listener_loop(lambda listener: listener.release_requested(shard))
 
     def leases_refreshed(self) -> None:
-        """Pass it on to the listener, in its loop."""
         self._in_listener_loop(lambda listener: listener.leases_refreshed())
 
     def _run(self) -> None:
@@ -133,8 +121,8 @@ class ElectorThread:
             self._in_listener_loop(lambda _: None if self._over.done() else self._over.set_result(None))
 
     async def _take_part(self) -> None:
-        async with await self._connect() as transport:
-            elector = Elector(transport, self._identity, self.shard_count, self._settings, self, self._clocks)
+        async with await self.connect() as transport:
+            elector = Elector(transport, self.identity, self.shard_count, self.settings, self)
             self._elector = elector
             leaving = asyncio.create_task(self._leave.wait())
             running = asyncio.create_task(elector.run())

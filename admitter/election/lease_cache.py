@@ -36,26 +36,24 @@ class _Reading:
     last: float = 0.0
 
 
+@dataclass(eq=False)
 class LeaseCache:
     """Leases by name. Time counts only up to the last refresh: a process that can't read sees none expire.
 
     One thread refreshes; others may read.
+
+    Attributes:
+        transport: tries each call once.
+        min_duration: the seconds for which a Lease is its holder's at least, whatever its spec says.
+        clocks: where the time comes from.
     """
 
-    def __init__(self, transport: Transport, min_duration: float, clocks: Clocks = SYSTEM_CLOCKS) -> None:
-        """Begin empty.
-
-        Args:
-            transport: tries each call once.
-            min_duration: the seconds for which a Lease is its holder's at least, whatever its spec says.
-            clocks: where the time comes from.
-        """
-        self._transport = transport
-        self._min_duration = min_duration
-        self._clock = clocks.monotonic
-        self._reading = _Reading()
-        self._wrong: set[str] = set()
-        self._refreshed = asyncio.Event()
+    transport: Transport
+    min_duration: float
+    clocks: Clocks = SYSTEM_CLOCKS
+    _reading: _Reading = field(default_factory=_Reading)
+    _wrong: set[str] = field(default_factory=set)
+    _refreshed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __iter__(self) -> Iterator[LeaseRecord]:
         return iter([record for record, _ in self._reading.leases.values()])
@@ -69,8 +67,8 @@ class LeaseCache:
             ClusterError: they can't be read.
         """
         selector = ",".join(f"{name}={value}" for name, value in PART_OF.items())
-        listed = await within_call_limit(self._transport.get(LEASES, {"labelSelector": selector}))
-        now, before = self._clock(), self._reading
+        listed = await within_call_limit(self.transport.get(LEASES, {"labelSelector": selector}))
+        now, before = self.clocks.monotonic(), self._reading
         leases = {}
         for record in self._readable(listed["items"]):
             known = before.leases.get(record.name)
@@ -93,11 +91,9 @@ class LeaseCache:
         self._wrong = wrong
 
     async def next_refresh(self) -> None:
-        """Wait for the next refresh."""
         await self._refreshed.wait()
 
     def get(self, name: str) -> LeaseRecord | None:
-        """A Lease as it was read last."""
         record, _ = self._reading.leases.get(name, (None, 0.0))
         return record
 
@@ -109,7 +105,7 @@ class LeaseCache:
         if name not in reading.leases:
             return reading.last - reading.first
         record, since = reading.leases[name]
-        held_for = 0.0 if record.handed_over else max(record.duration, self._min_duration)
+        held_for = 0.0 if record.handed_over else max(record.duration, self.min_duration)
         expired = reading.last - since - held_for
         return expired if expired > 0 or record.handed_over else None
 

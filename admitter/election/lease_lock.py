@@ -18,10 +18,10 @@ from admitter.election.leases import (
     HANDED_OVER,
     LEASES,
     PART_OF,
-    SYSTEM_CLOCKS,
     Clocks,
     LeaseRecord,
     LeaseSettings,
+    lease_manifest,
     parse_lease,
     within_call_limit,
 )
@@ -58,108 +58,88 @@ class Term:
     handed_over: bool
 
 
+@dataclass(eq=False)
 class LeaseLock:
     """Takes one Lease and keeps it.
 
     Attributes:
+        transport: tries each call once, and is used for nothing else.
+        cache: where the Lease is read; the owner of the cache refreshes it.
+        template: of the Lease.
+        identity: unique among all processes, ever.
+        settings: the same for all processes that want this Lease.
+        clocks: where the time comes from.
         exclusive_until: the monotonic time before which no other process can hold the Lease.
         held: whether it was taken, and not handed over since; a Lease that is lost is never exclusive again.
         annotations: that go with each renewal.
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        cache: LeaseCache,
-        template: LeaseTemplate,
-        identity: str,
-        settings: LeaseSettings,
-        clocks: Clocks = SYSTEM_CLOCKS,
-    ) -> None:
-        """Begin without the Lease.
-
-        Args:
-            transport: tries each call once, and is used for nothing else.
-            cache: where the Lease is read; the owner of the cache refreshes it.
-            template: of the Lease.
-            identity: unique among all processes, ever.
-            settings: the same for all processes that want this Lease.
-            clocks: where the time comes from.
-        """
-        self.exclusive_until = float("-inf")
-        self.held = False
-        self.annotations: Mapping[str, str] = {}
-        self._transport = transport
-        self._cache = cache
-        self._template = template
-        self._path = f"{LEASES}/{template.name}"
-        self._identity = identity
-        self._settings = settings
-        self._clocks = clocks
-        self._version = ""
-        self._leader = ""
-        self._last_failure = ("", "")
+    transport: Transport
+    cache: LeaseCache
+    template: LeaseTemplate
+    identity: str
+    settings: LeaseSettings
+    clocks: Clocks
+    exclusive_until: float = float("-inf")
+    held: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    _version: str = ""
+    _leader: str = ""
+    _last_failure: tuple[str, str] = ("", "")
 
     async def acquire(self, entitled: Callable[[], bool]) -> Term:
         """Take the Lease as soon as it is free and this process is entitled to it."""
         await self._first_read()
         while True:
             try:
-                record = self._cache.get(self._template.name)
-                if record is not None and record.holder == self._identity:
+                record = self.cache.get(self.template.name)
+                if record is not None and record.holder == self.identity:
                     self._version = record.resource_version  # an earlier call succeeded without an answer
                     return self._acquired(handed_over=False)
-                if self._cache.expired_for(self._template.name) is not None and entitled():
+                if self.cache.expired_for(self.template.name) is not None and entitled():
                     return await self._take(record)
                 self._follow(record)
             except ConflictError:
-                log.debug("another process was faster, or renewed after all", lease=self._template.name)
+                log.debug("another process was faster, or renewed after all", lease=self.template.name)
             except ClusterError as error:
                 self._log_once("the lease can't be taken", str(error))
-            await self._cache.next_refresh()
+            await self.cache.next_refresh()
 
     async def _first_read(self) -> None:
         """Refresh the cache: what it has may be this process's own Lease, which was handed over since."""
         while True:
             try:
-                return await self._cache.refresh()
+                return await self.cache.refresh()
             except ClusterError as error:
                 self._log_once("the lease can't be read", str(error))
-                await self._clocks.sleep(self._settings.look)
+                await self.clocks.sleep(self.settings.look)
 
     def _follow(self, record: LeaseRecord | None) -> None:
         if record is not None and record.holder and record.holder != self._leader:
             self._leader = record.holder
-            log.info("following", leader=record.holder, lease=self._template.name)
+            log.info("following", leader=record.holder, lease=self.template.name)
 
     def _log_once(self, what: str, error: str) -> None:
         """Log a failure, and the same one only once."""
         if (what, error) != self._last_failure:
             self._last_failure = (what, error)
-            log.warning(what, lease=self._template.name, error=error)
+            log.warning(what, lease=self.template.name, error=error)
 
     async def _take(self, record: LeaseRecord | None) -> Term:
-        sent, now = self._clocks.monotonic(), self._clocks.micro_time()
+        sent, now = self.clocks.monotonic(), self.clocks.micro_time()
         spec: Json = {
-            "holderIdentity": self._identity,
-            "leaseDurationSeconds": self._settings.duration,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": self.settings.duration,
             "acquireTime": now,
             "renewTime": now,
         }
-        metadata: Json = {"labels": {**PART_OF, **self._template.labels}}
-        annotations = self._template.annotations
+        metadata: Json = {"labels": {**PART_OF, **self.template.labels}}
+        annotations = self.template.annotations
         if record is None:
-            metadata["name"] = self._template.name
-            metadata["annotations"] = {
-                name: value for name, value in annotations.items() if value is not None
-            }
-            body = {
-                "apiVersion": "coordination.k8s.io/v1",
-                "kind": "Lease",
-                "metadata": metadata,
-                "spec": spec,
-            }
-            written = await within_call_limit(self._transport.create(LEASES, body))
+            metadata["name"] = self.template.name
+            metadata["annotations"] = {name: text for name, text in annotations.items() if text is not None}
+            body = lease_manifest(metadata, spec)
+            written = await within_call_limit(self.transport.create(LEASES, body))
         else:
             spec["leaseTransitions"] = min(record.transitions + 1, MOST_TRANSITIONS)
             metadata["annotations"] = {**annotations, HANDED_OVER: None}
@@ -169,17 +149,17 @@ class LeaseLock:
 
     def _renewed(self, written: Json, sent: float) -> None:
         self._version = parse_lease(written).resource_version
-        self.exclusive_until = sent + self._settings.duration - self._settings.margin
+        self.exclusive_until = sent + self.settings.duration - self.settings.margin
 
     def _acquired(self, *, handed_over: bool) -> Term:
         self.held = True
-        log.info("leading", lease=self._template.name, handed_over=handed_over)
+        log.info("leading", lease=self.template.name, handed_over=handed_over)
         return Term(handed_over)
 
     async def renew_until_lost(self) -> None:
         """Renew the Lease until another process has it or it is gone."""
         while True:
-            await self._clocks.sleep(self._settings.renewal)
+            await self.clocks.sleep(self.settings.renewal)
             try:
                 if not await self._renew():
                     self.exclusive_until = float("-inf")
@@ -190,17 +170,17 @@ class LeaseLock:
 
     async def _renew(self) -> bool:
         """Renew it once; False if another process has it."""
-        sent = self._clocks.monotonic()
+        sent = self.clocks.monotonic()
         metadata: Json = {"annotations": dict(self.annotations)} if self.annotations else {}
         try:
-            duration = self._settings.duration  # written each time, in case a user has edited it
-            spec: Json = {"renewTime": self._clocks.micro_time(), "leaseDurationSeconds": duration}
+            duration = self.settings.duration  # written each time, in case a user has edited it
+            spec: Json = {"renewTime": self.clocks.micro_time(), "leaseDurationSeconds": duration}
             written = await self._patch(self._version, spec, metadata)
         except NotFoundError:
             return False
         except ConflictError:
             record = await self._read()
-            if record is None or record.holder != self._identity:
+            if record is None or record.holder != self.identity:
                 return False
             self._version = record.resource_version  # an earlier renewal succeeded without an answer
             return True
@@ -210,23 +190,23 @@ class LeaseLock:
     async def hand_over(self) -> None:
         """Release the Lease, so that no process waits until it expires; no write may be in flight."""
         self.held, self.exclusive_until, self.annotations = False, float("-inf"), {}
-        spec: Json = {"holderIdentity": "", "renewTime": self._clocks.micro_time()}
+        spec: Json = {"holderIdentity": "", "renewTime": self.clocks.micro_time()}
         for _ in range(HAND_OVER_ATTEMPTS):
             try:
-                await self._patch(self._version, spec, {"annotations": {HANDED_OVER: self._identity}})
+                await self._patch(self._version, spec, {"annotations": {HANDED_OVER: self.identity}})
             except ConflictError:  # with a renewal that got no answer
                 record = await self._read()
-                if record is not None and record.holder == self._identity:
+                if record is not None and record.holder == self.identity:
                     self._version = record.resource_version
                     continue
             return
 
     async def _read(self) -> LeaseRecord | None:
         try:
-            return parse_lease(await within_call_limit(self._transport.get(self._path)))
+            return parse_lease(await within_call_limit(self.transport.get(f"{LEASES}/{self.template.name}")))
         except NotFoundError:
             return None
 
     async def _patch(self, version: str, spec: Json, metadata: Json) -> Json:
         body = {"metadata": {"resourceVersion": version, **metadata}, "spec": spec}
-        return await within_call_limit(self._transport.patch(self._path, body))
+        return await within_call_limit(self.transport.patch(f"{LEASES}/{self.template.name}", body))

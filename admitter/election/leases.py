@@ -115,6 +115,10 @@ def parse_lease(lease: Json) -> LeaseRecord:
     )
 
 
+def lease_manifest(metadata: Json, spec: Json) -> Json:
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
 def whole_number(text: str) -> int | None:
     """The number that a label or an annotation is; None if it is none, or longer than any that is written."""
     return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None

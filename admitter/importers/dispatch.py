@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Final
 
+from admitter.documents import ManifestError, parsed
 from admitter.importers.reading import Document
 from admitter.importers.translation import Json, ManifestSource, Translation, below
 
@@ -102,6 +103,28 @@ def copied(source: ManifestSource, but: str = "") -> None:
     source.add(manifest)
 
 
+def embedded(source: ManifestSource, path: str, must_be: str, *, fits: bool = True) -> ManifestSource | None:
+    """The map that is written as YAML in a field of a ConfigMap; None if it is refused.
+
+    Args:
+        source: the ConfigMap.
+        path: of the field.
+        must_be: the words if it is anything else.
+        fits: whether the field is one that may have it.
+    """
+    place = f"{source.title} {path}"
+    try:
+        found = [raw for _, raw in parsed(place, source.text(path))]
+    except ManifestError as error:
+        source.refused(path, str(error))
+        return None
+    if not fits or len(found) != 1 or not isinstance(found[0], dict):
+        source.refused(path, must_be)
+        return None
+    source.translated(path, "see there")
+    return ManifestSource(found[0], place, source.into)
+
+
 def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namespace: str = "") -> Json:
     """The metadata of what an object becomes: with its labels and annotations.
 
@@ -119,6 +142,20 @@ def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namesp
             for key in kept:
                 source.translated(below(path, key), "taken over as it is")
     return made
+
+
+def with_name(handler: Handler) -> Handler:
+    """A handler that gives an object without a name one first: of its generateName, or of its kind."""
+
+    def handle(source: ManifestSource) -> None:
+        metadata = source.raw.setdefault("metadata", {})
+        if isinstance(metadata, dict) and "name" not in metadata:
+            name = source.text("metadata.generateName").rstrip("-.") or source.text("kind").lower()
+            source.approximated("metadata.generateName", f"without a name it becomes {name}")
+            metadata["name"] = name
+        handler(source)
+
+    return handle
 
 
 def belongs(key: str, domains: tuple[str, ...]) -> bool:

@@ -22,11 +22,9 @@ class ElasticImporter:
     """Translates quotas, and what runs in their namespaces."""
 
     def __init__(self, documents: Sequence[Document], groups: tuple[str, ...]) -> None:
-        """Prepare.
+        """Take all that is translated, and the groups of the system's API.
 
-        Args:
-            documents: all that is translated: what runs is queued if a quota governs its namespace.
-            groups: of the system's API.
+        What runs is queued if a quota governs its namespace.
         """
         self._groups = groups
         self._governed = set(_governed(documents, groups))
@@ -44,26 +42,17 @@ class ElasticImporter:
             return
         if namespace:
             source.translated("metadata.namespace", namespace)
-        spec: Json = {part: self._limits(source, f"spec.{part}") for part in ("min", "max")}
+        spec: Json = {part: _limits(source, f"spec.{part}") for part in ("min", "max")}
         if kind == "CompositeElasticQuota":
             spec["namespaces"] = source.sequence("spec.namespaces")
             source.translated("spec.namespaces", "the same")
         limits = {part: each for part, each in spec.items() if each}
-        meta = metadata(source, name, self._groups, namespace)
-        source.add(own(kind, meta, limits))
-
-    def _limits(self, source: ManifestSource, path: str) -> Json:
-        limits = {}
-        for resource, quantity in source.mapping(path).items():
-            own = own_name(resource)
-            limits[own] = exact(quantity)
-            source.translated(below(path, resource), "the same" if own == resource else f"as {own}")
-        return limits
+        source.add(own(kind, metadata(source, name, self._groups, namespace), limits))
 
     def _queue(self, source: ManifestSource, template: str) -> str | None:
         """What other schedulers than the default one hold back, waits for the quota of its namespace."""
         for place in ("metadata.labels", f"{template}.metadata.labels") if template else ("metadata.labels",):
-            self._marks(source, place)
+            _marks(source, place)
         at = f"{template}.spec.schedulerName".lstrip(".")
         scheduler = source.text(at) or DEFAULT_SCHEDULER
         namespace = source.text("metadata.namespace") or "default"
@@ -77,17 +66,26 @@ class ElasticImporter:
             source.approximated(at, words)
         return None
 
-    @staticmethod
-    def _marks(source: ManifestSource, labels: str) -> None:
-        """Labels of pods that the system reads, or writes."""
-        for key in source.mapping(labels):
-            path = below(labels, key)
-            if key == CAPACITY_ALIAS_LABEL:
-                source.translated(path, "written anew, since it is a result")
-            elif key.startswith(_POD_GROUPS) and source.text("kind") == "Pod":
-                source.refused(path, "each Pod becomes a Job of its own: make one of the group's")
-            elif key.startswith(_POD_GROUPS):
-                source.approximated(path, "the pods of a Job are admitted together")
+
+def _limits(source: ManifestSource, path: str) -> Json:
+    limits = {}
+    for resource, quantity in source.mapping(path).items():
+        name = own_name(resource)
+        limits[name] = exact(quantity)
+        source.translated(below(path, resource), "the same" if name == resource else f"as {name}")
+    return limits
+
+
+def _marks(source: ManifestSource, labels: str) -> None:
+    """Labels of pods that the system reads, or writes."""
+    for key in source.mapping(labels):
+        path = below(labels, key)
+        if key == CAPACITY_ALIAS_LABEL:
+            source.translated(path, "written anew, since it is a result")
+        elif key.startswith(_POD_GROUPS) and source.text("kind") == "Pod":
+            source.refused(path, "each Pod becomes a Job of its own: make one of the group's")
+        elif key.startswith(_POD_GROUPS):
+            source.approximated(path, "the pods of a Job are admitted together")
 
 
 def scheduler(source: ManifestSource) -> None:

@@ -38,10 +38,6 @@ _WRITTEN: Final = (
 )
 
 
-def _unchanged(_source: ManifestSource, _spec: Json) -> None:
-    """Change nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class JobImporter:
     """Makes Jobs.
@@ -59,7 +55,7 @@ class JobImporter:
     names: Names
     foreign: tuple[str, ...]
     queue: Callable[[ManifestSource, str], str | None]
-    change: Callable[[ManifestSource, Json], None] = _unchanged
+    change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
 
     def keep_names(self, documents: Iterable[Document]) -> None:
         """Keep the names of objects with pods for the Jobs that they become."""
@@ -67,7 +63,6 @@ class JobImporter:
         self.names.keep_all(documents, scopes)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The handler of each kind."""
         return {
             ("batch", "Job"): self.job,
             ("batch", "CronJob"): self.cron_job,
@@ -96,17 +91,11 @@ class JobImporter:
         """A CronJob stays one, and the Jobs that it makes wait in their queue."""
         at = "spec.jobTemplate"
         own = {key: source.text(f"metadata.{key}") for key in ("name", "namespace")}
-        raw = {
-            "apiVersion": "batch/v1",
-            "kind": "CronJob",
-            "metadata": {**source.mapping(f"{at}.metadata"), **own},
-            "spec": source.mapping(f"{at}.spec"),
-        }
-        inner = ManifestSource(raw, source.title, Translation())
-        for key in ("apiVersion", "kind"):
-            inner.ignored(key)
-        replace(self, names=Names()).job(inner)
-        inner.close()
+        meta = {**source.mapping(f"{at}.metadata"), **own}
+        inner = ManifestSource(
+            batch_object("CronJob", meta, source.mapping(f"{at}.spec")), source.title, Translation()
+        )
+        replace(self, names=Names()).part(inner)
         stays = bool(inner.into.manifests) and inner.known("")
         for found in inner.into.findings:
             if not stays or found.outcome is not Fidelity.TRANSLATED:
@@ -124,8 +113,14 @@ class JobImporter:
             for key in sorted(spec.keys() - {"jobTemplate"}):
                 source.translated(f"spec.{key}", "taken over as it is")
             meta = metadata(source, own["name"], self.foreign, own["namespace"])
-            cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": meta, "spec": spec}
-            source.add(cron)
+            source.add(batch_object("CronJob", meta, spec))
+
+    def part(self, inner: ManifestSource) -> None:
+        """A Job that is written in another object, by the rules for any Job."""
+        for key in ("apiVersion", "kind"):
+            inner.ignored(key)
+        self.job(inner)
+        inner.close()
 
     def pod(self, source: ManifestSource) -> None:
         """A Pod becomes a Job of one pod; one that another object has made is left to that."""
@@ -153,9 +148,7 @@ class JobImporter:
         if queue is None:
             copied(source)
             return
-        for key in _ROLLOUT:
-            if source.value(f"spec.{key}") is not None:
-                source.refused(f"spec.{key}", "a Job has nothing like it")
+        source.account(Fidelity.REFUSED, dict.fromkeys(_ROLLOUT, "a Job has nothing like it"), "spec")
         if source.value("spec.volumeClaimTemplates"):
             source.refused("spec.volumeClaimTemplates", "the pods of a Job have no claims of their own")
         replicas = source.number("spec.replicas", 1)
@@ -165,8 +158,7 @@ class JobImporter:
         self._disown(source, "spec.template")
         words = f"becomes a Job of {replicas} {'pod' if replicas == 1 else 'pods'}, admitted together"
         source.approximated("spec.replicas", f"{words}; a Job ends when its pods do")
-        if source.value("spec.selector") is not None:
-            source.translated("spec.selector", "not needed: a Job knows its pods")
+        source.account(Fidelity.TRANSLATED, {"spec.selector": "not needed: a Job knows its pods"})
         source.translated("spec.template", "taken over as it is, but for what follows")
         template = deepcopy(source.mapping("spec.template"))
         self._add(source, queue, {"parallelism": replicas, "completions": replicas, "template": template})
@@ -178,11 +170,8 @@ class JobImporter:
             missing = "spec: has no pods" if old else "metadata.name: is missing"
             source.refused("", f"can't become a Job: {missing}")
             return
-        name = self.names.of(f"Job/{namespace}", f"{source.text('kind')} {old}", old)
-        if name == old:
-            source.translated("metadata.name", name)
-        else:
-            source.approximated("metadata.name", f"renamed: {old} becomes {name}")
+        kind = source.text("kind")
+        name = self.names.take(source, "metadata.name", f"Job/{namespace}", identity=f"{kind} {old}")
         if namespace:
             source.translated("metadata.namespace", namespace)
         self._tidy(source, template)
@@ -191,8 +180,7 @@ class JobImporter:
         if queue:
             meta.setdefault("labels", {})[QUEUE_LABEL] = queue
             spec = {"suspend": True, **spec}
-        job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
-        source.add(job)
+        source.add(batch_object("Job", meta, spec))
 
     def _disown(self, source: ManifestSource, template: str) -> None:
         """Account for labels and annotations of the other system on a pod template."""
@@ -216,17 +204,17 @@ class JobImporter:
             source.translated(f"{at}.schedulerName", words)
         meta = template.get("metadata")
         for part in ("labels", "annotations"):
-            kept = meta.get(part) if isinstance(meta, dict) else None
-            if isinstance(meta, dict) and isinstance(kept, dict):
-                meta[part] = {
-                    key: each
-                    for key, each in kept.items()
-                    if key not in _WRITTEN and not belongs(key, self.foreign)
-                }
+            if isinstance(meta, dict) and isinstance(meta.get(part), dict):
+                kept = meta[part].items()
+                meta[part] = {k: v for k, v in kept if k not in _WRITTEN and not belongs(k, self.foreign)}
                 if not meta[part]:
                     del meta[part]
         if meta == {}:
             del template["metadata"]
+
+
+def batch_object(kind: str, metadata: Json, spec: Json) -> Json:
+    return {"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _finished(source: ManifestSource) -> bool:

@@ -37,10 +37,8 @@ class Names:
             scopes: by kind, the scope of its names; the namespace is added to what ends in a slash.
         """
         for document in documents:
-            source, scope = (
-                ManifestSource(document.raw, document.name, Translation()),
-                scopes.get(document.kind, ""),
-            )
+            source = ManifestSource(document.raw, document.name, Translation())
+            scope = scopes.get(document.kind, "")
             if scope.endswith("/"):
                 scope += source.text("metadata.namespace")
             if scope:
@@ -63,14 +61,21 @@ class Names:
             self._used[scope, new] = old
         return self._new[scope, old]
 
-    def take(self, source: ManifestSource, path: str, scope: str) -> str:
-        """The name for what is written at a path of an object; the report says if it differs."""
+    def take(self, source: ManifestSource, path: str, scope: str, identity: str = "") -> str:
+        """The name for what is written at a path of an object; the report says if it differs.
+
+        Args:
+            source: the object.
+            path: of the old name, which identifies the object in the other system unless `identity` does.
+            scope: as for `of`.
+            identity: what the old name is not enough for.
+        """
         old = source.text(path)
         if not old:
             if not source.known(path):
                 source.refused(path, "is missing")
             return ""
-        new = self.of(scope, old)
+        new = self.of(scope, identity or old, old)
         if new == old:
             source.translated(path, new)
         else:

@@ -18,21 +18,15 @@ COLLECTIONS: Final = (
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of those of nos."""
     elastic = ElasticImporter(documents, (GROUP,))
     handlers = {
         **elastic.jobs.handlers(),
         **{(GROUP, kind): elastic.quota for kind in QUOTAS},
-        (CONFIGURATION, "OperatorConfig"): _configuration,
+        (CONFIGURATION, "OperatorConfig"): lambda source: gpu_memory(source, "nvidiaGpuResourceMemoryGB"),
         ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler,
         ("", ""): _values,
     }
     dispatch(documents, into, handlers)
-
-
-def _configuration(source: ManifestSource) -> None:
-    """The configuration of one of its programs."""
-    gpu_memory(source, "nvidiaGpuResourceMemoryGB")
 
 
 def _values(source: ManifestSource) -> None:

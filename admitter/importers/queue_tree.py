@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from admitter.importers.translation import Json
-from admitter.names import API_VERSION
+from admitter.importers.translation import Json, own
 from admitter.quantities.amounts import parse_quantity, rounded_up, to_quantity
 
 FLAVOR: Final = "default"
@@ -111,5 +110,4 @@ def _minus(resource: str, quantity: str, less: Fraction) -> str:
 
 
 def _manifest(kind: str, node: QueueNode, spec: Json) -> Json:
-    metadata = {**node.metadata, "name": node.name}
-    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+    return own(kind, {**node.metadata, "name": node.name}, spec)

@@ -87,7 +87,6 @@ async def from_cluster(transport: Transport, collections: Iterable[Collection]) 
 
 
 def document(place: str, raw: Json) -> Document:
-    """An object that was found somewhere."""
     name = title(raw, place)
     kind = raw.get("kind")
     return Document(f"{kind} of {place}" if kind and name == place else name, raw)

@@ -1,7 +1,7 @@
 """What comes of translating another system's manifests: ours, and an account of every field of theirs."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -86,7 +86,6 @@ class Translation:
 
     @property
     def worst(self) -> Fidelity:
-        """The worst that happened to a field."""
         return max(
             (f.outcome for f in self.findings),
             key=lambda o: o.severity,
@@ -94,7 +93,6 @@ class Translation:
         )
 
     def find(self, name: str, path: str, outcome: Fidelity, words: str) -> TranslationFinding:
-        """Note what became of a field of an object."""
         finding = TranslationFinding(name, path, outcome, words)
         self._findings.append(finding)
         return finding
@@ -157,6 +155,7 @@ def _key(manifest: Json) -> tuple[str, ...]:
     return manifest["apiVersion"], manifest["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
+@dataclass(slots=True, eq=False)
 class ManifestSource:
     """An object of another system; it knows which of its fields are not accounted for yet.
 
@@ -164,22 +163,19 @@ class ManifestSource:
     `close` refuses the rest by name, so that nothing is dropped in silence. Paths look like
     `spec.resources[0].name`; a key with a dot in it is written `metadata.labels[example.com/key]`. The
     empty path is the object as a whole.
+
+    Attributes:
+        raw: the object.
+        title: how the report names it.
+        into: what is being made.
     """
 
-    def __init__(self, raw: Json, name: str, into: Translation) -> None:
-        """Prepare.
-
-        Args:
-            raw: the object.
-            name: how the report names it.
-            into: what is being made.
-        """
-        self.raw = raw
-        self.title = name
-        self.into = into
-        self._taken: set[tuple[str, ...]] = set()
-        self._good: list[TranslationFinding] = []
-        self._refused = False
+    raw: Json
+    title: str
+    into: Translation
+    _taken: set[tuple[str, ...]] = field(default_factory=set)
+    _good: list[TranslationFinding] = field(default_factory=list)
+    _refused: bool = False
 
     def value(self, path: str) -> Any:  # noqa: ANN401  # whatever the manifest has there
         """What is at a path; None if nothing is."""
@@ -243,6 +239,35 @@ class ManifestSource:
     def refused(self, path: str, words: str) -> None:
         """Nothing here means a field; the words say why."""
         self.find(path, Fidelity.REFUSED, words)
+
+    def account(self, outcome: Fidelity, words: Mapping[str, str], at: str = "") -> None:
+        """Account for those of some fields that are there.
+
+        Args:
+            outcome: what becomes of each.
+            words: by path below `at`.
+            at: the path of the map with these fields; empty for the object as a whole.
+        """
+        for part, each in words.items():
+            if self.value(path := f"{at}.{part}".lstrip(".")) is not None:
+                self.find(path, outcome, each)
+
+    def refuse_unless_empty(self, words: Mapping[str, str], at: str = "") -> None:
+        """Refuse those of some fields that say something: not `false`, 0, or an empty map, list or text.
+
+        Args:
+            words: by path below `at`.
+            at: as for `account`.
+        """
+        for part, each in words.items():
+            if self.value(path := f"{at}.{part}".lstrip(".")):
+                self.refused(path, each)
+
+    def refuse_or_ignore(self, words: Mapping[str, str], at: str = "") -> None:
+        """Refuse those of some fields that say something, and ignore those that are there but do not."""
+        self.refuse_unless_empty(words, at)
+        for part in words:
+            self.ignored(f"{at}.{part}".lstrip("."))
 
     def ignored(self, path: str) -> None:
         """A field says nothing about quota or queues: what an API server wrote, such as `metadata.uid`."""

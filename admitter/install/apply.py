@@ -14,26 +14,6 @@ from admitter.client.transport import Json, Transport
 from admitter.install.bundle import manifests
 from admitter.names import API_VERSION, GROUP
 
-_PLURALS: Final = {
-    "CustomResourceDefinition": "customresourcedefinitions",
-    "Namespace": "namespaces",
-    "ServiceAccount": "serviceaccounts",
-    "Role": "roles",
-    "RoleBinding": "rolebindings",
-    "ClusterRole": "clusterroles",
-    "ClusterRoleBinding": "clusterrolebindings",
-    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
-    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
-    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
-    "ConfigMap": "configmaps",
-    "ResourceQuota": "resourcequotas",
-    "Service": "services",
-    "NetworkPolicy": "networkpolicies",
-    "PodDisruptionBudget": "poddisruptionbudgets",
-    "FlowSchema": "flowschemas",
-    "Deployment": "deployments",
-}
 _MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
 _COUNTED: Final = (
     *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
@@ -57,11 +37,12 @@ class ApplyOutcome:
 
 
 def object_path(manifest: Json) -> str:
-    """The URL path of an object of the bundle."""
     version, metadata = manifest["apiVersion"], manifest["metadata"]
     root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
     namespace = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
-    return f"{root}{namespace}/{_PLURALS[manifest['kind']]}/{metadata['name']}"
+    kind = manifest["kind"].lower()
+    plural = f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    return f"{root}{namespace}/{plural}/{metadata['name']}"
 
 
 async def install(
@@ -79,9 +60,8 @@ async def install(
     """
     outcomes = []
     for manifest in manifests(deployment=deployment):
-        outcome = ApplyOutcome(
-            manifest["kind"], manifest["metadata"]["name"], await _apply(transport, manifest)
-        )
+        result = await _apply(transport, manifest)
+        outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
         outcomes.append(outcome)
         report(outcome)
     for manifest in manifests(deployment=deployment):
@@ -191,7 +171,6 @@ def _named(manifest: Json) -> str:
 
 
 async def counted(transport: Transport) -> dict[str, int]:
-    """How many objects of each of Admitter's kinds there are."""
     counts = {}
     for plural in _COUNTED:
         try:

@@ -68,11 +68,16 @@ _IMAGE: Final[Replacement] = (
 """,
 )
 
+
+def _resources(limit: str, values: str) -> Replacement:
+    """What the container may use: of memory at most so much, and what the values of that name say."""
+    line = f"            limits:\n              memory: {limit}\n"
+    requests = "            requests:\n              cpu: 100m\n              memory: 256Mi\n"
+    return requests + line, f"            {{{{- toYaml {values}.resources | nindent 12 }}}}\n"
+
+
 _CONTROLLER: Final[tuple[Replacement, ...]] = (
-    (
-        "  # docs/configuration.md. What is changed here stays when Admitter is installed again.\n",
-        "",
-    ),
+    ("  # docs/configuration.md. What is changed here stays when Admitter is installed again.\n", ""),
     (
         "    bind: 0.0.0.0:8080\n",
         """\
@@ -83,23 +88,11 @@ _CONTROLLER: Final[tuple[Replacement, ...]] = (
 """,
     ),
     _API_SERVER_PORTS,
-    (
-        "  replicas: 2\n",
-        "  replicas: {{ .Values.replicas }}\n",
-    ),
+    ("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
     _CHECKSUM,
     _placed("admitter-controller", ".Values"),
     _IMAGE,
-    (
-        """\
-            requests:
-              cpu: 100m
-              memory: 256Mi
-            limits:
-              memory: 1Gi # docs/performance.md: 501 MB with 100,000 Jobs
-""",
-        "            {{- toYaml .Values.resources | nindent 12 }}\n",
-    ),
+    _resources("1Gi # docs/performance.md: 501 MB with 100,000 Jobs", ".Values"),
     (
         """\
               mountPath: /etc/admitter
@@ -135,10 +128,7 @@ _WEB: Final[tuple[Replacement, ...]] = (
         "# The page of docs/web.md, for kubectl apply -f deploy/web.yaml, after Admitter is installed.\n",
         "# The page of docs/web.md.\n",
     ),
-    (
-        "      port: 80\n",
-        "      port: {{ .Values.web.port }}\n",
-    ),
+    ("      port: 80\n", "      port: {{ .Values.web.port }}\n"),
     (
         "--config, /etc/admitter/config.yaml]\n",
         (
@@ -169,16 +159,7 @@ spec:
     _CHECKSUM,
     _placed("admitter-web", ".Values.web"),
     _IMAGE,
-    (
-        """\
-            requests:
-              cpu: 100m
-              memory: 256Mi
-            limits:
-              memory: 1Gi
-""",
-        "            {{- toYaml .Values.web.resources | nindent 12 }}\n",
-    ),
+    _resources("1Gi", ".Values.web"),
 )
 
 VALUES: Final = {"manifests/40-deployment.yaml": _CONTROLLER, "deploy/web.yaml": _WEB}

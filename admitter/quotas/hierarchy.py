@@ -60,7 +60,6 @@ class Leaf:
 
 
 def branch(name: str, spec: CohortSpec) -> Branch:
-    """A Cohort by its spec."""
     from_nodes = spec.capacity_from is CapacityFrom.NODES
     evicts = from_nodes and spec.on_shrink is OnShrink.EVICT
     return Branch(
@@ -164,9 +163,8 @@ class Hierarchy:
                 most = self._branch(name).rules.quotas.get((flavor, resource), _FREE).maximum
                 for word, amount in (("min", quota.minimum), ("max", quota.maximum)):
                     if most is not None and amount is not None and amount > most:
-                        own, less = to_quantity(resource, amount), to_quantity(resource, most)
-                        words = f"the {word} of {title} for {resource} of {flavor} is {own}"
-                        return f"{words}, more than the max {less} of Cohort {name}, which counts"
+                        what = f"the {word} of {title} for {resource} of {flavor}"
+                        return _more(what, resource, amount, most, name)
         return None
 
     def excessive_limit(self, title: str, queue: Queue) -> str | None:
@@ -178,9 +176,7 @@ class Hierarchy:
                 caps = [quotas.get((flavor, resource), _FREE).maximum for flavor in flavors]
                 most = sum(cap for cap in caps if cap is not None)
                 if caps and None not in caps and limit > most:
-                    own, less = to_quantity(resource, limit), to_quantity(resource, most)
-                    words = f"the limit of {title} for {resource} is {own}"
-                    return f"{words}, more than the max {less} of Cohort {name}, which counts"
+                    return _more(f"the limit of {title} for {resource}", resource, limit, most, name)
         return None
 
     def _source(self, cohort: str) -> Branch | None:
@@ -190,6 +186,11 @@ class Hierarchy:
 
     def _branch(self, name: str) -> Branch:
         return self.branches.get(name, _NOTHING)
+
+
+def _more(what: str, resource: str, amount: int, most: int, cohort: str) -> str:
+    own, less = to_quantity(resource, amount), to_quantity(resource, most)
+    return f"{what} is {own}, more than the max {less} of Cohort {cohort}, which counts"
 
 
 class QuotaUse(NamedTuple):

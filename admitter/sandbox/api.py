@@ -22,7 +22,6 @@ class Api:
         self._context.load_cert_chain(layout.pki / "admin.crt", layout.pki / "admin.key")
 
     def is_ready(self) -> bool:
-        """Whether the server says that it is ready."""
         try:
             return self._request("GET", "/readyz")[0] == 200
         except OSError:

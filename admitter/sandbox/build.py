@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -53,10 +54,11 @@ def _assets(environment: Mapping[str, str]) -> dict[str, Path]:
     return {name: folder / name for name in PACKAGES if (folder / name).is_file()}
 
 
+@dataclass(frozen=True, slots=True)
 class Builder:
     """Builds programs into a folder that holds whole ones only.
 
-    Args:
+    Attributes:
         folder: where the programs go; shared by all sandboxes with the same versions.
         find_go: gives the `go` command; asked only if there is something to build.
         console: shows progress; lines that replace each other on a terminal, plain ones elsewhere.
@@ -64,19 +66,11 @@ class Builder:
         packages: program to the Go package it is built from.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        find_go: Callable[[Console], Path],
-        console: Console,
-        module: Path = MODULE,
-        packages: Mapping[str, str] = PACKAGES,
-    ) -> None:
-        self._folder = folder
-        self._module = module
-        self._packages = packages
-        self._find_go = find_go
-        self._console = console
+    folder: Path
+    find_go: Callable[[Console], Path]
+    console: Console
+    module: Path = MODULE
+    packages: Mapping[str, str] = field(default_factory=lambda: PACKAGES)
 
     def build(self, names: Sequence[str]) -> None:
         """Build those of the programs that are missing, one after the other.
@@ -84,15 +78,15 @@ class Builder:
         Raises:
             BuildError: with the compiler's own words.
         """
-        with exclusive(self._folder / ".lock", f"is building {', '.join(names)}", self._console):
-            for partial in self._folder.glob(f".*{_PARTIAL}"):
+        with exclusive(self.folder / ".lock", f"is building {', '.join(names)}", self.console):
+            for partial in self.folder.glob(f".*{_PARTIAL}"):
                 partial.unlink()  # of a build that was killed; no other builds now
-            missing = [name for name in names if not (self._folder / name).exists()]
+            missing = [name for name in names if not (self.folder / name).exists()]
             if not missing:
                 return
-            go = self._find_go(self._console)
-            self._console.print(
-                f"Building {len(missing)} of {len(names)} programs into {self._folder}. This happens once "
+            go = self.find_go(self.console)
+            self.console.print(
+                f"Building {len(missing)} of {len(names)} programs into {self.folder}. This happens once "
                 "and takes some minutes; interrupted, it goes on where it was.",
                 soft_wrap=True,
             )
@@ -101,12 +95,12 @@ class Builder:
                     self._compile(go, name, show_elapsed)
 
     def _compile(self, go: Path, name: str, show_elapsed: Callable[[], None]) -> None:
-        partial = self._folder / f".{name}{_PARTIAL}"
-        command = [str(go), "build", *build_flags(), "-o", str(partial), self._packages[name]]
+        partial = self.folder / f".{name}{_PARTIAL}"
+        command = [str(go), "build", *build_flags(), "-o", str(partial), self.packages[name]]
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 command,
-                cwd=self._module,
+                cwd=self.module,
                 env=_go_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -125,9 +119,9 @@ class Builder:
             said = output.read().decode(errors="replace").strip()
         if process.returncode != 0:
             partial.unlink(missing_ok=True)
-            how = f"{go} build {self._packages[name]} exited with {process.returncode}"
+            how = f"{go} build {self.packages[name]} exited with {process.returncode}"
             raise BuildError(f"{name} could not be built: {how}:\n{said}")
-        partial.rename(self._folder / name)
+        partial.rename(self.folder / name)
 
     @contextmanager
     def _step(self, label: str) -> Iterator[Callable[[], None]]:
@@ -136,13 +130,13 @@ class Builder:
         def line() -> str:
             return f"{label} {format_elapsed(time.monotonic() - began)}"
 
-        if self._console.is_terminal:
-            with self._console.status(line()) as status:
+        if self.console.is_terminal:
+            with self.console.status(line()) as status:
                 yield lambda: status.update(line())
         else:
-            self._console.print(label)
+            self.console.print(label)
             yield lambda: None
-        self._console.print(f"{line()} done", highlight=False)
+        self.console.print(f"{line()} done", highlight=False)
 
 
 def format_elapsed(seconds: float) -> str:

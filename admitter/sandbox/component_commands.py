@@ -52,7 +52,6 @@ class Layout:
 
     @property
     def pki(self) -> Path:
-        """Certificates and keys."""
         return self.folder / "pki"
 
     @property
@@ -62,7 +61,6 @@ class Layout:
 
     @property
     def server(self) -> str:
-        """The API server's URL."""
         return f"https://{LOCALHOST}:{self.api_port}"
 
 

@@ -1,10 +1,4 @@
-"""What can go wrong with the sandbox.
-
-SandboxError
-├── BuildError      a program could not be built, or no Go toolchain found
-├── NodesError      a manifest of nodes is wrong
-└── StartError      the control plane did not come up, or is not there
-"""
+"""What can go wrong with the sandbox."""
 
 
 class SandboxError(Exception):
@@ -12,7 +6,7 @@ class SandboxError(Exception):
 
 
 class BuildError(SandboxError):
-    """A program of the control plane could not be built."""
+    """A program of the control plane could not be built, or there is no Go toolchain."""
 
 
 class NodesError(SandboxError):

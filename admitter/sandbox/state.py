@@ -43,7 +43,6 @@ class SandboxState:
 
     @property
     def running(self) -> bool:
-        """Whether its supervisor runs."""
         return self.supervisor.find() is not None
 
     @classmethod
@@ -66,5 +65,4 @@ class SandboxState:
 
     @staticmethod
     def remove(folder: Path) -> None:
-        """Forget the control plane in a folder."""
         (folder / _FILE).unlink(missing_ok=True)

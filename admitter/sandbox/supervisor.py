@@ -1,6 +1,6 @@
 """The one process that owns the components of a control plane: `python -m admitter.sandbox.supervisor`.
 
-It reads an `Order` from its standard input and reports on its standard output. Until the
+It reads a `StartOrder` from its standard input and reports on its standard output. Until the
 starter writes a second line, the end of standard input means that the starter has gone, and
 the control plane goes too; afterwards it lives as long as its owner, if it has one. The
 components go with the supervisor, however it ends: by its own hand, or by the kernel's.
@@ -65,12 +65,10 @@ class StartOrder:
     audit: bool = False
 
     def dump(self) -> str:
-        """The order as one line."""
         return json.dumps(dataclasses.asdict(self), default=str) + "\n"
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """The order in a line that `dump` made."""
         raw = json.loads(line)
         programs = {name: Path(path) for name, path in raw["programs"].items()}
         owner = ProcessIdentity(**raw["owner"]) if raw["owner"] else None
@@ -80,12 +78,7 @@ class StartOrder:
 class Starter:
     """The process at the other end of standard input and output."""
 
-    def __init__(self) -> None:
-        self._attached = True
-
-    def read_order(self) -> StartOrder:
-        """The first line."""
-        return StartOrder.parse(sys.stdin.readline())
+    _attached = True
 
     def report(self, phase: Phase, message: str = "") -> None:
         """Tell how far the start is."""
@@ -95,7 +88,7 @@ class Starter:
             raise OwnerGoneError from None
 
     def check(self) -> None:
-        """Raise GoneError if the starter ended without letting go."""
+        """Raise OwnerGoneError if the starter ended without letting go."""
         if self._attached and select.select([0], [], [], 0)[0]:
             if not os.read(0, 1024):
                 raise OwnerGoneError
@@ -244,5 +237,4 @@ def _end(_number: int, _frame: object) -> NoReturn:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _end)
-    starter = Starter()
-    Supervisor(starter.read_order(), starter).run()
+    Supervisor(StartOrder.parse(sys.stdin.readline()), Starter()).run()

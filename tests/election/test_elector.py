@@ -83,7 +83,7 @@ async def test_a_shard_that_its_heir_does_not_take_is_taken_by_the_next_that_kee
         heir = scene.all[owner]
 
         async def never(*_: object) -> None:
-            await heir.elector._clocks.sleep(10_000)
+            await heir.elector.clocks.sleep(10_000)
 
         lock = heir.elector._locks[1]
         lock._take = never  # type: ignore[assignment,method-assign]  # it says that it is there, and takes nothing

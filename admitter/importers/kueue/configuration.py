@@ -34,15 +34,13 @@ _REFUSED: Final = {
 }
 _FRAMEWORKS: Final = {
     "batch/job": (Fidelity.TRANSLATED, "Jobs with a queue's label are held back"),
-    "pod": (Fidelity.APPROXIMATED, "only Jobs are held back: the importer makes one of each Pod"),
-    "deployment": (
-        Fidelity.APPROXIMATED,
-        "only Jobs are held back: the importer makes one of each Deployment",
-    ),
-    "statefulset": (
-        Fidelity.APPROXIMATED,
-        "only Jobs are held back: the importer makes one of each StatefulSet",
-    ),
+    **{
+        kind.lower(): (
+            Fidelity.APPROXIMATED,
+            f"only Jobs are held back: the importer makes one of each {kind}",
+        )
+        for kind in ("Pod", "Deployment", "StatefulSet")
+    },
 }
 
 
@@ -85,15 +83,8 @@ def _shares(raw: Json) -> bool:
 
 
 def configuration(source: ManifestSource) -> None:
-    """Account for Kueue's configuration."""
-    for key in _PROCESS:
-        if source.value(key) is not None:
-            source.translated(key, "concerns Kueue's own program")
-    for path, words in _REFUSED.items():
-        if source.value(path):
-            source.refused(path, words)
-        elif source.value(path) is not None:
-            source.ignored(path)
+    source.account(Fidelity.TRANSLATED, dict.fromkeys(_PROCESS, "concerns Kueue's own program"))
+    source.refuse_or_ignore(_REFUSED)
     _fair_sharing(source)
     _jobs_without_queue(source)
     _pods_ready(source)
@@ -111,23 +102,20 @@ def _fair_sharing(source: ManifestSource) -> None:
             source.translated("fairSharing", "is not enabled")
         return
     path = "fairSharing.enable" if source.mapping("fairSharing") else "fairSharing"
-    if source.value(path) is not None:
-        source.translated(path, "fairSharing.enabled of each Cohort at the top of a tree")
-    if source.value("fairSharing.preemptionStrategies") is not None:
-        strategy = "there is one strategy, which compares shares as they are after the eviction"
-        source.approximated("fairSharing.preemptionStrategies", strategy)
+    words = "fairSharing.enabled of each Cohort at the top of a tree"
+    source.account(Fidelity.TRANSLATED, {path: words})
+    strategy = "there is one strategy, which compares shares as they are after the eviction"
+    source.account(Fidelity.APPROXIMATED, {"fairSharing.preemptionStrategies": strategy})
 
 
 def _jobs_without_queue(source: ManifestSource) -> None:
     path = "manageJobsWithoutQueueName"
     if source.value(path) is True:
-        words = "a PlacementPolicy says which queue Jobs without a label wait in"
-        source.approximated(path, words)
+        source.approximated(path, "a PlacementPolicy says which queue Jobs without a label wait in")
     elif source.value(path) is not None:
         source.translated(path, "Jobs without a label are left alone")
-    if source.value("managedJobsNamespaceSelector") is not None:
-        words = "write it as the namespaceSelector of a PlacementPolicy"
-        source.approximated("managedJobsNamespaceSelector", words)
+    words = "write it as the namespaceSelector of a PlacementPolicy"
+    source.account(Fidelity.APPROXIMATED, {"managedJobsNamespaceSelector": words})
 
 
 def _pods_ready(source: ManifestSource) -> None:
@@ -143,14 +131,8 @@ def _integrations(source: ManifestSource) -> None:
     for index, name in enumerate(frameworks):
         path = f"integrations.frameworks[{index}]"
         outcome, words = _FRAMEWORKS.get(str(name), (Fidelity.REFUSED, "only Jobs are held back"))
-        record = {
-            Fidelity.TRANSLATED: source.translated,
-            Fidelity.APPROXIMATED: source.approximated,
-            Fidelity.REFUSED: source.refused,
-        }[outcome]
-        record(path, f"{name}: {words}")
-    if source.value("integrations.labelKeysToCopy"):
-        source.refused("integrations.labelKeysToCopy", "a Workload has no labels of its Job")
+        source.find(path, outcome, f"{name}: {words}")
+    source.refuse_unless_empty({"integrations.labelKeysToCopy": "a Workload has no labels of its Job"})
 
 
 def _is_configuration(raw: object) -> bool:

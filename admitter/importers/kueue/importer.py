@@ -1,15 +1,16 @@
 """From Kueue: queues, flavors, cohorts, and the Jobs that wait in them (docs/design/import.md)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from admitter.importers.dispatch import dispatch, metadata
 from admitter.importers.jobs import JobImporter
 from admitter.importers.kueue import configuration as kueue_configuration
-from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter
+from admitter.importers.kueue.quota import FOREIGN, GROUP, QuotaImporter, same
 from admitter.importers.naming import Names
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, ManifestSource, Translation, below, own
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below, own
 
 VERSIONS: Final = ("v1beta2", "v1beta1", "v1alpha2", "v1alpha1")
 QUEUE: Final = f"{GROUP}/queue-name"
@@ -42,6 +43,14 @@ _REFUSED: Final = {
     "MultiKueueCluster": "one cluster is looked after, not several",
     "Topology": "quota is counted without the places of nodes: the scheduler finds those",
 }
+_FLAVOR_FIELDS: Final = {
+    "topologyName": _REFUSED["Topology"],
+    "resourceWeights": "each resource counts the same in a share",
+}
+_LOCAL_QUEUE_FIELDS: Final = {
+    "fairSharing": "LocalQueues of a ClusterQueue are served in one order, without weights",
+    "wallTimePolicy": "time is not budgeted",
+}
 _JOB_MARKS: Final = {
     f"{GROUP}/job-min-parallelism": "a Job is admitted with all of its pods",
     f"{GROUP}/job-completions-equal-parallelism": "a Job is admitted with all of its pods",
@@ -61,7 +70,6 @@ _SCOPES: Final = {
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of those of Kueue."""
     documents = kueue_configuration.unpacked(documents, into)
     names = Names()
     for document in documents:
@@ -88,11 +96,11 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
     dispatch(documents, into, handlers, quota.finish)
 
 
+@dataclass(slots=True)
 class _QueueImporter:
     """Translates what stands around ClusterQueues."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    _names: Names
 
     def flavor(self, source: ManifestSource) -> None:
         """A ResourceFlavor stays one; before v1beta1 its labels and taints stand outside of a spec."""
@@ -106,16 +114,13 @@ class _QueueImporter:
             for key, each in source.mapping(place).items():
                 labels[key] = each
                 source.translated(below(place, key), "a label of its nodes")
-        taints = list(self._taints(source, "taints" if early else "spec.nodeTaints"))
+        taints = list(_taints(source, "taints" if early else "spec.nodeTaints"))
         spec: Json = {"nodeLabels": labels} if labels else {}
         spec |= {"nodeTaints": taints} if taints else {}
         if source.sequence("spec.tolerations"):
             spec["tolerations"] = source.sequence("spec.tolerations")
             source.translated("spec.tolerations", "the same")
-        if source.value("spec.topologyName"):
-            source.refused("spec.topologyName", _REFUSED["Topology"])
-        if source.value("spec.resourceWeights"):
-            source.refused("spec.resourceWeights", "each resource counts the same in a share")
+        source.refuse_unless_empty(_FLAVOR_FIELDS, "spec")
         source.add(own("ResourceFlavor", metadata(source, name, FOREIGN), spec))
 
     def local_queue(self, source: ManifestSource) -> None:
@@ -130,28 +135,19 @@ class _QueueImporter:
         if name == "default" and source.text("apiVersion") in _DEFAULTING:
             words = "Jobs without a label wait here in Kueue: a PlacementPolicy would see to that"
             source.approximated("metadata.name", words)
-        spec: Json = {"clusterQueue": queue}
-        if source.value("spec.stopPolicy") is not None:
-            spec["stopPolicy"] = source.value("spec.stopPolicy")
-            source.translated("spec.stopPolicy", "the same")
-        for key, words in (
-            ("fairSharing", "LocalQueues of a ClusterQueue are served in one order, without weights"),
-            ("wallTimePolicy", "time is not budgeted"),
-        ):
-            if source.value(f"spec.{key}"):
-                source.refused(f"spec.{key}", words)
-        manifest = own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec)
-        source.add(manifest)
+        spec = {"clusterQueue": queue, **same(source, "stopPolicy")}
+        source.refuse_unless_empty(_LOCAL_QUEUE_FIELDS, "spec")
+        source.add(own("LocalQueue", metadata(source, name, FOREIGN, namespace), spec))
 
     def priority_class(self, source: ManifestSource) -> None:
         """A WorkloadPriorityClass becomes a PriorityClass for which the scheduler evicts no pods."""
         old = source.text("metadata.name")
         value = source.number("value", 0)
-        if not old or value > HIGHEST_PRIORITY:
-            words = (
-                f"is more than {HIGHEST_PRIORITY}, the most that a PriorityClass has" if old else "is missing"
-            )
-            source.refused("value" if old else "metadata.name", words)
+        if not old:
+            source.refused("metadata.name", "is missing")
+            return
+        if value > HIGHEST_PRIORITY:
+            source.refused("value", f"is more than {HIGHEST_PRIORITY}, the most that a PriorityClass has")
             return
         name = self._class_name(old)
         same = "" if name == old else f", renamed from {old}"
@@ -184,9 +180,8 @@ class _QueueImporter:
             found = found or self._names.take(source, path, scope)
             source.ignored(path)
         for place in places:
-            for mark, words in _JOB_MARKS.items():
-                if source.value(below(place, mark)) is not None:
-                    source.refused(below(place, mark), words)
+            marks = {below(place, mark): words for mark, words in _JOB_MARKS.items()}
+            source.account(Fidelity.REFUSED, marks)
         return found or None
 
     def change(self, source: ManifestSource, spec: Json) -> None:
@@ -207,16 +202,16 @@ class _QueueImporter:
         wish = f"kueue-{old}" if old.startswith("system-") else old
         return self._names.of("PriorityClass", f"WorkloadPriorityClass {old}", wish)
 
-    @staticmethod
-    def _taints(source: ManifestSource, path: str) -> Iterable[Json]:
-        for at in source.items(path):
-            taint = source.mapping(at)
-            kept = {key: each for key, each in taint.items() if key in {"key", "value", "effect"}}
-            for key in kept:
-                source.translated(f"{at}.{key}", "a taint of its nodes")
-            if "timeAdded" in taint:
-                source.translated(f"{at}.timeAdded", "not needed: it was written by a server")
-            yield kept
+
+def _taints(source: ManifestSource, path: str) -> Iterable[Json]:
+    for at in source.items(path):
+        taint = source.mapping(at)
+        kept = {key: each for key, each in taint.items() if key in {"key", "value", "effect"}}
+        for key in kept:
+            source.translated(f"{at}.{key}", "a taint of its nodes")
+        if "timeAdded" in taint:
+            source.translated(f"{at}.timeAdded", "not needed: it was written by a server")
+        yield kept
 
 
 def _workload(source: ManifestSource) -> None:

@@ -1,13 +1,13 @@
 """Kueue's ClusterQueues and Cohorts, of any version of its API."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.importers.dispatch import metadata
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, ManifestSource, Translation, exact, own
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, exact, own
 from admitter.quantities.amounts import InvalidQuantityError, to_amount, to_quantity
 
 GROUP: Final = "kueue.x-k8s.io"
@@ -47,55 +47,48 @@ class _Tree:
     borrowing: dict[Part, tuple[str, int]] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class QuotaImporter:
-    """Translates ClusterQueues at once, and Cohorts when all are known."""
+    """Translates ClusterQueues at once, and Cohorts when all are known.
 
-    def __init__(self, into: Translation, names: Names, *, fair_sharing: bool) -> None:
-        """Prepare.
+    Attributes:
+        into: what is being made.
+        names: names used so far.
+        fair_sharing: whether Kueue's configuration enables it, which it does for all cohorts at once.
+    """
 
-        Args:
-            into: what is being made.
-            names: names used so far.
-            fair_sharing: whether Kueue's configuration enables it, which it does for all cohorts at once.
-        """
-        self._into = into
-        self._names = names
-        self._fair_sharing = fair_sharing
-        self._cohorts: dict[str, _Tree] = {}
-        self._queues: dict[str, dict[Part, int]] = defaultdict(dict)
+    into: Translation
+    names: Names
+    fair_sharing: bool
+    _cohorts: dict[str, _Tree] = field(default_factory=dict)
+    _queues: dict[str, Counter[Part]] = field(default_factory=lambda: defaultdict(Counter))
 
     def cluster_queue(self, source: ManifestSource) -> None:
-        """A ClusterQueue stays one."""
-        name = self._names.take(source, "metadata.name", "ClusterQueue")
+        name = self.names.take(source, "metadata.name", "ClusterQueue")
         if not name:
             return
         cohort = self._named(source, ("cohort", "cohortName"))
         nominal: dict[Part, int] = {}
         resources = [*self._flat(source, nominal), *self._grouped(source, nominal, {})]
         spec: Json = {"cohort": cohort} if cohort else {}
-        spec |= _copied(source, ("namespaceSelector", "queueingStrategy", "stopPolicy"))
-        spec |= {"resources": resources} if resources else {}
+        spec |= same(source, "namespaceSelector", "queueingStrategy", "stopPolicy")
         for key, each in (
+            ("resources", resources),
             ("flavorFungibility", _fungibility(source)),
             ("preemption", self._preemption(source)),
             ("fairSharing", _fair_sharing(source)),
         ):
             spec |= {key: each} if each else {}
-        for key, words in _REFUSED.items():
-            if source.value(f"spec.{key}"):
-                source.refused(f"spec.{key}", words)
-            elif source.value(f"spec.{key}") is not None:
-                source.ignored(f"spec.{key}")
+        source.refuse_or_ignore(_REFUSED, "spec")
         _admission_scope(source)
         manifest = own("ClusterQueue", metadata(source, name, FOREIGN), spec)
         if source.add(manifest) and cohort:
             self._cohorts.setdefault(cohort, _only_named(cohort))
-            for part, amount in nominal.items():
-                self._queues[cohort][part] = self._queues[cohort].get(part, 0) + amount
+            self._queues[cohort].update(nominal)
 
     def cohort(self, source: ManifestSource) -> None:
         """A Cohort stays one; it is finished when all queues below it are known."""
-        name = self._names.take(source, "metadata.name", "Cohort")
+        name = self.names.take(source, "metadata.name", "Cohort")
         if not name:
             return
         if name in self._cohorts and self._cohorts[name].source is not None:
@@ -107,8 +100,8 @@ class QuotaImporter:
         resources = self._grouped(source, nominal, borrowing)
         spec: Json = {"parent": parent} if parent else {}
         spec |= {"resources": resources} if resources else {}
-        fair_sharing = _fair_sharing(source)
-        spec |= {"fairSharing": fair_sharing} if fair_sharing else {}
+        if fair_sharing := _fair_sharing(source):
+            spec["fairSharing"] = fair_sharing
         manifest = own("Cohort", metadata(source, name, FOREIGN), spec)
         self._cohorts[name] = _Tree(source, manifest, parent, nominal, borrowing)
         if parent:
@@ -119,17 +112,17 @@ class QuotaImporter:
         for name, tree in self._cohorts.items():
             if tree.source is not None:
                 self._limit(name, tree)
-            if self._fair_sharing and not tree.parent:
+            if self.fair_sharing and not tree.parent:
                 tree.manifest["spec"].setdefault("fairSharing", {})["enabled"] = True
             if tree.source is not None or tree.manifest["spec"]:  # one that is only named works without
-                source = tree.source or ManifestSource({}, f"Cohort {name}", self._into)
+                source = tree.source or ManifestSource({}, f"Cohort {name}", self.into)
                 source.add(tree.manifest)
 
     def _named(self, source: ManifestSource, keys: Iterable[str]) -> str:
         """The cohort that one of some fields names, by its new name."""
         for key in keys:
             if source.text(f"spec.{key}"):
-                return self._names.take(source, f"spec.{key}", "Cohort")
+                return self.names.take(source, f"spec.{key}", "Cohort")
         return ""
 
     def _flat(self, source: ManifestSource, nominal: dict[Part, int]) -> Iterator[Json]:
@@ -139,7 +132,7 @@ class QuotaImporter:
             source.translated(f"{at}.name", resource)
             flavors = []
             for place in source.items(f"{at}.flavors"):
-                flavor = self._names.take(source, f"{place}.name", "ResourceFlavor")
+                flavor = self.names.take(source, f"{place}.name", "ResourceFlavor")
                 quota = source.mapping(f"{place}.quota")
                 given = {key: exact(quota[key]) for key in ("min", "max") if key in quota}
                 for key in given:
@@ -159,7 +152,7 @@ class QuotaImporter:
             }
             source.translated(f"{group}.coveredResources", "resources that list the same flavors")
             for at in source.items(f"{group}.flavors"):
-                flavor = self._names.take(source, f"{at}.name", "ResourceFlavor")
+                flavor = self.names.take(source, f"{at}.name", "ResourceFlavor")
                 for place in source.items(f"{at}.resources"):
                     resource = source.text(f"{place}.name")
                     source.translated(f"{place}.name", resource)
@@ -181,15 +174,14 @@ class QuotaImporter:
             if source.value(path) is None:
                 continue
             made[key] = source.text(path)
-            if key == "reclaimWithinCohort" and self._fair_sharing and made[key] != "Never":
+            if key == "reclaimWithinCohort" and self.fair_sharing and made[key] != "Never":
                 words = f"{made[key]}: a queue takes back its min without regard to shares"
                 source.approximated(path, words)
             else:
                 source.translated(path, made[key])
         at = "spec.preemption.borrowWithinCohort"
-        borrow = {
-            key: each for key, each in source.mapping(at).items() if key in {"policy", "maxPriorityThreshold"}
-        }
+        known = {"policy", "maxPriorityThreshold"}
+        borrow = {key: each for key, each in source.mapping(at).items() if key in known}
         for key, each in borrow.items():
             source.translated(f"{at}.{key}", str(each))
         return made | ({"borrowWithinCohort": borrow} if borrow else {})
@@ -199,24 +191,21 @@ class QuotaImporter:
         assert tree.source is not None
         below = self._below(name, set())
         for (resource, flavor), (path, limit) in tree.borrowing.items():
-            most = to_quantity(resource, below.get((resource, flavor), 0) + limit)
+            most = to_quantity(resource, below[resource, flavor] + limit)
             for each in tree.manifest["spec"]["resources"]:
                 for quotas in each["flavors"]:
-                    if each["name"] == resource and quotas["name"] == flavor:
+                    if (each["name"], quotas["name"]) == (resource, flavor):
                         quotas["quota"]["max"] = most
             words = f"max {most}: the quota in this cohort and below it as it is now, and the limit"
             tree.source.approximated(path, words)
 
-    def _below(self, name: str, seen: set[str]) -> dict[Part, int]:
+    def _below(self, name: str, seen: set[str]) -> Counter[Part]:
         """Quota of a cohort, its queues, and the cohorts below it."""
-        total = dict(self._cohorts[name].nominal)
-        parts = [self._queues.get(name, {})]
+        total = Counter(self._cohorts[name].nominal)
+        total.update(self._queues[name])
         for other, tree in self._cohorts.items():
             if tree.parent == name and other not in seen:
-                parts.append(self._below(other, {*seen, name}))
-        for part in parts:
-            for key, amount in part.items():
-                total[key] = total.get(key, 0) + amount
+                total.update(self._below(other, {*seen, name}))
         return total
 
 
@@ -251,12 +240,10 @@ def _amount(resource: str, quantity: object) -> int:
         return 0
 
 
-def _copied(source: ManifestSource, keys: Iterable[str]) -> Json:
-    found = {key: source.value(f"spec.{key}") for key in keys}
-    for key, each in found.items():
-        if each is not None:
-            source.translated(f"spec.{key}", "the same")
-    return {key: each for key, each in found.items() if each is not None}
+def same(source: ManifestSource, *keys: str) -> Json:
+    """Those of some fields of the spec that are there, which mean the same here."""
+    source.account(Fidelity.TRANSLATED, dict.fromkeys(keys, "the same"), "spec")
+    return {key: each for key in keys if (each := source.value(f"spec.{key}")) is not None}
 
 
 def _fungibility(source: ManifestSource) -> Json:

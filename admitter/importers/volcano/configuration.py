@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.documents import ManifestError, parsed
+from admitter.importers.dispatch import embedded
 from admitter.importers.translation import Fidelity, Json, ManifestSource, below
 
 CONFIG_MAP: Final = "volcano-scheduler-configmap"
@@ -19,11 +19,17 @@ _PLUGINS: Final = {
         Fidelity.APPROXIMATED,
         "min and max of queues; what is beyond min goes by priority and age",
     ),
+    "drf": (Fidelity.REFUSED, "Jobs go by priority and age, not by each one's share"),
     "predicates": (Fidelity.TRANSLATED, "nodes are chosen by the cluster's own scheduler"),
     "nodeorder": (Fidelity.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
     "binpack": (Fidelity.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
 }
 """What becomes of plugins; any other is refused."""
+_ORDERED_BY_NAMESPACE: Final = (
+    Fidelity.APPROXIMATED,
+    "namespaceOrdering: WeightedShare; within a namespace by priority and age, not by Jobs' shares",
+)
+"""What becomes of the plugin drf where it orders namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +62,11 @@ def read_config_map(source: ManifestSource) -> SchedulerConfiguration:
     source.translated("metadata", "nothing is left of the ConfigMap itself")
     found = SchedulerConfiguration()
     for key in source.mapping("data"):
-        path = below("data", key)
-        title = f"{source.title} {path}"
-        try:
-            documents = [raw for _, raw in parsed(title, source.text(path))]
-        except ManifestError as error:
-            source.refused(path, str(error))
-            continue
-        if not key.endswith(".conf") or len(documents) != 1 or not isinstance(documents[0], dict):
-            source.refused(path, "must be one map of actions and tiers, in a key that ends with .conf")
-            continue
-        source.translated(path, "see there")
-        inner = ManifestSource(documents[0], title, source.into)
-        found = _read(inner)
-        inner.close()
+        must_be = "must be one map of actions and tiers, in a key that ends with .conf"
+        inner = embedded(source, below("data", key), must_be, fits=key.endswith(".conf"))
+        if inner is not None:
+            found = _read(inner)
+            inner.close()
     return found
 
 
@@ -112,21 +109,10 @@ def _account_for_plugin(
     source: ManifestSource, name: str, place: str, configuration: SchedulerConfiguration
 ) -> None:
     """A plugin's name; other fields of it, such as arguments, are refused when the object is closed."""
-    field = f"{place}.name"
+    outcome, words = _PLUGINS.get(name, (Fidelity.REFUSED, "nothing here does what it does"))
     if name == "drf" and configuration.by_namespace:
-        source.approximated(
-            field,
-            "namespaceOrdering: WeightedShare; within a namespace by priority and age, not by Jobs' shares",
-        )
-    elif name == "drf":
-        source.refused(field, "Jobs go by priority and age, not by each one's share")
-    elif name in _PLUGINS:
-        outcome, words = _PLUGINS[name]
-        (source.translated if outcome is Fidelity.TRANSLATED else source.approximated)(field, words)
-    else:
-        source.refused(field, "nothing here does what it does")
-    order = f"{place}.{_ORDERS_NAMESPACES}"
-    if name == "drf" and source.value(order) is not None:
-        source.translated(
-            order, f"namespaceOrdering: {'WeightedShare' if configuration.by_namespace else 'None'}"
-        )
+        outcome, words = _ORDERED_BY_NAMESPACE
+    source.find(f"{place}.name", outcome, words)
+    if name == "drf":
+        words = f"namespaceOrdering: {'WeightedShare' if configuration.by_namespace else 'None'}"
+        source.account(Fidelity.TRANSLATED, {_ORDERS_NAMESPACES: words}, place)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from admitter.importers.dispatch import Handler, copied, dispatch, metadata
+from admitter.importers.dispatch import Handler, copied, dispatch, metadata, with_name
 from admitter.importers.jobs import JobImporter
+from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
 from admitter.importers.quantities import cut, quantities
 from admitter.importers.queue_tree import FOR_EVER, QueueNode, manifests
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, ManifestSource, Translation, below
-from admitter.importers.unnamed import with_name
+from admitter.importers.translation import ManifestSource, Translation, below
 from admitter.importers.volcano.configuration import CONFIG_MAP, SchedulerConfiguration, read_config_map
-from admitter.importers.volcano.jobs import DOMAINS, QueueFinder, VolcanoJobImporter
+from admitter.importers.volcano.jobs import DOMAINS, QueueFinder
 from admitter.names import NAMESPACE_WEIGHT_RESOURCES
 from admitter.quantities.amounts import parse_quantity
 
@@ -49,12 +49,7 @@ _REFUSED: Final = {
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of Volcano's.
-
-    Args:
-        documents: the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods.
-        into: what is being made.
-    """
+    """Translate the scheduler's ConfigMap, Queues, PodGroups, ResourceQuotas, PriorityClasses, Jobs, Pods."""
     importer = _VolcanoImporter(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
@@ -85,28 +80,26 @@ class _VolcanoImporter:
         self._names.of("Cohort", f"/{COHORT}", COHORT)
         self._configuration = SchedulerConfiguration()
         self._queues: dict[str, _Queue] = {}
-        self._finder = QueueFinder(self._names, into)
+        self._finder = QueueFinder(self._names, LocalQueues(into))
         self._jobs = JobImporter(self._names, DOMAINS, self._finder.queue)
         self._jobs.keep_names(documents)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The handler of each kind."""
-        own = VolcanoJobImporter(self._names, self._finder)
         return {
             **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
             ("", "ResourceQuota"): with_name(_weight),
             (GROUP, "Queue"): self._queue,
             (GROUP, "PodGroup"): self._finder.group,
-            ("batch.volcano.sh", "Job"): with_name(own.job),
+            ("batch.volcano.sh", "Job"): with_name(self._finder.job),
         }
 
     def finish(self) -> None:
         """Make what needs all that was read."""
-        for name in self._finder.missing(set(self._queues)):
+        for name in sorted(self._finder.wanted - self._queues.keys()):
             source = ManifestSource({}, f"Queue {name}", self._into)
             source.approximated("", "is not among the manifests: a queue of weight 1 without limits")
-            self._queues[name] = _Queue(QueueNode(name, spec=self._common()), source, _ROOT)
+            self._queues[name] = _Queue(QueueNode(name, spec=self._configuration.queue_spec()), source, _ROOT)
         if not self._queues:
             return
         top = QueueNode(COHORT, inner=True)
@@ -118,10 +111,13 @@ class _VolcanoImporter:
             if name != _ROOT:
                 self._above(name, queue, top).below.append(queue.node)
         for node in top.all():
-            if node is not top:
-                self._complete(node)
+            if node is not top and node.inner:  # what only a ClusterQueue has
+                for key in ("namespaceOrdering", "preemption", "queueingStrategy", "stopPolicy"):
+                    node.spec.pop(key, None)
+                node.reserved = {}
+                node.name = self._names.of("Cohort", node.name)
         origin = next(iter(self._queues.values())).source.title
-        for manifest in manifests(top, self._finder.requested):
+        for manifest in manifests(top, self._finder.local_queues.requested):
             self._into.add(manifest, origin)
 
     def _above(self, name: str, queue: _Queue, top: QueueNode) -> QueueNode:
@@ -135,18 +131,6 @@ class _VolcanoImporter:
             queue.source.refused("spec.parent", f"{at} {why}: the queue is at the top")
         return top if at != _ROOT or queue.above == _ROOT else self._queues[queue.above].node
 
-    def _complete(self, node: QueueNode) -> None:
-        """What depends on whether queues are below it."""
-        if node.inner:
-            for key in ("namespaceOrdering", "preemption", "queueingStrategy", "stopPolicy"):
-                node.spec.pop(key, None)
-            node.reserved = {}
-            node.name = self._names.of("Cohort", node.name)
-
-    def _common(self) -> Json:
-        """What the scheduler's configuration says of every queue."""
-        return self._configuration.queue_spec()
-
     def _config_map(self, source: ManifestSource) -> None:
         if source.text("metadata.name") == CONFIG_MAP:
             self._configuration = read_config_map(source)
@@ -158,12 +142,13 @@ class _VolcanoImporter:
         name = self._names.take(source, "metadata.name", "ClusterQueue")
         if not name:
             return
-        node = QueueNode(name, spec=self._common(), metadata=metadata(source, name, DOMAINS))
+        node = QueueNode(
+            name, spec=self._configuration.queue_spec(), metadata=metadata(source, name, DOMAINS)
+        )
         above = source.text("spec.parent") or _ROOT
         if source.value("spec.parent"):
             source.translated("spec.parent", f"below Cohort {COHORT if above == _ROOT else above}")
         self._queues[old] = _Queue(node, source, above)
-        self._finder.know(old, name)
         if old == _ROOT:
             source.approximated("spec", f"Cohort {COHORT}, which has what the nodes have")
             return
@@ -192,41 +177,32 @@ class _VolcanoImporter:
             source.translated("spec.capability", "max")
         if reserved:
             source.translated("spec.guarantee", "min, of which lendingLimit leaves nothing to others")
-        if deserved:
-            words = (
-                "taken back by reclaimWithinCohort: Any"
-                if self._configuration.reclaims
-                else "no Job is evicted for it"
-            )
-            source.approximated("spec.deserved", f"min; {words}")
+        if deserved and self._configuration.reclaims:
+            source.approximated("spec.deserved", "min; taken back by reclaimWithinCohort: Any")
+        elif deserved:
+            source.approximated("spec.deserved", "min; no Job is evicted for it")
 
     def _weight_of(self, source: ManifestSource, node: QueueNode) -> None:
         if source.value("spec.weight") is None:
             return
         node.spec["fairSharing"] = {"weight": source.number("spec.weight", 1)}
-        if self._configuration.by_weight:
-            source.translated("spec.weight", "fairSharing.weight")
-        else:
-            source.translated(
-                "spec.weight", "fairSharing.weight, which counts as little as without proportion there"
-            )
+        idle = ", which counts as little as without proportion there"
+        source.translated("spec.weight", f"fairSharing.weight{'' if self._configuration.by_weight else idle}")
 
     def _reclaiming(self, source: ManifestSource, node: QueueNode) -> None:
         """Whether others may take from it, which is up to them here."""
         reclaimable = source.value("spec.reclaimable")
         if reclaimable is False:
             node.spec.setdefault("preemption", {})["minRuntime"] = FOR_EVER
-            source.approximated(
-                "spec.reclaimable",
-                "minRuntime without end: what runs in it is never evicted, also not for its own Jobs",
-            )
-        elif reclaimable is True:
-            words = "reclaimWithinCohort: Any of the other queues"
-            if not self._configuration.reclaims:
-                words = "no Job is evicted, since there is no action reclaim"
+            words = "minRuntime without end: what runs in it is never evicted, also not for its own Jobs"
             source.approximated("spec.reclaimable", words)
+        elif reclaimable is True and self._configuration.reclaims:
+            source.approximated("spec.reclaimable", "reclaimWithinCohort: Any of the other queues")
+        elif reclaimable is True:
+            source.approximated("spec.reclaimable", "no Job is evicted, since there is no action reclaim")
 
-    def _state(self, source: ManifestSource, node: QueueNode) -> None:
+    @staticmethod
+    def _state(source: ManifestSource, node: QueueNode) -> None:
         strategy = source.text("spec.dequeueStrategy")
         if strategy in _STRATEGIES:
             node.spec["queueingStrategy"] = _STRATEGIES[strategy]

@@ -66,10 +66,8 @@ def _account(source: ManifestSource, path: str, key: str, access: YuniKornAccess
     elif access.open:
         source.translated(path, words)
     else:
-        source.approximated(
-            path,
-            f"{words}; editors of a namespace may too, unless ClusterRole {SUBMITTER} loses its labels",
-        )
+        words += f"; editors of a namespace may too, unless ClusterRole {SUBMITTER} loses its labels"
+        source.approximated(path, words)
 
 
 def _parsed(text: str) -> YuniKornAccess:
@@ -98,18 +96,12 @@ def roles(queue: str | None, access: YuniKornAccess) -> list[Json]:
     rule: Json = {"apiGroups": [GROUP], "resources": ["localqueues"], "verbs": [SUBMIT_VERB]}
     if queue:
         rule["resourceNames"] = [queue]
-    role: Json = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": [rule],
-    }
     reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
-    binding: Json = {
-        "apiVersion": f"{_RBAC}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": reference,
-        "subjects": access.subjects(),
-    }
-    return [role, binding]
+    return [
+        _object("ClusterRole", name, rules=[rule]),
+        _object("ClusterRoleBinding", name, roleRef=reference, subjects=access.subjects()),
+    ]
+
+
+def _object(kind: str, name: str, **fields: object) -> Json:
+    return {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": {"name": name}, **fields}

@@ -7,17 +7,16 @@ from typing import Final
 
 import orjson
 
-from admitter.documents import ManifestError, parsed
-from admitter.importers.dispatch import Handler, copied, dispatch
+from admitter.importers.dispatch import Handler, copied, dispatch, embedded, with_name
 from admitter.importers.jobs import JobImporter
+from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
 from admitter.importers.queue_tree import manifests
 from admitter.importers.reading import Collection, Document
-from admitter.importers.translation import Json, ManifestSource, Translation, below
-from admitter.importers.unnamed import with_name
+from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
 from admitter.importers.yunikorn.access import roles
 from admitter.importers.yunikorn.placement import RuleReader, policy, selector
-from admitter.importers.yunikorn.queues import QueueReader, YuniKornTree
+from admitter.importers.yunikorn.queues import QueueReader
 from admitter.importers.yunikorn.workloads import WorkloadReader, named
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
@@ -48,12 +47,7 @@ _SETTINGS: Final = "says how YuniKorn itself runs"
 
 
 def translate(documents: Sequence[Document], into: Translation) -> None:
-    """Make Admitter's manifests of YuniKorn's.
-
-    Args:
-        documents: ConfigMaps, bare `queues.yaml`, Namespaces, and Jobs, Deployments and Pods.
-        into: what is being made.
-    """
+    """Translate ConfigMaps, bare `queues.yaml`, Namespaces, and Jobs, Deployments and Pods."""
     importer = _YuniKornImporter(documents, into)
     for _, ranked in groupby(sorted(documents, key=_rank), key=_rank):
         dispatch(ranked, into, importer.handlers())
@@ -75,18 +69,14 @@ class _YuniKornImporter:
     def __init__(self, documents: Sequence[Document], into: Translation) -> None:
         self._into = into
         self._names = Names()
-        self._tree: YuniKornTree | None = None
-        self._rules: list[Json] = []
+        self._rules: RuleReader | None = None  # of the first partition that is read
         self._origin = ""
         self._homes: list[tuple[str, str]] = []
-        self._rules_ask_namespace = True  # as far as is known
-        self._rules_ask_parent = True
         self._only: list[str] = []
         self._never: list[str] = ["kube-system"]
-        self._requested: set[str] = set()
         self._settled: set[str] = set()
         self._group = _policy_group(documents)
-        self._workloads = WorkloadReader(self._names, into)
+        self._workloads = WorkloadReader(self._names, LocalQueues(into))
         self._jobs = JobImporter(self._names, (DOMAIN,), self._workloads.queue)
         self._jobs.keep_names(documents)
         self._names.keep_all(documents, {"Namespace": "ClusterQueue"})  # rules make a queue of its name
@@ -94,7 +84,6 @@ class _YuniKornImporter:
             self._names.keep("ClusterQueue", path)
 
     def handlers(self) -> Mapping[tuple[str, str], Handler]:
-        """The handler of each kind."""
         return {
             **{kind: with_name(handler) for kind, handler in self._jobs.handlers().items()},
             ("", "ConfigMap"): self._config_map,
@@ -104,13 +93,12 @@ class _YuniKornImporter:
 
     def finish(self) -> None:
         """Make what needs all that was read."""
-        tree = self._tree
-        if tree is None:
+        if self._rules is None:
             return
-        requested = self._requested | self._workloads.requested
-        made = manifests(tree.root, requested)
-        if self._rules:
-            made.append(policy(self._rules, selector(self._only, self._never)))
+        tree = self._rules.tree
+        made = manifests(tree.root, self._workloads.local_queues.requested)
+        if self._rules.rules:
+            made.append(policy(self._rules.rules, selector(self._only, self._never)))
         made += roles(None, tree.everywhere)
         if not tree.everywhere.open:
             for _, place in tree.leaves():
@@ -139,7 +127,10 @@ class _YuniKornImporter:
                 continue
             self._settled.add(key)
             if key == f"{self._group}.yaml":
-                self._embedded(source, path)
+                inner = embedded(source, path, "must be one map with partitions")
+                if inner is not None:
+                    self._configuration(inner)
+                    inner.close()
             elif key == _GROUP:
                 source.translated(path, f"{self._group}.yaml is the configuration")
             elif key in {_ONLY, _NEVER}:
@@ -148,21 +139,6 @@ class _YuniKornImporter:
                 source.refused(path, f"{self._group}.yaml is the configuration")
             else:
                 source.refused(path, _SETTINGS)
-
-    def _embedded(self, source: ManifestSource, path: str) -> None:
-        title = f"{source.title} {path}"
-        try:
-            found = [raw for _, raw in parsed(title, source.text(path))]
-        except ManifestError as error:
-            source.refused(path, str(error))
-            return
-        if len(found) != 1 or not isinstance(found[0], dict):
-            source.refused(path, "must be one map with partitions")
-            return
-        source.translated(path, "see there")
-        inner = ManifestSource(found[0], title, self._into)
-        self._configuration(inner)
-        inner.close()
 
     def _filtering(self, source: ManifestSource, path: str, key: str) -> None:
         patterns = [pattern.strip() for pattern in source.text(path).split(",") if pattern.strip()]
@@ -178,13 +154,12 @@ class _YuniKornImporter:
                 self._never = [*names, *self._never[1:]]
 
     def _configuration(self, source: ManifestSource) -> None:
-        if source.value("checksum") is not None:
-            source.translated("checksum", "nothing checks it")
+        source.account(Fidelity.TRANSLATED, {"checksum": "nothing checks it"})
         for place in source.items("partitions"):
             name = source.text(f"{place}.name") or "default"
             if name != "default":
                 source.refused(place, "there is one cluster, and so one partition: default")
-            elif self._tree is not None:
+            elif self._rules is not None:
                 source.refused(place, f"{self._origin} has one already, which counts")
             else:
                 self._origin = source.title
@@ -192,34 +167,26 @@ class _YuniKornImporter:
 
     def _partition(self, source: ManifestSource, place: str) -> None:
         preempts = source.value(f"{place}.preemption.enabled")
-        if preempts is not None:
-            words = "reclaimWithinCohort: Any" if preempts else "reclaimWithinCohort: Never"
-            source.translated(f"{place}.preemption.enabled", words)
-        self._tree = QueueReader(source, self._names, preempts=preempts is not False).read(f"{place}.queues")
-        reader = RuleReader(source, self._tree, self._names)
-        self._rules = reader.read(f"{place}.placementrules")
-        self._rules_ask_namespace, self._rules_ask_parent = reader.makes_by_namespace, reader.asks_parent
-        self._workloads.know(self._tree, by_label=reader.by_label, creates=reader.creates_by_label)
-        if source.value(f"{place}.name") is not None:
-            words = "no placementrules: a label names the queue" if reader.by_default else "the whole cluster"
-            source.translated(f"{place}.name", words)
-        for key, why in _PARTITION.items():
-            if source.value(f"{place}.{key}") is not None:
-                source.refused(f"{place}.{key}", why)
+        words = f"reclaimWithinCohort: {'Any' if preempts else 'Never'}"
+        source.account(Fidelity.TRANSLATED, {"preemption.enabled": words}, place)
+        tree = QueueReader(source, self._names, preempts=preempts is not False).read(f"{place}.queues")
+        rules = self._rules = self._workloads.rules = RuleReader(source, tree, self._names)
+        rules.read(f"{place}.placementrules")
+        words = "no placementrules: a label names the queue" if rules.by_default else "the whole cluster"
+        source.account(Fidelity.TRANSLATED, {"name": words}, place)
+        source.account(Fidelity.REFUSED, _PARTITION, place)
 
     def _namespace(self, source: ManifestSource) -> None:
         """A Namespace stays, and what says something about its queue gets our names."""
         name, annotations = source.text("metadata.name"), source.mapping("metadata.annotations")
         renamed = self._quota(source, annotations) | self._parent(source, name, annotations)
         if _ENABLED in annotations:
-            source.translated(
-                below("metadata.annotations", _ENABLED), "namespaceSelector of the PlacementPolicy"
-            )
+            source.translated(_annotation(_ENABLED), "namespaceSelector of the PlacementPolicy")
             if str(annotations[_ENABLED]).lower() == "false":
                 self._never.append(name)
-        for key in [key for key in annotations if source.known(below("metadata.annotations", key))]:
+        for key in [key for key in annotations if source.known(_annotation(key))]:
             del annotations[key]
-        changed = any(source.known(below("metadata.annotations", key)) for key in _SPEAKING)
+        changed = any(source.known(_annotation(key)) for key in _SPEAKING)
         annotations |= {key: each for key, each in renamed.items() if key not in annotations}
         copied(source, but="its annotations" if changed else "")
 
@@ -229,25 +196,14 @@ class _YuniKornImporter:
         if not isinstance(annotations.get(theirs), str):
             return {}
         path = annotations[theirs].lower().removeprefix(f"{ROOT_COHORT}.")
-        known = self._tree.places.get(path) if self._tree is not None else None
+        known = self._rules.tree.places.get(path) if self._rules is not None else None
         renamed = {ours: known.node.name if known is not None else annotations[theirs]}
-        place = below("metadata.annotations", theirs)
         if why := _unusable(renamed):
-            source.refused(place, why)
+            source.refused(_annotation(theirs), why)
             return {}
         self._homes.append((name, path))
-        self._rename(source, theirs, ours, asked=self._rules_ask_parent)
+        _rename(source, theirs, ours, asked=self._rules is None or self._rules.asks_parent)
         return renamed
-
-    @staticmethod
-    def _rename(source: ManifestSource, theirs: str, ours: str, *, asked: bool) -> None:
-        """Account for an annotation that gets our name; without a rule that asks for it, it says nothing."""
-        place = below("metadata.annotations", theirs)
-        if asked:
-            source.translated(place, ours)
-        else:
-            words = f"{ours}: it counts here, though no placement rule of YuniKorn's asks for it"
-            source.approximated(place, words)
 
     def _quota(self, source: ManifestSource, annotations: Json) -> Json:
         """The annotation with the namespace's quota; what YuniKorn can't read it passes over too."""
@@ -256,10 +212,10 @@ class _YuniKornImporter:
         if theirs in annotations:
             quota = _json(annotations[theirs])
             if quota is None:
-                source.refused(below("metadata.annotations", theirs), "is no JSON of quantities by resource")
+                source.refused(_annotation(theirs), "is no JSON of quantities by resource")
                 return {}
             for key in old:
-                source.translated(below("metadata.annotations", key), f"{theirs} is there, which counts")
+                source.translated(_annotation(key), f"{theirs} is there, which counts")
             said = [theirs]
         else:
             quota = {resource: annotations[key] for key, resource in old.items()}
@@ -268,13 +224,26 @@ class _YuniKornImporter:
         why = _unusable(renamed)
         for key in said:
             if why:
-                source.refused(below("metadata.annotations", key), why)
+                source.refused(_annotation(key), why)
             else:
-                self._rename(source, key, ours, asked=self._rules_ask_namespace)
+                _rename(source, key, ours, asked=self._rules is None or self._rules.makes_by_namespace)
         if why:
             return {}
-        self._requested |= set(quota)
+        self._workloads.local_queues.requested |= set(quota)
         return renamed
+
+
+def _annotation(key: str) -> str:
+    return below("metadata.annotations", key)
+
+
+def _rename(source: ManifestSource, theirs: str, ours: str, *, asked: bool) -> None:
+    """Account for an annotation that gets our name; without a rule that asks for it, it said nothing."""
+    if asked:
+        source.translated(_annotation(theirs), ours)
+    else:
+        words = f"{ours}: it counts here, though no placement rule of YuniKorn's asks for it"
+        source.approximated(_annotation(theirs), words)
 
 
 def _policy_group(documents: Sequence[Document]) -> str:

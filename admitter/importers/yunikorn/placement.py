@@ -4,19 +4,20 @@ Rules: docs/design/import.md and docs/design/namespaces.md; fields: YuniKorn's u
 Rules*.
 """
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.importers.naming import Names
-from admitter.importers.translation import Json, ManifestSource
+from admitter.importers.translation import Json, ManifestSource, own
 from admitter.importers.yunikorn.queues import YuniKornTree
-from admitter.names import API_VERSION, PARENT_QUEUE_ANNOTATIONS, ROOT_COHORT
+from admitter.names import PARENT_QUEUE_ANNOTATIONS, ROOT_COHORT
+from admitter.quotas.namespaces import NAME_LABEL
 
 LABELS: Final = ("yunikorn.apache.org/queue", "queue")
 """Labels that name a pod's queue; the first that is there counts."""
 
 POLICY: Final = "yunikorn"
 
-_NAME_LABEL: Final = "kubernetes.io/metadata.name"
 _PARENT_TAG: Final = "namespace.parentqueue"
 _SOURCES: Final = {"user": "User", "group": "Group", "primarygroup": "Group"}
 
@@ -25,48 +26,50 @@ class RefusedError(Exception):
     """A rule, or the rule for its parent, can't be translated; the words say why."""
 
 
+@dataclass(slots=True)
 class RuleReader:
-    """Reads the placement rules of a partition, and accounts for their fields."""
+    """Reads the placement rules of a partition, and accounts for their fields.
 
-    def __init__(self, source: ManifestSource, tree: YuniKornTree, names: Names) -> None:
-        """Prepare.
+    Attributes:
+        source: the configuration.
+        tree: the queues of the partition.
+        names: of all that is made.
+        rules: what the rules become.
+        by_label: whether a Job's own label can decide.
+        by_default: whether there are no rules, so that a label has to name the queue.
+        makes_by_namespace: whether a namespace gets a queue of its own, so that its annotations count.
+        asks_parent: whether its annotation says what that queue is below.
+        creates_by_label: whether a queue is made that only a label names.
+    """
 
-        Args:
-            source: the configuration.
-            tree: the queues of the partition.
-            names: of all that is made.
-        """
-        self._source = source
-        self._tree = tree
-        self._names = names
-        self.by_label = False
-        """Whether a Job's own label can decide."""
-        self.by_default = False
-        """Whether there are no rules, so that a label has to name the queue."""
-        self.makes_by_namespace = False
-        """Whether a namespace gets a queue of its own, so that its annotations count."""
-        self.asks_parent = False
-        """Whether its annotation says what that queue is below."""
-        self.creates_by_label = False
-        """Whether a queue is made that only a label names."""
+    source: ManifestSource
+    tree: YuniKornTree
+    names: Names
+    rules: list[Json] = field(default_factory=list)
+    by_label: bool = False
+    by_default: bool = False
+    makes_by_namespace: bool = False
+    asks_parent: bool = False
+    creates_by_label: bool = False
 
-    def read(self, path: str) -> list[Json]:
-        """Our rules for those in the list at a path; without any, a queue is what a label says."""
-        if not self._source.value(path):
+    def read(self, path: str) -> None:
+        """Read the rules in the list at a path; without any, a queue is what a label says."""
+        if not self.source.value(path):
             self.by_label = self.by_default = True
-            return [{"from": "Label", "label": label, "parent": ROOT_COHORT} for label in LABELS]
-        return [rule for place in self._source.items(path) for rule in self._rule(place)]
+            self.rules = [{"from": "Label", "label": label, "parent": ROOT_COHORT} for label in LABELS]
+            return
+        self.rules = [rule for place in self.source.items(path) for rule in self._rule(place)]
 
     def _rule(self, place: str) -> list[Json]:
         try:
             made, words = self._made(place)
         except RefusedError as why:
-            self._source.refused(place, f"left out, the next rule is asked instead: {why}")
+            self.source.refused(place, f"left out, the next rule is asked instead: {why}")
             return []
         if words:
-            self._source.approximated(place, f"from: {made[0]['from']}; {words}")
+            self.source.approximated(place, f"from: {made[0]['from']}; {words}")
         else:
-            self._source.translated(place, f"from: {made[0]['from']}")
+            self.source.translated(place, f"from: {made[0]['from']}")
         return made
 
     def _made(self, place: str) -> tuple[list[Json], str]:
@@ -75,7 +78,7 @@ class RuleReader:
         Raises:
             RefusedError: nothing here says that.
         """
-        kind, value = self._kind(place), self._source.text(f"{place}.value")
+        kind, value = self._kind(place), self.source.text(f"{place}.value")
         if kind == "fixed":
             return [self._fixed(place, value)], ""
         asked: list[Json]
@@ -103,13 +106,12 @@ class RuleReader:
         Raises:
             RefusedError: it does not ask it of all users.
         """
-        source, path = self._source, f"{place}.filter"
-        if source.sequence(f"{path}.users") or source.sequence(f"{path}.groups"):
+        if any(self.source.sequence(f"{place}.filter.{part}") for part in ("users", "groups")):
             raise RefusedError("rules have no filter: they are for all users")
-        return source.text(f"{place}.name").strip().lower()
+        return self.source.text(f"{place}.name").strip().lower()
 
     def _create(self, place: str) -> bool:
-        return self._source.value(f"{place}.create") is True
+        return self.source.value(f"{place}.create") is True
 
     def _fixed(self, place: str, value: str) -> Json:
         """The rule for a queue that is written in it.
@@ -120,14 +122,14 @@ class RuleReader:
         path = self._fixed_path(place)
         if path is None:
             raise RefusedError(f"where {value} is depends on its parent, which is no fixed one")
-        known = self._tree.places.get(path)
+        known = self.tree.places.get(path)
         if known is not None and known.node.inner:
             raise RefusedError(f"{value} has queues below it, so no Job can be in it")
         if known is not None:
             return {"from": "Queue", "queue": known.node.name}
         if not path or not self._create(place):
             raise RefusedError(f"there is no queue {value or 'without a value'}, and it must not be created")
-        name = self._names.of("ClusterQueue", f"{ROOT_COHORT}.{path}", path)
+        name = self.names.of("ClusterQueue", f"{ROOT_COHORT}.{path}", path)
         return {
             "from": "Queue",
             "queue": name,
@@ -137,11 +139,11 @@ class RuleReader:
 
     def _fixed_path(self, place: str) -> str | None:
         """The path that a rule and its parents spell, empty without a rule; None if they do not spell it."""
-        if self._source.value(place) is None:
+        if self.source.value(place) is None:
             return ""
         if self._kind(place) != "fixed":
             return None
-        value = self._source.text(f"{place}.value").lower()
+        value = self.source.text(f"{place}.value").lower()
         full = value.startswith(f"{ROOT_COHORT}.")
         above = "" if full else self._fixed_path(f"{place}.parent")
         path = value.removeprefix(f"{ROOT_COHORT}.")
@@ -155,9 +157,9 @@ class RuleReader:
         """
         if not path:
             return ROOT_COHORT
-        known = self._tree.places.get(path)
+        known = self.tree.places.get(path)
         if known is None:
-            return self._names.of("Cohort", f"{ROOT_COHORT}.{path}", path)
+            return self.names.of("Cohort", f"{ROOT_COHORT}.{path}", path)
         if not known.node.inner:
             raise RefusedError(f"{path} is a queue that no other can be below")
         return known.node.name
@@ -169,12 +171,12 @@ class RuleReader:
             RefusedError: nothing here says that.
         """
         path = f"{place}.parent"
-        if self._source.value(path) is None:
+        if self.source.value(path) is None:
             return {"parent": ROOT_COHORT}, ""
-        self._source.mapping(path)
-        kind, value = self._kind(path), self._source.text(f"{path}.value").lower()
+        self.source.mapping(path)
+        kind, value = self._kind(path), self.source.text(f"{path}.value").lower()
         create: Json = {"createParent": True} if self._create(path) else {}
-        if kind == "tag" and value == _PARENT_TAG and self._source.value(f"{path}.parent") is None:
+        if kind == "tag" and value == _PARENT_TAG and self.source.value(f"{path}.parent") is None:
             words = (
                 f"the parent is in the namespace's annotation {PARENT_QUEUE_ANNOTATIONS[0]}; without one it "
                 f"is {ROOT_COHORT}, where YuniKorn asks the next rule"
@@ -183,13 +185,13 @@ class RuleReader:
         fixed = self._fixed_path(path)
         if fixed is None:
             raise RefusedError("the parent is a Cohort by name, or by the namespace's annotation")
-        if fixed not in self._tree.places and not create:
+        if fixed not in self.tree.places and not create:
             raise RefusedError(f"there is no queue {fixed}, and it must not be created")
         return {"parent": self._cohort(fixed), **create}, self._hidden(fixed)
 
     def _hidden(self, path: str) -> str:
         """What a rule does not find: queues of the configuration that are called after their parent here."""
-        hidden = [leaf for leaf, _ in self._tree.leaves() if leaf.startswith(f"{path}.")]
+        hidden = [leaf for leaf, _ in self.tree.leaves() if leaf.startswith(f"{path}.")]
         if not hidden:
             return ""
         return f"it finds and makes queues by their own name, not {hidden[0]} by its last part"
@@ -202,17 +204,14 @@ def policy(rules: list[Json], selector: Json) -> Json:
         rules: in their order.
         selector: of the namespaces in which Jobs are placed.
     """
-    spec = {"namespaceSelector": selector, "rules": rules}
-    return {"apiVersion": API_VERSION, "kind": "PlacementPolicy", "metadata": {"name": POLICY}, "spec": spec}
+    return own("PlacementPolicy", {"name": POLICY}, {"namespaceSelector": selector, "rules": rules})
 
 
 def selector(only: list[str], never: list[str]) -> Json:
     """A selector of namespaces: some, or all, and never some others."""
-    expressions = [("In", only), ("NotIn", never)]
-    return {
-        "matchExpressions": [
-            {"key": _NAME_LABEL, "operator": operator, "values": sorted(names)}
-            for operator, names in expressions
-            if names
-        ]
-    }
+    expressions = [
+        {"key": NAME_LABEL, "operator": operator, "values": sorted(names)}
+        for operator, names in (("In", only), ("NotIn", never))
+        if names
+    ]
+    return {"matchExpressions": expressions}

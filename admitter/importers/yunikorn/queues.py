@@ -10,7 +10,7 @@ from typing import Final
 from admitter.importers.naming import Names
 from admitter.importers.quantities import cut, quantities
 from admitter.importers.queue_tree import FOR_EVER, QueueNode
-from admitter.importers.translation import ManifestSource, below
+from admitter.importers.translation import Fidelity, ManifestSource, below
 from admitter.importers.yunikorn.access import YuniKornAccess, read
 from admitter.names import ROOT_COHORT
 from admitter.quantities.amounts import parse_quantity
@@ -55,6 +55,17 @@ class YuniKornTree:
     places: dict[str, QueuePlace] = field(default_factory=dict)
     everywhere: YuniKornAccess = field(default_factory=YuniKornAccess)
 
+    def add(self, path: str, name: str) -> bool:
+        """Add a queue that Jobs can be in; False if the one above it has none below it."""
+        parent, _, _ = path.rpartition(".")
+        above = self.places.get(parent)
+        if parent and (above is None or not above.node.inner):
+            return False
+        node = QueueNode(name)
+        (above.node if above is not None else self.root).below.append(node)
+        self.places[path] = QueuePlace(node, above.access if above is not None else YuniKornAccess())
+        return True
+
     def leaves(self) -> Iterator[tuple[str, QueuePlace]]:
         """The queues that Jobs can be in."""
         return ((path, place) for path, place in self.places.items() if not place.node.inner)
@@ -81,29 +92,28 @@ class Inherited:
     access: YuniKornAccess = field(default_factory=YuniKornAccess)
 
 
+@dataclass(slots=True)
 class QueueReader:
-    """Reads the queues of a partition, and accounts for their fields."""
+    """Reads the queues of a partition, and accounts for their fields.
 
-    def __init__(self, source: ManifestSource, names: Names, *, preempts: bool) -> None:
-        """Prepare.
+    Attributes:
+        source: the configuration.
+        names: of all that is made.
+        preempts: whether the partition takes guaranteed resources back from queues that borrow them.
+    """
 
-        Args:
-            source: the configuration.
-            names: of all that is made.
-            preempts: whether the partition takes guaranteed resources back from queues that borrow them.
-        """
-        self._source = source
-        self._names = names
-        self._preempts = preempts
-        self.tree = YuniKornTree()
-        self._delays: list[tuple[QueueNode, str | None]] = []
-        self._delay_fields: list[str] = []
-        names.of("Cohort", ROOT_COHORT)
+    source: ManifestSource
+    names: Names
+    preempts: bool
+    tree: YuniKornTree = field(default_factory=YuniKornTree)
+    _delays: list[tuple[QueueNode, str | None]] = field(default_factory=list)
+    _delay_fields: list[str] = field(default_factory=list)
 
     def read(self, path: str) -> YuniKornTree:
         """All queues in the list at a path. A root is put above them if they have none."""
-        places = self._source.items(path)
-        inherited = Inherited(preempts=self._preempts)
+        self.names.of("Cohort", ROOT_COHORT)
+        places = self.source.items(path)
+        inherited = Inherited(preempts=self.preempts)
         self._keep_names(places, "")
         if len(places) == 1 and self._name(places[0]) == ROOT_COHORT:
             self._root(places[0], inherited)
@@ -119,28 +129,26 @@ class QueueReader:
             name = self._name(place)
             path = "" if not above and name == ROOT_COHORT else f"{above}.{name}".lstrip(".")
             for kind in ("Cohort", "ClusterQueue"):
-                self._names.keep(kind, path)
-            self._keep_names(self._source.items(f"{place}.queues"), path)
+                self.names.keep(kind, path)
+            self._keep_names(self.source.items(f"{place}.queues"), path)
 
     def _name(self, place: str) -> str:
         """A queue's name; YuniKorn does not tell capital letters from small ones."""
-        return self._source.text(f"{place}.name").lower()
+        return self.source.text(f"{place}.name").lower()
 
     def _root(self, place: str, inherited: Inherited) -> None:
-        source, tree = self._source, self.tree
+        source, tree = self.source, self.tree
         source.translated(f"{place}.name", f"Cohort {ROOT_COHORT}, which has what the nodes have")
-        if source.value(f"{place}.parent") is not None:
-            source.translated(f"{place}.parent", "the root always has queues below it")
-        if source.value(f"{place}.resources") is not None:
-            source.refused(f"{place}.resources", "the root has what the nodes have")
+        source.account(Fidelity.TRANSLATED, {"parent": "the root always has queues below it"}, place)
+        source.account(Fidelity.REFUSED, {"resources": "the root has what the nodes have"}, place)
         tree.everywhere = read(source, place)
-        self._missing_fields(place)
+        source.account(Fidelity.REFUSED, NO_FIELDS, place)
         inherited = self._properties(place, tree.root, inherited, top=True)
         for child in source.items(f"{place}.queues"):
             self._queue(child, tree.root, inherited)
 
     def _queue(self, place: str, above: QueueNode, inherited: Inherited) -> None:
-        source, name = self._source, self._name(place)
+        source, name = self.source, self._name(place)
         path = f"{inherited.path}.{name}" if inherited.path else name
         if not name or "." in name or path in self.tree.places:
             why = "is there twice" if path in self.tree.places else "must be a text without dots"
@@ -149,13 +157,13 @@ class QueueReader:
         children = source.items(f"{place}.queues")
         node = QueueNode("", inner=bool(children) or source.value(f"{place}.parent") is True)
         kind = "Cohort" if node.inner else "ClusterQueue"
-        node.name = self._names.of(kind, f"{ROOT_COHORT}.{path}", path)
+        node.name = self.names.of(kind, f"{ROOT_COHORT}.{path}", path)
         above.below.append(node)
         self._account_for_name(place, path, f"{kind} {node.name}")
         self._quota(place, node)
         access = inherited.access | read(source, place)
         self.tree.places[path] = QueuePlace(node, access)
-        self._missing_fields(place)
+        source.account(Fidelity.REFUSED, NO_FIELDS, place)
         inherited = replace(
             inherited, path=path, access=access, guaranteed=inherited.guaranteed or bool(node.guaranteed)
         )
@@ -164,49 +172,38 @@ class QueueReader:
             self._queue(child, node, inherited)
 
     def _account_for_name(self, place: str, path: str, what: str) -> None:
-        source, written = self._source, self._source.text(f"{place}.name")
+        source, written = self.source, self.source.text(f"{place}.name")
         old = f"{path.rpartition('.')[0]}.{written}".lstrip(".")
         if what.rpartition(" ")[2] == old:
             source.translated(f"{place}.name", what)
         else:
             words = f"renamed: {what}; by rules that ask a label it is no longer found as {old}"
             source.approximated(f"{place}.name", words)
-        if source.value(f"{place}.parent") is not None:
-            if isinstance(source.value(f"{place}.parent"), bool):
-                source.translated(f"{place}.parent", what)
-            else:
-                source.refused(f"{place}.parent", "must be true or false")
-
-    def _missing_fields(self, place: str) -> None:
-        for name, why in NO_FIELDS.items():
-            if self._source.value(f"{place}.{name}") is not None:
-                self._source.refused(f"{place}.{name}", why)
+        if isinstance(source.value(f"{place}.parent"), bool):
+            source.translated(f"{place}.parent", what)
+        else:
+            source.account(Fidelity.REFUSED, {"parent": "must be true or false"}, place)
 
     def _quota(self, place: str, node: QueueNode) -> None:
-        source, path = self._source, f"{place}.resources"
+        source, path = self.source, f"{place}.resources"
         most = quantities(source, f"{path}.max", RESOURCES)
         if source.mapping(f"{path}.max"):
             if any(parse_quantity(quantity) for quantity in most.values()):
                 node.most = most
                 source.translated(f"{path}.max", "max, here and for all below together")
             elif most:
-                source.translated(
-                    f"{path}.max", "no max: YuniKorn passes over one that is 0 in all resources"
-                )
+                words = "no max: YuniKorn passes over one that is 0 in all resources"
+                source.translated(f"{path}.max", words)
         node.guaranteed = quantities(source, f"{path}.guaranteed", RESOURCES)
         cut(source, f"{path}.guaranteed", node.guaranteed, node.most, RESOURCES)
-        if source.mapping(f"{path}.guaranteed"):
-            self._account_for_guaranteed(f"{path}.guaranteed")
-
-    def _account_for_guaranteed(self, path: str) -> None:
-        if self._preempts:
-            self._source.approximated(
-                path,
+        if source.mapping(f"{path}.guaranteed") and self.preempts:
+            source.approximated(
+                f"{path}.guaranteed",
                 "min, and reclaimWithinCohort: Any: taken back at once, whatever the borrower's priority; "
                 "YuniKorn waits for preemption.delay and does not preempt higher priority",
             )
-        else:
-            self._source.translated(path, "min")
+        elif source.mapping(f"{path}.guaranteed"):
+            source.translated(f"{path}.guaranteed", "min")
 
     def _properties(self, place: str, node: QueueNode, inherited: Inherited, *, top: bool) -> Inherited:
         """Account for a queue's properties.
@@ -214,23 +211,24 @@ class QueueReader:
         Returns:
             What the queues below have from it.
         """
-        source, path = self._source, f"{place}.properties"
+        source, path = self.source, f"{place}.properties"
         protected, fenced, delay = inherited.protected, False, inherited.delay
         for key in source.mapping(path):
             where = below(path, key)
             value = str(source.value(where)).strip().lower()
             if key == "application.sort.policy":
-                self._sorting(where, value)
+                source.find(where, *_SORTING.get(value, _NO_SORTING))
             elif key == "preemption.policy":
                 protected |= value == "disabled"
                 fenced = value == "fence" and not top
-                self._preemption_policy(where, value, top=top)
+                policy = "default" if value == "fence" and top else value
+                source.find(where, *_PREEMPTION.get(policy, _NO_PREEMPTION))
             elif key == "preemption.delay":
                 delay = self._delay(where, value) or delay
             elif key in _ONLY_DEFAULT:
                 default, why = _ONLY_DEFAULT[key]
                 if value == default:
-                    source.translated(where, "as it is here anyway")
+                    source.translated(where, _ANYWAY)
                 else:
                     source.refused(where, why)
         preempts = inherited.preempts and not fenced
@@ -249,45 +247,12 @@ class QueueReader:
         if preemption:
             node.spec["preemption"] = preemption
 
-    def _sorting(self, where: str, value: str) -> None:
-        source, ours = self._source, "queueingStrategy: BestEffortFIFO"
-        if value == "fifo":
-            source.translated(where, ours)
-        elif value == "fair":
-            source.approximated(
-                where,
-                f"{ours}: by priority and age, not by what each application uses; "
-                "namespaceOrdering: WeightedShare does that by namespace",
-            )
-        elif value == "stateaware":
-            source.approximated(
-                where, f"{ours}: any number of Jobs may start at a time, as in YuniKorn since 1.6"
-            )
-        else:
-            source.refused(where, "is none of fifo, fair and stateaware")
-
-    def _preemption_policy(self, where: str, value: str, *, top: bool) -> None:
-        source = self._source
-        if value == "default" or (value == "fence" and top):
-            source.translated(where, "as it is here anyway")
-        elif value == "fence":
-            source.approximated(
-                where,
-                "reclaimWithinCohort: Never here and below, so that they take nothing from each other either",
-            )
-        elif value == "disabled":
-            source.approximated(
-                where, "minRuntime without end here and below: what runs in it is never evicted for others"
-            )
-        else:
-            source.refused(where, "is none of default, fence and disabled")
-
     def _delay(self, where: str, value: str) -> str | None:
         """How long a queue waits before it takes back; None if what is written is no time."""
         try:
             parse_duration(value)
         except InvalidDurationError as error:
-            self._source.refused(where, str(error))
+            self.source.refused(where, str(error))
             return None
         self._delay_fields.append(where)
         return value
@@ -295,21 +260,49 @@ class QueueReader:
     def _account_for_delays(self) -> None:
         """A time that all wait can as well be granted to all: the eviction comes when it would."""
         common = {delay for _, delay in self._delays}
+        words = "taking back does not wait, and not all queues have the same to grant as gracePeriod"
+        outcome = Fidelity.REFUSED
+        if len(common) == 1:
+            words = "gracePeriod of all queues: not waited before the choice, but granted after it"
+            outcome = Fidelity.APPROXIMATED
         for where in self._delay_fields:
-            if len(common) == 1:
-                self._source.approximated(
-                    where, "gracePeriod of all queues: not waited before the choice, but granted after it"
-                )
-            else:
-                self._source.refused(
-                    where,
-                    "taking back does not wait, and not all queues have the same to grant as gracePeriod",
-                )
+            self.source.find(where, outcome, words)
         for node, delay in self._delays:
             if len(common) == 1 and delay is not None:
                 node.spec.setdefault("preemption", {})["gracePeriod"] = delay
 
 
+_ANYWAY: Final = "as it is here anyway"
+_FIFO: Final = "queueingStrategy: BestEffortFIFO"
+_SORTING: Final = {
+    "fifo": (Fidelity.TRANSLATED, _FIFO),
+    "fair": (
+        Fidelity.APPROXIMATED,
+        (
+            f"{_FIFO}: by priority and age, not by what each application uses; "
+            "namespaceOrdering: WeightedShare does that by namespace"
+        ),
+    ),
+    "stateaware": (
+        Fidelity.APPROXIMATED,
+        f"{_FIFO}: any number of Jobs may start at a time, as in YuniKorn since 1.6",
+    ),
+}
+"""What becomes of `application.sort.policy`."""
+_NO_SORTING: Final = (Fidelity.REFUSED, "is none of fifo, fair and stateaware")
+_PREEMPTION: Final = {
+    "default": (Fidelity.TRANSLATED, _ANYWAY),
+    "fence": (
+        Fidelity.APPROXIMATED,
+        "reclaimWithinCohort: Never here and below, so that they take nothing from each other either",
+    ),
+    "disabled": (
+        Fidelity.APPROXIMATED,
+        "minRuntime without end here and below: what runs in it is never evicted for others",
+    ),
+}
+"""What becomes of `preemption.policy`; at the root `fence` means `default`."""
+_NO_PREEMPTION: Final = (Fidelity.REFUSED, "is none of default, fence and disabled")
 _ONLY_DEFAULT: Final = {
     "application.sort.priority": ("enabled", "priority always counts within a queue"),
     "priority.policy": ("default", "priorities count among all queues of the tree"),
