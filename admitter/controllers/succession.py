@@ -17,11 +17,11 @@ import structlog
 
 from admitter.api.conditions import WorkloadState
 from admitter.cache.ownership import Versions
-from admitter.cache.views import ObjectView
-from admitter.cache.world import OWN, World
-from admitter.client.errors import ApiError, ClusterError, UnreadableError, level_of
+from admitter.cache.views import ObjectView, WorkloadView
+from admitter.cache.world import OWN, World, workload_path
+from admitter.client.errors import ApiError, ClusterError, NotFoundError, UnreadableError, level_of
 from admitter.client.pages import pages
-from admitter.client.store import Rest, Store, Unreadable
+from admitter.client.store import Key, Rest, Store, Unreadable, key_of
 from admitter.client.transport import Transport
 from admitter.election.elector import ElectionListener, lease_name, shard_leases
 from admitter.election.lease_cache import LeaseCache
@@ -42,6 +42,7 @@ WATCH_SECONDS: Final = 0.5
 """Watches have so long to bring changes that other owners know of, before all is read."""
 HOLDING: Final = (WorkloadState.ADMITTED, WorkloadState.EVICTED)
 WORKLOADS: Final = f"{OWN}/workloads"
+READ_AT_A_TIME: Final = 32
 ACCOUNT: Final = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{SERVICE_ACCOUNT}"
 LONGEST_EPOCH: Final = 18
 """Digits of a 64-bit integer that may grow by one."""
@@ -321,7 +322,11 @@ def epoch_annotation(shard: int) -> str:
 
 
 async def read_holders(world: World, transport: Transport, clocks: Clocks = SYSTEM_CLOCKS) -> None:
-    """Apply all Workloads that hold quota to the store, as the API server has them."""
+    """Know all Workloads that hold quota, as the API server has them, and of no other that it holds any.
+
+    A watch that is behind knows an admission that an earlier owner has taken back. The Job, of which a newer
+    version is known, is suspended again, and would be started without an admission.
+    """
     await _persistently(lambda: _read_holders(world, transport), clocks)
 
 
@@ -336,18 +341,40 @@ async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
 
 async def _read_holders(world: World, transport: Transport) -> None:
     """Apply all Workloads that hold quota; of an API server without that field selector, all."""
+    held = [view for view in world.workloads if view.admission is not None]
+    listed: set[Key] = set()
     try:
         for state in HOLDING:
-            await _apply_all(world, transport, {"fieldSelector": f"status.state={state}"})
+            listed |= await _apply_all(world, transport, {"fieldSelector": f"status.state={state}"})
     except ApiError as error:
         if error.status != HTTPStatus.BAD_REQUEST:
             raise
-        await _apply_all(world, transport, {})
+        listed |= await _apply_all(world, transport, {})
+    behind = [view for view in held if view.key not in listed]
+    for some in range(0, len(behind), READ_AT_A_TIME):
+        batch = behind[some : some + READ_AT_A_TIME]
+        await asyncio.gather(*(_read_again(world, transport, view) for view in batch))
 
 
-async def _apply_all(world: World, transport: Transport, selector: dict[str, str]) -> None:
+async def _apply_all(world: World, transport: Transport, selector: dict[str, str]) -> set[Key]:
+    """Apply the Workloads of a list; returns the keys of those that can be read."""
+    listed: set[Key] = set()
     async for page in pages(transport, WORKLOADS, selector):
         for raw in page["items"]:
-            if not world.workloads.knows(raw["metadata"]):
-                with suppress(UnreadableError):  # it is noted in the store
-                    world.read_workloads.take(raw)
+            if world.workloads.knows(raw["metadata"]):
+                listed.add(key_of(raw["metadata"]))
+                continue
+            with suppress(UnreadableError):  # it is noted in the store
+                listed.add(world.read_workloads.take(raw).key)
+    return listed
+
+
+async def _read_again(world: World, transport: Transport, known: WorkloadView) -> None:
+    """Apply a Workload as it is, or that it is gone."""
+    try:
+        raw = await transport.get(workload_path(known.key))
+    except NotFoundError:
+        world.workloads.delete(known.key, known.uid)
+        return
+    with suppress(UnreadableError):  # it is noted in the store
+        world.read_workloads.take(raw)
