@@ -20,7 +20,7 @@ HELD = commands.Reserve("r", holds("q", "default", cpu="1"), workload("r", pods(
 def observed() -> tuple[Engine, mock.Mock]:
     """An engine that knows a queue, one that runs and one that waits, and its observer."""
     observer = mock.Mock()
-    made = engine(DEFAULT, QUEUE, made=Engine(observer))
+    made = engine(DEFAULT, QUEUE, made=Engine(observer=observer))
     made.apply(HELD)
     made.apply(commands.Submit(FITS))
     observer.reset_mock()

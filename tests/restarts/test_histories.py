@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from admitter.engine.commands import GainReservation, SetBackOff, UseReservation
@@ -153,6 +153,7 @@ def test_a_restart_at_rest_changes_no_decision(seed: int) -> None:
 
 @many
 @seeds
+@example(seed=116222359)  # a late write names a later generation of a reservation that was taken over
 def test_whatever_is_lost_or_late_the_statuses_come_to_say_what_the_engine_knows(seed: int) -> None:
     random = Random(seed)
 

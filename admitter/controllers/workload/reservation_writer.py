@@ -110,10 +110,20 @@ class ReservationWriter:
             self._void(preemptor, wanted.generation, wanted.admission.queue)
 
     def _void(self, view: WorkloadView, generation: int, queue: str) -> None:
-        if self._world.shards.epoch_of(queue) is not None:
-            self._records[view.uid] = ReservationRecord(view.key, queue, ReservationStatus(generation))
-            self._due[view.uid] = None
-            self.on_due()
+        """What an earlier process wrote under a generation counts no longer; a reservation kept here does.
+
+        A late write may name a generation above that of the reservation that this process has taken over: it
+        goes on under the next one.
+        """
+        if self._world.shards.epoch_of(queue) is None:
+            return
+        kept = self._pending.get(view.uid)
+        place = ReservationStatus(generation)
+        if kept is not None:
+            queue, place = kept.queue, ReservationStatus(generation + 1, kept.admission)
+        self._records[view.uid] = ReservationRecord(view.key, queue, place)
+        self._due[view.uid] = None
+        self.on_due()
 
     def decided(self, planned: Mapping[str, tuple[Key, Waiting]]) -> None:
         """Take in the result of a cycle.
