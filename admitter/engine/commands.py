@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.ledger import Pod
 
 

@@ -16,7 +16,6 @@ from admitter.engine.explain.explanation import Explanation, RefusalExplainer
 from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
 from admitter.engine.policy import left_behind
-from admitter.engine.preemption.back_off import ReturnedReservations
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.queue.events import (
     EvictionCancelled,
@@ -26,6 +25,7 @@ from admitter.engine.queue.events import (
     UsageGrew,
     UsageShrank,
 )
+from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation

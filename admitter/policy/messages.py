@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from admitter.engine.preemption.back_off import BackOff
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction

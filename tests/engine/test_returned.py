@@ -16,7 +16,7 @@ from admitter.engine.commands import (
 )
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
-from admitter.engine.preemption.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
+from admitter.engine.quota.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
 from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import admitted, engine, evicted, pods, queue, use, workload

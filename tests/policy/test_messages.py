@@ -9,7 +9,7 @@ from admitter.api.conditions import WaitingReason
 from admitter.engine.commands import Submit
 from admitter.engine.model import PodSet
 from admitter.engine.policy import PreemptionPolicy, Strategy, WithinQueue
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.policy.messages import waiting_message, workload_title
 from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload

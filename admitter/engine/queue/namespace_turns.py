@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.back_off import ReturnedReservations
 from admitter.engine.queue.equivalence import EquivalenceClass, Rank, Shape
 from admitter.engine.queue.pending import PendingQueue
+from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.namespace_shares import NamespaceShare, Sharing
 
 Turn = tuple[bool, NamespaceShare, Rank]

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.back_off import BackOff, ReturnedReservations
 from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape
+from admitter.engine.quota.back_off import BackOff, ReturnedReservations
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import Reason, Refusal
 

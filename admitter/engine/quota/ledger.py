@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
-from admitter.engine.preemption.displaced import Displacements
-from admitter.engine.preemption.lines import CandidateLines, Place
 from admitter.engine.quota.book import Book
+from admitter.engine.quota.displaced import Displacements
+from admitter.engine.quota.lines import CandidateLines, Place
 from admitter.engine.quota.namespace_shares import Sharing
 from admitter.engine.quota.tree import Node, Tree
 
