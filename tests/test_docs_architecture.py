@@ -23,13 +23,23 @@ def test_each_file_that_the_page_names_exists(page: str) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_hops_are_few_and_their_files_exist() -> None:
+    page = (ROOT / "docs" / "design" / "hops.md").read_text()
+    named = re.findall(r"`([a-z_]+/[\w/]+\.py)`", page)
+    assert [name for name in named if not (ROOT / "admitter" / name).exists()] == []
+    hops = [len(re.findall(r"^\| \d+ \|", table, re.MULTILINE)) for table in page.split("\n## ")[1:]]
+    assert hops == [12, 8]
+
+
 def test_ten_files_are_listed() -> None:
     assert len(re.findall(r"^\|[^|]*\| `", section("Ten files"), re.MULTILINE)) == 10
     assert len(re.findall(r"^\d\. \*\*", section("Eight steps of a Job"), re.MULTILINE)) == 8
 
 
 def test_each_import_contract_has_a_row() -> None:
-    rows = re.findall(r"^\| The|^\| What|^\| Sim|^\| Each|^\| Modules", section("Five import contracts"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| The|^\| What|^\| Sim|^\| Each|^\| Modules", section("Five import contracts"), re.MULTILINE
+    )
     assert len(rows) == len(CONTRACTS) == 5
 
 
