@@ -45,6 +45,7 @@ class Transport:
     Attributes:
         metrics: what is counted of it.
         permit: waited for before each attempt to write; None: writing is always permitted.
+        impersonated: the user that calls are made as, if the caller may; empty: the caller itself.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Transport:
         metrics: CallMetrics | None = None,
         *,
         repeats: bool = True,
+        impersonated: str = "",
     ) -> None:
         """Connect at the first call.
 
@@ -62,6 +64,7 @@ class Transport:
             refresher: keeps the configuration's token fresh.
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
+            impersonated: the user that calls are made as; empty: the caller itself.
 
         Raises:
             ConfigurationError: the proxy on the way speaks something else than HTTP.
@@ -77,6 +80,7 @@ class Transport:
             self.metrics.follow(self._throttle)
         self._refresher = refresher
         self.permit: Callable[[], Awaitable[None]] | None = None
+        self.impersonated = impersonated
 
     @property
     def host(self) -> str:
@@ -91,6 +95,7 @@ class Transport:
         metrics: CallMetrics | None = None,
         *,
         repeats: bool = True,
+        impersonated: str = "",
     ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
@@ -99,6 +104,7 @@ class Transport:
             context: the context in it, by default its current one.
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
+            impersonated: the user that calls are made as; empty: the caller itself.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
@@ -106,7 +112,7 @@ class Transport:
         from admitter.client.kubeconfig import read  # noqa: PLC0415  # its library is slow to load
 
         settings, refresher = await read(kubeconfig, context)
-        return cls(settings, refresher, metrics, repeats=repeats)
+        return cls(settings, refresher, metrics, repeats=repeats, impersonated=impersonated)
 
     async def __aenter__(self) -> Self:
         return self
@@ -209,6 +215,8 @@ class Transport:
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         if token:
             headers["authorization"] = token if " " in token else f"Bearer {token}"
+        if self.impersonated:
+            headers["impersonate-user"] = self.impersonated
         if content_type:
             headers["content-type"] = content_type
         return headers
