@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+CODE = ("admitter", "tests", "tools", "benchmarks")
 NAMED = re.compile(r"`((?:admitter|tests|docs|manifests|tools|crds|deploy)/[\w./-]+)`")
 
 
@@ -21,6 +22,18 @@ def test_each_file_that_the_page_names_exists(page: str) -> None:
     named = NAMED.findall((ROOT / page).read_text())
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_each_module_that_a_page_names_exists() -> None:
+    modules = {str(path.relative_to(ROOT)) for top in CODE for path in (ROOT / top).rglob("*.py")}
+    named = [
+        (page.name, name)
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for name in re.findall(r"`([a-z_/]*[a-z_]\.py)`", page.read_text())
+    ]
+    assert len(named) > 100
+    there = {f"/{module}" for module in modules}
+    assert [each for each in named if not any(module.endswith(f"/{each[1]}") for module in there)] == []
 
 
 def test_hops_are_few_and_their_files_exist() -> None:

@@ -116,13 +116,13 @@ class Evict:
         holder: the UID of the victim.
         preemptor: the workload that gets the quota.
         admission: what the preemptor will get.
-        told: whether the eviction is pending, and not started yet.
+        pending: whether the eviction is pending, and not started yet.
     """
 
     holder: str
     preemptor: Workload
     admission: Admission
-    told: bool = False
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)

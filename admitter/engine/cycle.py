@@ -285,7 +285,7 @@ class Engine:
         if held:
             self.ledger.evict(holder, preemptor.uid)
             self.returned.gained.add(preemptor.uid)
-            if command.told:
+            if command.pending:
                 self.ledger.mark_eviction_pending(holder)
         if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.pending_reservations:
             self._stop_waiting(preemptor.uid)
@@ -346,7 +346,9 @@ class Engine:
         if workload is None or queue is None or not queue.admits:
             return None
         explainer = RefusalExplainer(self._state)
-        return explainer.explain(workload, enough) if pending is None else explainer.explain_hold(workload)
+        if pending is not None:
+            return explainer.explain_pending_reservation(workload)
+        return explainer.explain(workload, enough)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
         """Decide all that can be decided now.

@@ -28,7 +28,7 @@ from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine.cycle import Engine
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.lifecycle import Phase, Step, phase_of
-from admitter.policy.pending_reservations import keep_places
+from admitter.policy.pending_reservations import keep_reservations
 
 GATHER_SECONDS: Final = 0.05
 """For how long changes of definitions are gathered at least."""
@@ -143,7 +143,7 @@ class Admissions:
         """
         self._shards.epochs.update(epochs)
         self._engine.resume(self._shards.decides)
-        self._reservations.adopt(keep_places(self._world, self._engine, self._gate, self._reservations))
+        self._reservations.adopt(keep_reservations(self._world, self._engine, self._gate, self._reservations))
         self._orphaned_pods.lead()
         self._cycle_due.set()
 

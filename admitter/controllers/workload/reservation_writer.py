@@ -85,7 +85,7 @@ class ReservationWriter:
         """Write reservations that only victims name, and the end of those that are not kept.
 
         Args:
-            found: what `keep_places` has read.
+            found: what `keep_reservations` has read.
         """
         for each in found:
             pending = self._pending.get(each.uid)
