@@ -113,7 +113,8 @@ class ReservationWriter:
         """What an earlier process wrote under a generation counts no longer; a reservation kept here does.
 
         A late write may name a generation above that of the reservation that this process has taken over: it
-        goes on under the next one.
+        goes on under the next one. A victim with an eviction that has started keeps the old generation in its
+        status: after one more restart it is not known as displaced, and may evict as any other.
         """
         if self._world.shards.epoch_of(queue) is None:
             return
