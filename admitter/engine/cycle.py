@@ -29,7 +29,7 @@ from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation
-from admitter.engine.quota.redefinition import concerned, felt_by_nobody, roots_of
+from admitter.engine.quota.redefinition import concerned, roots_of, without_effect_on_others
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -132,7 +132,7 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return False
-        felt = names - felt_by_nobody(tree, self.ledger, queues, gone)
+        felt = names - without_effect_on_others(tree, self.ledger, queues, gone)
         before = roots_of(self.tree, felt, cohort_names)
         self._state.claims.drop(names)
         self._state.claims.drop_trees(before)
@@ -385,7 +385,9 @@ class Engine:
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
-                plan.refusals.update(pending.news(queue, awaited=name in self.ledger.queues_with_pending))
+                plan.refusals.update(
+                    pending.unreported_refusals(queue, awaited=name in self.ledger.queues_with_pending)
+                )
         for uid, admission in plan.planned.items():
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
         state.changed.clear()
@@ -437,7 +439,7 @@ class Engine:
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
         self._state.restore(concerned(self.tree, self._state.pending, queues, roots))
-        # First of all: what they were refused for may be there no more.
+        # Requeue before reservations are examined: the old refusals no longer hold.
         self._state.requeue(Redefined(queues, roots))
         self._reexamine(roots, queues)
 

@@ -21,7 +21,7 @@ class Reason(StrEnum):
     INSUFFICIENT_QUOTA = "InsufficientQuota"
     BEHIND_HEAD = "BehindHead"
     PREEMPTING = "Preempting"
-    BACKED_OFF = "PreemptionBackedOff"
+    PREEMPTION_BACKED_OFF = "PreemptionBackedOff"
 
 
 HOPELESS: Final = frozenset(

@@ -51,7 +51,7 @@ def waiting_message(refusal: Refusal, queue: str = "") -> str:
             return f"requests none of what {queue} covers: {resources}"
         case Reason.PREEMPTING:
             return f"its place in {queue} is kept: it starts when what is being evicted has ended"
-        case Reason.BACKED_OFF if refusal.back_off is not None:
+        case Reason.PREEMPTION_BACKED_OFF if refusal.back_off is not None:
             waits = (
                 _shortage(refusal, queue) if refusal.asked else f"its turn in {queue} comes after all others"
             )

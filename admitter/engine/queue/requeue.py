@@ -5,7 +5,7 @@ that is requeued in vain costs a nomination; one that is missed waits until some
 rule may select too much, and never too little. `tests/engine/test_requeue.py` compares every refusal that
 stands with what a new engine finds, and `test_requeue_rules.py` leaves out one rule after the other.
 
-A class that is awake already is concerned by no rule, and one that nothing concerns costs nothing.
+A class that is admissible already is concerned by no rule, and one that nothing concerns costs nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,9 +68,9 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     #   Example: `young` finds only older victims. A Job of its shape, but made earlier, may evict some.
     events.Arrived: (Selection.older, Selection.itself),
     # The next candidate may be another one, and is tried if it never was; what was refused stays refused.
-    #   Hard: a tree with no changed queue is not looked at, whatever is awake in it: what is behind a strict
-    #   head that is withdrawn, what waits of a namespace that is next now, what is displaced no longer (it is
-    #   of another class), and pending reservations that wait for what others leave.
+    #   Hard: a tree with no changed queue is not looked at, whatever is admissible in it: what is behind a
+    #   strict head that is withdrawn, what waits of a namespace that is next now, what is displaced no longer
+    #   (it is of another class), and pending reservations that wait for what others leave.
     #   Example: a strict queue's first Job, refused, is withdrawn: the second, never tried, may fit.
     events.NextMayDiffer: (Selection.itself,),
     # A workload has run for its `minRuntime`: now it is a candidate.
