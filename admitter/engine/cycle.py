@@ -264,9 +264,8 @@ class Engine:
     def _release(self, command: commands.Release) -> bool:
         holder = command.holder
         promised = self.ledger.displacements.preemptor(holder)
-        had_pods = self.ledger.pods(holder) != NO_PODS
         reservation = self.ledger.release(holder)
-        self.ledger.set_pods(holder, NO_PODS)
+        had_pods = self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
             self.returned.use(holder)

@@ -9,6 +9,7 @@ A class that is admissible already is concerned by no rule, and one that nothing
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from admitter.engine.queue import events
@@ -98,16 +99,38 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
 """For each event the classes that it may let in; in comments the hard case, and an example."""
 
 
+BY_PREEMPTION: Final[frozenset[Rule]] = frozenset(
+    {
+        *(Selection.entitled, Selection.on_smaller_side, Selection.by_larger_guarantee),
+        *(Selection.evicting_within, Selection.with_smaller_share, Selection.evicting_borrowers),
+        *(Selection.respecting_reclaimers, Selection.by_guarantee),
+    }
+)
+"""What these select preempts; in a tree in which no queue may, they are not asked."""
+_OF_USE: Final = (events.UsageShrank, events.UsageGrew)
+"""The events with such rules."""
+
+
 class Requeue:
     """Takes events, and requeues by the table."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
+        self._rules = {event: [partial(rule, selection) for rule in rules] for event, rules in TABLE.items()}
+        self._without_preemption = {
+            event: [partial(rule, selection) for rule in rules if rule not in BY_PREEMPTION]
+            for event, rules in TABLE.items()
+        }
 
     def __call__(self, event: events.Event) -> set[str]:
         """Requeue what an event concerns; returns the queues of that."""
+        rules = self._rules
+        if isinstance(event, _OF_USE) and not self._selection.is_preempting(event.queue):
+            rules = self._without_preemption
         names: set[str] = set()
-        for rule in TABLE[type(event)]:
-            names |= rule(self._selection, event)
+        for rule in rules[type(event)]:
+            found = rule(event)
+            if found:
+                names |= found
         self._selection.changed |= names
         return names

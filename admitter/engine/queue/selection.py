@@ -54,6 +54,10 @@ class Selection:
         self._claims = claims
         self.changed: set[str] = set()
 
+    def is_preempting(self, queue: str) -> bool:
+        """Whether any queue in the tree of this one may preempt."""
+        return bool(self._tree.preempting(self._tree.root(queue)))
+
     def with_room(self, event: events.UsageShrank | events.ClaimsLessened) -> set[str]:
         """Of the tree what lacked no more than has been freed since its refusal, if a glance agrees."""
         found = self._inadmissible.freed(self._tree.root(event.queue), self._felt(*event))

@@ -165,15 +165,17 @@ class Ledger:
         """The pods of a holder, as far as they are known."""
         return self._pods.get(holder, NO_PODS)
 
-    def set_pods(self, holder: str, pods: Pods) -> None:
-        """Set which pods of a holder there are."""
-        if pods != self.pods(holder):
-            self._pods[holder] = pods
-            if pods == NO_PODS:
-                del self._pods[holder]
-            reservation = self._reservations.get(holder)
-            if reservation is not None:
-                self.revisions[reservation.queue] += 1
+    def set_pods(self, holder: str, pods: Pods) -> bool:
+        """Set which pods of a holder there are; returns whether others were known."""
+        known = self.pods(holder)
+        if pods is known or pods == known:
+            return False
+        self._pods[holder] = pods
+        if pods == NO_PODS:
+            del self._pods[holder]
+        if (reservation := self._reservations.get(holder)) is not None:
+            self.revisions[reservation.queue] += 1
+        return True
 
     def held(self, holder: str) -> Reservation | None:
         """What a holder has reserved."""
