@@ -141,7 +141,7 @@ class PendingByNamespace(PendingQueue):
     def _shape(self, workload: Workload) -> Shape:
         return (workload.namespace, *super()._shape(workload))
 
-    def _first(self, queue: Queue) -> Workload | None:
+    def _blocking_head(self, queue: Queue) -> Workload | None:
         return self._head(strict=True) if queue.strategy is Strategy.STRICT_FIFO else None
 
     def _head(self, *, strict: bool) -> Workload | None:
