@@ -20,7 +20,7 @@ from admitter.client.store import Key
 from admitter.convert import workloads
 from admitter.convert.templates import kept_template
 from admitter.engine.model import Admission
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.names import (
     CAPACITY_ALIAS_LABEL,
     CAPACITY_LABEL,

@@ -6,12 +6,13 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 from uuid import uuid4
 
 import orjson
@@ -38,7 +39,8 @@ from admitter.cli.options import (
     gpu_settings,
 )
 from admitter.client.access import Access
-from admitter.client.transport import HttpTransport, Transport
+from admitter.client.identity import controller_account
+from admitter.client.transport import HttpTransport, Permit, Transport
 from admitter.controllers.app import App
 from admitter.controllers.guarded import tree_failed
 from admitter.controllers.replica import Replica
@@ -154,8 +156,12 @@ async def _control(kubeconfig: Path | None, context: str | None, configuration: 
         engine = Engine(tree_failed, Recorder(journal)) if journal is not None else None
         return App(transport, partial(datetime.now, UTC), random, configuration.decides_by, metrics, engine)
 
-    connect = partial(HttpTransport.connect, kubeconfig, context, metrics.calls)
-    async with await connect(repeats=False) as asking:  # a wrong kubeconfig ends it here
+    reach = partial(HttpTransport.connect, kubeconfig, context, metrics.calls)
+    async with await reach(repeats=False) as asking:  # a wrong kubeconfig ends it here
+
+        def connect(*, repeats: bool, permit: Permit | None = None) -> Coroutine[Any, Any, HttpTransport]:
+            return reach(repeats=repeats, permit=permit, impersonated=asking.impersonated)
+
         replica = Replica(connect, build, _identity, LeaseSettings(), configuration.shards)
         try:
             await _serve(replica, metrics, configuration.bind, asking)
@@ -184,7 +190,7 @@ async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTran
     probes_at = "{}:{}".format(*health.addresses[0][:2])
     log.info("starting", version=__version__, api_server=asking.host, probes=probes_at)
     running.append(asyncio.create_task(pulse.run(), name="pulse"))
-    running.append(asyncio.create_task(replica.run(stop), name="controller"))
+    running.append(asyncio.create_task(_as_its_account(replica, asking, stop), name="controller"))
     try:
         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.gather(*(task for task in running if task.done()))
@@ -192,6 +198,21 @@ async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTran
         for task in running:
             task.cancel()
         await health.cleanup()
+
+
+async def _as_its_account(replica: Replica, asking: HttpTransport, stop: asyncio.Event) -> None:
+    """Control under the installed account, which an administrator impersonates."""
+    finding = asyncio.create_task(controller_account(asking), name="identity")
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait([finding, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not finding.done():
+        finding.cancel()
+        return
+    asking.impersonated = finding.result()
+    if asking.impersonated:
+        log.info("impersonating the controller's account", account=asking.impersonated)
+    await replica.run(stop)
 
 
 def _journal(settings: JournalSettings | None) -> Journal | None:

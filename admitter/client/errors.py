@@ -75,7 +75,7 @@ FENCE: Final = "another controller leads"
 
 _BUSY: Final = frozenset({429, 503, 504})
 """Answers of a server that takes no requests, whatever they ask: too many, not available, too late."""
-_OPEN: Final = frozenset({500, 504})
+_UNKNOWN: Final = frozenset({500, 504})
 """Answers of a server that may be working on what was asked."""
 _FAILED: Final = 500
 """From here on it is the server that failed, and not the request that was wrong."""
@@ -87,8 +87,8 @@ def is_busy(error: BaseException) -> bool:
 
 
 def is_outcome_unknown(error: BaseException) -> bool:
-    """Whether the API server may still carry out a write that has failed so."""
-    return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _OPEN)
+    """Whether the API server may still carry out a write that has failed: `StatusWrites.resolve` asks."""
+    return isinstance(error, UnreachableError) or (isinstance(error, ApiError) and error.status in _UNKNOWN)
 
 
 def is_fenced(error: BaseException) -> bool:

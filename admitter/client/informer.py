@@ -172,7 +172,7 @@ class Informer(Generic[V]):
         elif kind in {"ADDED", "MODIFIED"} and not self.store.knows(item["metadata"]):
             found = self._source.seen(item)
             if isinstance(found, Unreadable):
-                self.store.spoil(found, self._source.rest_of(item))
+                self.store.mark_unreadable(found, self._source.rest_of(item))
             elif found is not None:
                 self.store.apply(found)
         self._version = version

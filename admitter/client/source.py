@@ -82,7 +82,7 @@ class Source(Generic[V]):
         except UnreadableError as error:
             unreadable = self._unreadable(raw, str(error))
             if unreadable is not None:
-                self.store.spoil(unreadable, self.rest_of(raw))
+                self.store.mark_unreadable(unreadable, self.rest_of(raw))
             raise
         self.store.apply(view)
         return view

@@ -133,7 +133,7 @@ class Store(Generic[V]):
         if corrected is not None:
             self.unreadable_changed(corrected)
 
-    def spoil(self, now: Unreadable, rest: "Rest[V]") -> None:
+    def mark_unreadable(self, now: Unreadable, rest: "Rest[V]") -> None:
         """Take in that an object can't be read any more: what was known of it stays in force.
 
         Args:
@@ -190,7 +190,7 @@ class Store(Generic[V]):
         Args:
             views: all objects there are.
             version: the resource version of the list.
-            unreadable: objects of it that can't be read, as `spoil` takes them: they are there all the same.
+            unreadable: objects of it that exist, but can't be read; `mark_unreadable` takes them.
         """
         self.listing = True
         unreadable_now = list(unreadable)
@@ -203,7 +203,7 @@ class Store(Generic[V]):
         for view in views:
             self.apply(view)
         for now, rest in unreadable_now:
-            self.spoil(now, rest)
+            self.mark_unreadable(now, rest)
         self._listed, self.listing = version, False
         self.heard(version)
 

@@ -85,7 +85,11 @@ class Transport(Protocol):
 
 
 class HttpTransport(Transport):
-    """One connection pool."""
+    """One connection pool.
+
+    Attributes:
+        impersonated: the user that calls are made as; empty: the caller itself.
+    """
 
     def __init__(
         self,
@@ -119,6 +123,7 @@ class HttpTransport(Transport):
             self.metrics.follow(self._throttle)
         self._refresher = refresher
         self._permit = permit
+        self.impersonated = ""
 
     @property
     def host(self) -> str:
@@ -134,6 +139,7 @@ class HttpTransport(Transport):
         *,
         repeats: bool = True,
         permit: Permit | None = None,
+        impersonated: str = "",
     ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
@@ -143,6 +149,7 @@ class HttpTransport(Transport):
             metrics: where calls are counted; None: they are not.
             repeats: whether calls that the server may take later are held back and repeated.
             permit: waited for before each attempt to write; None: writing is always permitted.
+            impersonated: the user that calls are made as; empty: the caller itself.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
@@ -150,7 +157,9 @@ class HttpTransport(Transport):
         from admitter.client.kubeconfig import read  # noqa: PLC0415  # its library is slow to load
 
         settings, refresher = await read(kubeconfig, context)
-        return cls(settings, refresher, metrics, repeats=repeats, permit=permit)
+        made = cls(settings, refresher, metrics, repeats=repeats, permit=permit)
+        made.impersonated = impersonated
+        return made
 
     async def __aenter__(self) -> Self:
         return self
@@ -244,6 +253,8 @@ class HttpTransport(Transport):
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         if token:
             headers["authorization"] = token if " " in token else f"Bearer {token}"
+        if self.impersonated:
+            headers["impersonate-user"] = self.impersonated
         if content_type:
             headers["content-type"] = content_type
         return headers

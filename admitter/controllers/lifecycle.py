@@ -22,7 +22,7 @@ TELL_SECONDS: Final = 0.5
 log = structlog.get_logger(__name__)
 
 
-class Lifecycle:
+class AppLifecycle:
     """Runs a controller from its start to its end.
 
     Attributes:

@@ -12,7 +12,7 @@ import structlog
 
 from admitter.client.transport import HttpTransport, Permit, Transport
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import Lifecycle
+from admitter.controllers.lifecycle import AppLifecycle
 from admitter.controllers.role import Role
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.leases import LeaseSettings
@@ -55,7 +55,7 @@ class Replica:
         self._settings = settings
         self._shards = shards
         self._elector: ElectorThread | None = None
-        self._lifecycle: Lifecycle | None = None
+        self._lifecycle: AppLifecycle | None = None
 
     @property
     def role(self) -> Role:
@@ -84,13 +84,13 @@ class Replica:
                 lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
             )
             async with await self._connect(repeats=True, permit=elector.permit) as transport:
-                self._lifecycle = Lifecycle(self._build(transport))
+                self._lifecycle = AppLifecycle(self._build(transport))
                 await self._term(self._lifecycle, elector, stop)
             self._lifecycle = None
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), PAUSE_SECONDS)
 
-    async def _term(self, lifecycle: Lifecycle, elector: ElectorThread, stop: asyncio.Event) -> None:
+    async def _term(self, lifecycle: AppLifecycle, elector: ElectorThread, stop: asyncio.Event) -> None:
         """Follow, and perhaps lead, until that is over or it is time to stop."""
         running = asyncio.create_task(lifecycle.run(elector), name="controller")
         ends = {

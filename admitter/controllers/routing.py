@@ -91,17 +91,17 @@ class Routing:
         self._admissions.schedule_cycle()
 
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        self._namespaces.cohort_changed(old, new)
         if _is_edited(old, new):
             self._catalog.cohort_changed(_either(old, new).name)
             self._admissions.schedule_cycle()
             self._placement.queues_changed()
-        self._namespaces.cohort_changed(old, new)
 
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
+        self._namespaces.cluster_queue_changed(old, new)
         if _is_edited(old, new) or (old and new and is_lenient(old) != is_lenient(new)):
             self._catalog.queue_changed(_either(old, new).name)
             self._admissions.schedule_cycle()
-        self._namespaces.cluster_queue_changed(old, new)
 
     def _queue_rules_changed(self, name: str) -> None:
         """Changed rules of a ClusterQueue came into force, or its defect changed."""
@@ -202,6 +202,7 @@ class Routing:
             self._jobs.add((pod.namespace, pod.workload))
 
     def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
+        self._namespaces.namespace_changed(old, new)
         name = _either(old, new).name
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(name))
@@ -210,7 +211,6 @@ class Routing:
             self._placement.namespace_changed(name)
         if (old is None) != (new is None) and self._catalog.elastic.composite:
             self._catalog.elastic.refresh()  # one may name it
-        self._namespaces.namespace_changed(old, new)
 
     def _resource_quota_changed(self, old: ResourceQuotaView | None, new: ResourceQuotaView | None) -> None:
         self._app.weights.quota_changed(old, new)

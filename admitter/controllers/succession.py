@@ -353,7 +353,10 @@ async def _read_holders(world: World, transport: Transport) -> None:
     behind = [view for view in held if view.key not in listed]
     for some in range(0, len(behind), READ_AT_A_TIME):
         batch = behind[some : some + READ_AT_A_TIME]
-        await asyncio.gather(*(_read_again(world, transport, view) for view in batch))
+        reads = (_read_again(world, transport, view) for view in batch)
+        for outcome in await asyncio.gather(*reads, return_exceptions=True):
+            if outcome is not None:
+                raise outcome
 
 
 async def _apply_all(world: World, transport: Transport, selector: dict[str, str]) -> set[Key]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.ledger import Pod
 
 
@@ -116,13 +116,13 @@ class Evict:
         holder: the UID of the victim.
         preemptor: the workload that gets the quota.
         admission: what the preemptor will get.
-        told: whether the eviction is pending, and not started yet.
+        pending: whether the eviction is pending, and not started yet.
     """
 
     holder: str
     preemptor: Workload
     admission: Admission
-    told: bool = False
+    pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)

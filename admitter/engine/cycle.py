@@ -16,7 +16,6 @@ from admitter.engine.explain.explanation import Explanation, RefusalExplainer
 from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
 from admitter.engine.policy import left_behind
-from admitter.engine.preemption.back_off import ReturnedReservations
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.queue.events import (
     EvictionCancelled,
@@ -26,10 +25,11 @@ from admitter.engine.queue.events import (
     UsageGrew,
     UsageShrank,
 )
+from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation
-from admitter.engine.quota.redefinition import concerned, felt_by_nobody, roots_of
+from admitter.engine.quota.redefinition import concerned, roots_of, without_effect_on_others
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -132,7 +132,7 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return False
-        felt = names - felt_by_nobody(tree, self.ledger, queues, gone)
+        felt = names - without_effect_on_others(tree, self.ledger, queues, gone)
         before = roots_of(self.tree, felt, cohort_names)
         self._state.claims.drop(names)
         self._state.claims.drop_trees(before)
@@ -264,9 +264,8 @@ class Engine:
     def _release(self, command: commands.Release) -> bool:
         holder = command.holder
         promised = self.ledger.displacements.preemptor(holder)
-        had_pods = self.ledger.pods(holder) != NO_PODS
         reservation = self.ledger.release(holder)
-        self.ledger.set_pods(holder, NO_PODS)
+        had_pods = self.ledger.set_pods(holder, NO_PODS)
         self.capacity.forget(holder)
         if reservation is not None:
             self.returned.use(holder)
@@ -285,7 +284,7 @@ class Engine:
         if held:
             self.ledger.evict(holder, preemptor.uid)
             self.returned.gained.add(preemptor.uid)
-            if command.told:
+            if command.pending:
                 self.ledger.mark_eviction_pending(holder)
         if self.ledger.held(preemptor.uid) is None and preemptor.uid not in self.ledger.pending_reservations:
             self._stop_waiting(preemptor.uid)
@@ -346,7 +345,9 @@ class Engine:
         if workload is None or queue is None or not queue.admits:
             return None
         explainer = RefusalExplainer(self._state)
-        return explainer.explain(workload, enough) if pending is None else explainer.explain_hold(workload)
+        if pending is not None:
+            return explainer.explain_pending_reservation(workload)
+        return explainer.explain(workload, enough)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
         """Decide all that can be decided now.
@@ -383,7 +384,9 @@ class Engine:
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
-                plan.refusals.update(pending.news(queue, awaited=name in self.ledger.queues_with_pending))
+                plan.refusals.update(
+                    pending.unreported_refusals(queue, awaited=name in self.ledger.queues_with_pending)
+                )
         for uid, admission in plan.planned.items():
             plan.refusals[uid] = Refusal(Reason.PREEMPTING, admission.queue)
         state.changed.clear()
@@ -435,7 +438,7 @@ class Engine:
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
         self._state.restore(concerned(self.tree, self._state.pending, queues, roots))
-        # First of all: what they were refused for may be there no more.
+        # Requeue before reservations are examined: the old refusals no longer hold.
         self._state.requeue(Redefined(queues, roots))
         self._reexamine(roots, queues)
 

@@ -60,7 +60,9 @@ class Nominator:
         outcome = self._nominated(workload, queue)
         if isinstance(outcome, Refused):
             return outcome  # it could evict nothing that helps: that is why it waits
-        return Refused(replace(free.refusal, reason=Reason.BACKED_OFF, back_off=back_off), free.outlook)
+        return Refused(
+            replace(free.refusal, reason=Reason.PREEMPTION_BACKED_OFF, back_off=back_off), free.outlook
+        )
 
     def _nominated(
         self, workload: Workload, queue: Queue, *, takes_over: bool = True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 
 
 class Reason(StrEnum):
@@ -21,7 +21,7 @@ class Reason(StrEnum):
     INSUFFICIENT_QUOTA = "InsufficientQuota"
     BEHIND_HEAD = "BehindHead"
     PREEMPTING = "Preempting"
-    BACKED_OFF = "PreemptionBackedOff"
+    PREEMPTION_BACKED_OFF = "PreemptionBackedOff"
 
 
 HOPELESS: Final = frozenset(

@@ -6,10 +6,10 @@ from math import inf
 from admitter.engine.flavors.assigner import Assigner
 from admitter.engine.model import Flavor, Workload
 from admitter.engine.policy import Strategy
-from admitter.engine.preemption.back_off import ReturnedReservations
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.outlook import Outlook
 from admitter.engine.queue.claim_blocked import ClaimBlocked
+from admitter.engine.queue.claims import NOTHING_TAKEN, Claims, Taken
 from admitter.engine.queue.events import (
     Arrived,
     BackOffTurned,
@@ -24,8 +24,8 @@ from admitter.engine.queue.namespace_turns import PendingByNamespace
 from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.queue.requeue import Requeue
 from admitter.engine.queue.selection import Selection
+from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
-from admitter.engine.quota.claims import NOTHING_TAKEN, Claims, Taken
 from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.tree import Node, Tree
 from admitter.engine.refusal import Refusal

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from admitter.engine import commands
 from admitter.engine.model import Admission, Flavor, Workload
 from admitter.engine.policy import Cohort, Queue
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.ledger import Pod
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Refusal

@@ -107,7 +107,8 @@ class Catalog:
     """Checks flavors and queues as they come and go, and keeps the engine's definitions equal to them.
 
     Changes of queues and Cohorts are noted, and come into force with `refresh`, all in one step: with each
-    step the engine requeues all workloads in their trees.
+    step the engine requeues all workloads in their trees. A changed flavor reaches the engine at once; the
+    queues that use it follow with `refresh`.
 
     Attributes:
         gpus: what counts as a GPU.
@@ -145,12 +146,12 @@ class Catalog:
         self._changed_queues: set[str] = set()
         self._changed_cohorts: set[str] = set()
         self._gone_flavors: set[str] = set()
-        self._unseen = False
+        self._refresh_due = False
 
     @property
     def stale(self) -> bool:
         """Whether a change has not come into force in the engine yet."""
-        return self._unseen or bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
+        return self._refresh_due or bool(self._changed_queues or self._changed_cohorts or self._gone_flavors)
 
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
@@ -216,7 +217,7 @@ class Catalog:
             self._gone_flavors.add(name)
         if (flavor, self._flavor_problems.get(name)) == (before, problem):
             return
-        self._unseen = True  # nodes may count for it, or do so no more
+        self._refresh_due = True  # a Cohort with `capacityFrom: Nodes` may count other nodes now
         self._changed_queues.update(queue for queue, entry in self._queues.items() if name in entry.flavors)
         if self.elastic.uses(name):
             self.elastic.refresh()
@@ -280,14 +281,14 @@ class Catalog:
 
     def nodes_changed(self) -> None:
         """Nodes came or went, or have more or less."""
-        self._unseen = True
+        self._refresh_due = True
         self._roots.nodes_changed()
 
     def refresh(self) -> None:
         """Put all that has changed in force."""
         if not self.stale:
             return
-        self._unseen = False
+        self._refresh_due = False
         queues, self._changed_queues = self._changed_queues, set()
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()

@@ -15,7 +15,7 @@ from admitter.convert import workloads
 from admitter.convert.pod_sets import claims
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import Admission, Workload
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import Refusal
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog

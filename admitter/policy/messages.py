@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from admitter.engine.preemption.back_off import BackOff
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
@@ -51,7 +51,7 @@ def waiting_message(refusal: Refusal, queue: str = "") -> str:
             return f"requests none of what {queue} covers: {resources}"
         case Reason.PREEMPTING:
             return f"its place in {queue} is kept: it starts when what is being evicted has ended"
-        case Reason.BACKED_OFF if refusal.back_off is not None:
+        case Reason.PREEMPTION_BACKED_OFF if refusal.back_off is not None:
             waits = (
                 _shortage(refusal, queue) if refusal.asked else f"its turn in {queue} comes after all others"
             )

@@ -37,7 +37,7 @@ class ReportedReservation:
     admission: Admission
 
 
-def keep_places(
+def keep_reservations(
     world: World, engine: Engine, gate: Gate, known: Container[str] = ()
 ) -> list[ReportedReservation]:
     """Restore the pending reservations in trees that this process decides about.
@@ -70,11 +70,10 @@ def keep_places(
             engine.apply(Evict(NO_WORKLOAD, competing, each.admission))
             kept[each.uid, each.generation] = engine.ledger.pending_reservations[each.uid]
     for victim in world.workloads:
-        wanted, pending = victim.preemption, victim.evict_at is not None
+        wanted, pending = victim.preemption, victim.evict_at is not None and not victim.evicting
         reservation = kept.get((wanted.uid, wanted.generation)) if wanted is not None else None
         if reservation is not None and (victim.evicting or pending):
-            told = pending and not victim.evicting
-            engine.apply(Evict(victim.uid, reservation.workload, reservation.admission, told=told))
+            engine.apply(Evict(victim.uid, reservation.workload, reservation.admission, pending=pending))
         waits = victim.admission is None and not victim.finished
         if wanted is not None and (waits or victim.evicting) and _still_displaces(world, wanted):
             engine.apply(Displace(victim.uid, wanted.uid))

@@ -1,6 +1,6 @@
 """Places that are given back unused, by the objects of the cluster, and back-offs, by the statuses.
 
-A place that evictions have made is used once a pod of it has run (`engine.preemption.back_off` has what else
+A place that evictions have made is used once a pod of it has run (`engine.quota.back_off` has what else
 counts). It is given back if its Workload is deleted or paused, or changes its requests or its queue, but not
 if an administrator or another Workload has stopped it (docs/design/preemption.md).
 """

@@ -21,7 +21,7 @@ from admitter.policy.derive import workload_spec
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.intake import Intake
 from admitter.policy.namespace_weights import NamespaceWeights
-from admitter.policy.pending_reservations import keep_places
+from admitter.policy.pending_reservations import keep_reservations
 from admitter.quantities.amounts import InvalidQuantityError
 
 Views = Mapping[str, Mapping[Key, Any]]
@@ -112,7 +112,7 @@ class Snapshot:
             holder = self.world.workloads.get(key)
             if pod.live and key not in loose and (holder is None or holder.admission is None):
                 self.engine.apply(Reserve(pod.uid, pod.usage, since=pod.created, namespace=pod.namespace))
-        keep_places(self.world, self.engine, self.gate)
+        keep_reservations(self.world, self.engine, self.gate)
 
     def _take_loose_jobs_in(self) -> set[Key]:
         """Jobs that may run though no Workload holds anything for them are counted themselves."""

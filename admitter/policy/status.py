@@ -19,7 +19,7 @@ from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView, at, timestamp
 from admitter.convert.workloads import admission_json
 from admitter.engine.model import Admission
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import to_quantity

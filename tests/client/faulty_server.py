@@ -42,16 +42,19 @@ class FaultyServer:
         watches: a list of events a watch; None at the end leaves the watch open and silent,
             bytes are sent as they are.
         seen: method and query of every request, in order.
+        impersonated: the users that requests were made as, if they name one.
     """
 
     calls: deque[tuple[int, dict[str, str], Any]] = field(default_factory=deque)
     watches: deque[list[Any]] = field(default_factory=deque)
     seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    impersonated: list[str] = field(default_factory=list)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         self.seen.append((request.method, dict(request.query)))
+        self.impersonated += request.headers.getall("Impersonate-User", [])
         if request.query.get("watch"):
             return await self._watch(request)
         status, headers, body = self.calls.popleft() if len(self.calls) > 1 else self.calls[0]

@@ -42,7 +42,7 @@ class Followed:
     def take(self, raw: Json) -> None:
         found = self.source.seen(raw)
         if isinstance(found, Unreadable):
-            self.store.spoil(found, self.source.rest_of(raw))
+            self.store.mark_unreadable(found, self.source.rest_of(raw))
         elif found is not None:
             self.store.apply(found)
 

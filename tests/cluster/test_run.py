@@ -87,6 +87,41 @@ def test_without_policies_the_controller_alone_guards_and_says_so(
         assert '"event":"stopped"' in (tmp_path / "log").read_text()
 
 
+def run_as(kubeconfig: Path | None, folder: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "admitter", "run", "--bind", "127.0.0.1:0", f"--kubeconfig={kubeconfig}"]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(command, stderr=log)
+
+
+def test_an_administrator_runs_the_controller_as_its_account(bare: ControlPlane, tmp_path: Path) -> None:
+    install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
+    subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
+    bare.run_kubectl("create", "namespace", "team")
+    bare.run_kubectl("label", "namespace", "team", "team=team")
+    controller = run_as(bare.kubeconfig, tmp_path)
+    try:
+        eventually(lambda: answer(tmp_path, "/readyz") == "leader\n", what="the controller to be ready")
+        assert "impersonating the controller's account" in (tmp_path / "log").read_text()
+        team = Team(bare, "team", Controller(tmp_path))
+        team.offers({"cpu": {"on-demand": "2"}})
+        team.apply(job("team", "first", seconds=None))
+        team.runs("first")
+    finally:
+        controller.kill()
+        controller.wait()
+
+
+def test_a_user_that_may_not_be_the_controller_is_told_so(bare: ControlPlane, tmp_path: Path) -> None:
+    install = [sys.executable, "-m", "admitter", "install", "--without-deployment"]
+    subprocess.run([*install, f"--kubeconfig={bare.kubeconfig}"], check=True, capture_output=True)
+    viewer = bare.service_account_kubeconfig("default", "default", tmp_path / "viewer")
+    controller = run_as(viewer, tmp_path)
+    assert controller.wait(timeout=30) == 1
+    said = (tmp_path / "log").read_text()
+    assert "system:serviceaccount:default:default is not the controller's account" in said
+    assert "kubectl create token admitter-controller --namespace admitter-system" in said
+
+
 def test_without_policies_a_user_may_not_claim_that_the_api_server_let_its_job_pass(
     without_policies: ControlPlane, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from admitter.cache.world import OWN, workload_path
 from admitter.client.errors import ClusterError, UnreachableError, api_error
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import Lifecycle
+from admitter.controllers.lifecycle import AppLifecycle
 from tests.apiserver.server import ApiServer, place
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ class Server(ApiServer):
             spec = {"queueName": "main", "podSets": [pod_set], "active": True}
             self._define(f"{OWN}/namespaces/team/workloads", name, **spec)
         self.app = App(self, lambda: NOON, Random(1))
-        self.lifecycle = Lifecycle(self.app)
+        self.lifecycle = AppLifecycle(self.app)
         for plural in self.objects:
             for raw in self.objects[plural].values():
                 self.app.world.source_of(plural).take(raw)

@@ -9,7 +9,7 @@ import pytest
 from admitter.client.errors import UnreadableError
 from admitter.client.transport import Transport
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import Lifecycle
+from admitter.controllers.lifecycle import AppLifecycle
 
 Json = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -46,7 +46,7 @@ class Cluster:
     def __init__(self) -> None:
         self.patched: list[tuple[str, Json]] = []
         self.app = App(cast("Transport", self), lambda: NOON, Random(1))
-        self.lifecycle = Lifecycle(self.app)
+        self.lifecycle = AppLifecycle(self.app)
         self.world = self.app.world
         self.apply("namespaces", raw("team", {}))
         self.apply("resourceflavors", raw("any", {}))

@@ -10,7 +10,7 @@ from admitter.cache.views import parse_workload
 from admitter.cache.world import OWN
 from admitter.client.errors import FENCE, api_error
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import Lifecycle
+from admitter.controllers.lifecycle import AppLifecycle
 from admitter.controllers.succession import ACCOUNT
 from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
@@ -96,7 +96,7 @@ class Scene:
     async def start(self, seed: int = 1) -> None:
         """Start the controller."""
         app = App(self.server, clock, Random(seed))
-        self._running = asyncio.create_task(Lifecycle(app).run(Alone()))
+        self._running = asyncio.create_task(AppLifecycle(app).run(Alone()))
 
     async def kill(self) -> None:
         """End it at once, whatever it was writing."""

@@ -5,7 +5,7 @@ from random import Random
 
 from admitter.cache.views import parse_job
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import Lifecycle
+from admitter.controllers.lifecycle import AppLifecycle
 from admitter.election.elector import ElectionListener
 from admitter.election.lease_lock import Term
 from tests.apiserver.loop import run
@@ -20,7 +20,7 @@ class Follower(Alone):
 
     def __init__(self, scene: Scene) -> None:
         self._app = App(scene.server, clock, Random(2))
-        self._term = asyncio.create_task(Lifecycle(self._app).run(self))
+        self._term = asyncio.create_task(AppLifecycle(self._app).run(self))
         self._listener: ElectionListener | None = None
 
     def start(self, listener: ElectionListener) -> None:

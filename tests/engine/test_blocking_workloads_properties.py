@@ -84,9 +84,9 @@ def taken_at_the_word(made: Engine, uid: str) -> bool:
     if uid in admitted(made.cycle(LATER)) or uid in rest(copied(made)):
         return False  # only other pending workloads are in its way
     found = made.explain(uid)
-    if found is None or not found.enders:
+    if found is None or not found.blocking:
         return False
-    enders = set(found.enders)
+    enders = set(found.blocking)
     for spared in sorted(enders):
         without = copied(made)
         end(without, enders - {spared})

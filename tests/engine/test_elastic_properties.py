@@ -326,7 +326,7 @@ class Quotas(RuleBasedStateMachine):
             self.tell_pods(made, uid)
         for uid, (workload, admission) in self.promised.items():
             for victim in [v for v, preemptor in self.evicted.items() if preemptor == uid] or [""]:
-                made.apply(Evict(victim, workload, admission, told=victim in self.told))
+                made.apply(Evict(victim, workload, admission, pending=victim in self.told))
         for victim, preemptor in self.evicted.items():
             if preemptor not in self.promised and self.engine.ledger.evicting(victim):
                 made.ledger.evict(victim, preemptor)

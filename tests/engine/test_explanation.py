@@ -50,7 +50,7 @@ def test_what_is_asked_free_and_borrowable() -> None:
     assert (amounts.cut_by_max, amounts.keepers) == (0, ())
     assert found.refusal is not None
     assert found.refusal.reason is Reason.INSUFFICIENT_QUOTA
-    assert found.enders == ("runs-a",)
+    assert found.blocking == ("runs-a",)
 
 
 def test_what_limits_cut() -> None:
@@ -75,7 +75,7 @@ def test_flavors_that_do_not_suit_are_named() -> None:
     found = explained(made, "w")
     assert [refused.flavor for refused in found.mismatches["main"]] == ["spot"]
     assert [amounts.flavor for amounts in found.amounts["main"]] == ["default"]
-    assert found.enders == (), "no workload's end helps"
+    assert found.blocking == (), "no workload's end helps"
 
 
 def test_the_explanation_lists_workloads_ahead_and_behind_a_strict_head() -> None:
@@ -95,7 +95,7 @@ def test_the_explanation_lists_candidates_that_would_not_be_enough() -> None:
     made.apply(Submit(workload("w", pods(cpu="3"), priority=5)))
     found = explained(made, "w")
     assert found.evictable == ("low",)
-    assert found.enders == ("high",), "then it evicts the other one"
+    assert found.blocking == ("high",), "then it evicts the other one"
 
 
 def test_a_pending_eviction_for_a_preemptor_that_ends_too() -> None:
@@ -111,8 +111,8 @@ def test_a_pending_eviction_for_a_preemptor_that_ends_too() -> None:
     made.apply(Submit(workload("asks", pods(cpu="2"), queue="a")))
     assert evicted(made.cycle()) == {"told": "asks"}
     made.apply(Submit(workload("w", pods(cpu="2"), queue="d")))
-    assert explained(made, "w").enders == ("asks", "told")
-    assert explained(made, "w").enders == ("asks", "told"), "to ask has changed nothing"
+    assert explained(made, "w").blocking == ("asks", "told")
+    assert explained(made, "w").blocking == ("asks", "told"), "to ask has changed nothing"
     made.apply(Release("told"))
     assert admitted(made.cycle()) == ["asks"]
 
@@ -134,7 +134,7 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
     made.apply(Submit(workload("w", pods(cpu="4"), queue="d")))
     made.cycle()
     whole = explained(made, "w")
-    assert (whole.enders, whole.sought) == (("asks", "r0", "r1", "r2", "told"), True)
+    assert (whole.blocking, whole.sought) == (("asks", "r0", "r1", "r2", "told"), True)
     looks = 0
     while True:
         left = iter(range(looks))
@@ -145,7 +145,7 @@ def test_a_search_that_is_ended_says_so_and_changes_nothing_wherever_that_is() -
         if found.sought:
             assert found == whole
             break
-        assert (found.evictable, found.enders) == ((), ())
+        assert (found.evictable, found.blocking) == ((), ())
         looks += 1
     assert looks > 10, "it is asked between all attempts"
 
@@ -172,17 +172,17 @@ def test_the_end_of_the_blocking_workloads_lets_it_in_and_none_can_be_left_out(
         return
     found = made.explain("w")
     assert found is not None
-    if not found.enders:
+    if not found.blocking:
         for number in range(len(running)):
             made.apply(Release(f"r{number}"))
         assert admitted(made.cycle()) == [], "not even the end of all would help"
         return
-    for spared in found.enders:
+    for spared in found.blocking:
         without = copy.deepcopy(made)
-        for uid in set(found.enders) - {spared}:
+        for uid in set(found.blocking) - {spared}:
             without.apply(Release(uid))
         assert admitted(without.cycle()) == [], f"{spared} is not needed"
-    for uid in found.enders:
+    for uid in found.blocking:
         made.apply(Release(uid))
     assert admitted(made.cycle()) == ["w"]
 
@@ -209,7 +209,7 @@ def test_blocking_workloads_of_a_workload_that_can_do_with_fewer_pods() -> None:
     made.cycle()
     explanation = made.explain("w")
     assert explanation is not None
-    assert explanation.enders == ("one",)
+    assert explanation.blocking == ("one",)
 
 
 def test_the_explanation_lists_candidates_in_the_second_flavor() -> None:
@@ -236,5 +236,5 @@ def test_a_workload_that_waits_for_its_victims_and_one_that_waits_for_that_one()
     assert high is not None
     assert high.refusal is not None
     assert following is not None
-    assert (high.refusal.reason, high.enders) == (Reason.PREEMPTING, ("low",))
-    assert following.enders == ("high",)
+    assert (high.refusal.reason, high.blocking) == (Reason.PREEMPTING, ("low",))
+    assert following.blocking == ("high",)

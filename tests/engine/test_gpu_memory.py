@@ -287,7 +287,7 @@ def test_the_explanation_asks_each_flavor_for_its_own_amount() -> None:
             Amounts("t4", GPU_MEMORY, 32, 0, 0, 0, ()),
         )
     }
-    assert explanation.enders == ("22",), "the newest of those that would help"
+    assert explanation.blocking == ("22",), "the newest of those that would help"
 
 
 def test_the_explanation_of_an_elastic_quota_tells_its_sum_for_each_flavor() -> None:
@@ -302,7 +302,7 @@ def test_the_explanation_of_an_elastic_quota_tells_its_sum_for_each_flavor() -> 
         Amounts("h100", GPU_MEMORY, 160, 20, 0, 0, ()),
         Amounts("t4", GPU_MEMORY, 32, 20, 0, 0, ()),
     )
-    assert explanation.enders == ("1",)
+    assert explanation.blocking == ("1",)
 
 
 def test_pods_that_are_other_gpus_are_another_class() -> None:

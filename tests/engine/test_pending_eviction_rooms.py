@@ -76,6 +76,6 @@ def test_after_a_restart_it_is_the_same() -> None:
     running(before, "v", 1, "b", since=2)
     asks(before, "p", 1, "a", created=10)
     eviction = before.cycle(10).evictions[0]
-    made.apply(Evict("t", eviction.preemptor, eviction.admission, told=True))
+    made.apply(Evict("t", eviction.preemptor, eviction.admission, pending=True))
     asks(made, "q", 4, "b", priority=1, created=11)
     assert evicted(made.cycle(11)) == {}

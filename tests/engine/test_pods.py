@@ -159,7 +159,7 @@ def test_the_explanation_tells_how_many_pods_are_free() -> None:
     explanation = made.explain("asks")
     assert explanation is not None
     assert explanation.amounts["main"][1:] == (Amounts("default", PODS, 3, 2, 0, 0, ()),)
-    assert explanation.enders == ("3",)
+    assert explanation.blocking == ("3",)
 
 
 def test_a_place_is_given_up_once_pods_count_too() -> None:

@@ -52,7 +52,7 @@ def inadmissible(made: Engine) -> Iterator[Workload]:
         strict = queue is not None and queue.strategy is Strategy.STRICT_FIFO
         if queue is None or not queue.admits or (strict and name in made.ledger.queues_with_pending):
             continue
-        first = pending._first(queue)
+        first = pending._blocking_head(queue)
         for members in pending._classes.values():
             head = members.head()
             if members.inadmissible is not None and head is not None and (first is None or head is first):

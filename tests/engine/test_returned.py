@@ -16,7 +16,7 @@ from admitter.engine.commands import (
 )
 from admitter.engine.cycle import Engine
 from admitter.engine.policy import PreemptionPolicy, Queue, Reclaim, Strategy, VictimTerms, WithinQueue
-from admitter.engine.preemption.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
+from admitter.engine.quota.back_off import LONGEST_SECONDS, MOST, BackOff, seconds
 from admitter.engine.refusal import Reason
 from admitter.engine.tree_cycle import Plan
 from tests.engine.builders import admitted, engine, evicted, pods, queue, use, workload
@@ -80,7 +80,7 @@ def test_a_place_that_is_given_back_unused_keeps_its_namespace_from_evicting_for
     team(made, "next")
     plan = made.cycle(100)
     assert evicted(plan) == {}
-    assert plan.refusals["next"].reason is Reason.BACKED_OFF
+    assert plan.refusals["next"].reason is Reason.PREEMPTION_BACKED_OFF
     assert plan.refusals["next"].back_off == BackOff(1, 110)
     assert made.due == 110
     assert evicted(made.cycle(109)) == {}
@@ -156,7 +156,7 @@ def test_other_namespaces_of_the_queue_evict_as_ever() -> None:
     team(made, "theirs", "b")
     plan = made.cycle(1)
     assert preemptors(plan) == ["theirs"]
-    assert plan.refusals["mine"].reason is Reason.BACKED_OFF
+    assert plan.refusals["mine"].reason is Reason.PREEMPTION_BACKED_OFF
 
 
 def test_in_a_strict_queue_other_namespaces_do_not_wait_behind_it() -> None:
@@ -166,7 +166,7 @@ def test_in_a_strict_queue_other_namespaces_do_not_wait_behind_it() -> None:
     team(made, "theirs", "b")
     plan = made.cycle(1)
     assert preemptors(plan) == ["theirs"]
-    assert plan.refusals["mine"].reason is Reason.BACKED_OFF
+    assert plan.refusals["mine"].reason is Reason.PREEMPTION_BACKED_OFF
     plan = come_back(made, plan, 2)
     assert admitted(plan) == ["theirs"]
     assert preemptors(made.cycle(10)) == ["mine"]
@@ -347,7 +347,7 @@ def test_an_explanation_says_until_when() -> None:
     found = made.explain("next")
     assert found is not None
     assert found.refusal is not None
-    assert (found.refusal.reason, found.refusal.back_off) == (Reason.BACKED_OFF, BackOff(1, 10))
+    assert (found.refusal.reason, found.refusal.back_off) == (Reason.PREEMPTION_BACKED_OFF, BackOff(1, 10))
 
 
 def test_a_back_off_of_an_earlier_engine_goes_on_and_doubles() -> None:

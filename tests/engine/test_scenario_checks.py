@@ -7,11 +7,11 @@ import pytest
 
 from admitter.engine.cycle import Engine
 from admitter.engine.preemption import within_queue
-from admitter.engine.preemption.lines import ANY_RANK
 from admitter.engine.queue.events import UsageShrank
 from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.queue.requeue import TABLE
 from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.lines import ANY_RANK
 from admitter.engine.tree_cycle import TreeCycle
 from tests.engine.scenarios.checks import checks
 from tests.engine.scenarios.driver import BrokenRuleError, Play

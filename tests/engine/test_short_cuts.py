@@ -17,7 +17,7 @@ from admitter.engine.commands import Command, Release, Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, Fungibility, PreemptionPolicy, Queue, Reclaim, WithinQueue
-from admitter.engine.preemption.lines import ANY_RANK, CandidateLine, CandidateLines, Lesser
+from admitter.engine.quota.lines import ANY_RANK, CandidateLine, CandidateLines, Lesser
 from tests.engine import test_nothing_is_missed as missed
 from tests.engine import test_tree_properties as tree
 from tests.engine.builders import engine, flavor, pods, queue, workload

@@ -196,7 +196,7 @@ class Tree(RuleBasedStateMachine):
         assert self.numbers() == before
         assert self.engine.changed == changed
         assert explanation is not None
-        assert set(explanation.enders) <= self.running.keys() | self.promised.keys()
+        assert set(explanation.blocking) <= self.running.keys() | self.promised.keys()
 
     def numbers(self) -> dict[object, tuple[int, int]]:
         books = (self.engine.ledger.real, self.engine.ledger.planned)

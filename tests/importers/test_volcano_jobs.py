@@ -162,5 +162,15 @@ def test_a_pod_waits_in_the_queue_that_it_names_or_the_default_one(text: str, qu
     assert labels == {"admitter.dev/queue-name": queue}
 
 
+def test_a_job_waits_in_the_queue_that_its_pods_name() -> None:
+    annotations = {"scheduling.volcano.sh/queue-name": "q"}
+    template = {"metadata": {"annotations": annotations}, "spec": {**POD, "schedulerName": "volcano"}}
+    made = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "ns"}}
+    into = imported("volcano", yaml.safe_dump(made | {"spec": {"template": template}}))
+    assert by_name(into, "Job")["j"]["metadata"]["labels"] == {"admitter.dev/queue-name": "q"}
+    place = "spec.template.metadata.annotations[scheduling.volcano.sh/queue-name]"
+    assert account(into)[place] is TRANSLATED
+
+
 def test_a_pod_of_another_scheduler_stays_what_it_is() -> None:
     assert set(by_name(imported("volcano", pod()), "Pod")) == {"p"}

@@ -9,7 +9,7 @@ from admitter.api.conditions import WaitingReason
 from admitter.engine.commands import Submit
 from admitter.engine.model import PodSet
 from admitter.engine.policy import PreemptionPolicy, Strategy, WithinQueue
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.policy.messages import waiting_message, workload_title
 from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload
@@ -111,12 +111,12 @@ def test_a_workload_has_a_name_in_its_own_namespace_alone() -> None:
 )
 def test_what_evicts_nothing_for_a_while_is_told_why_and_until_when(count: int, words: str) -> None:
     short = FlavorRefusal("default", Rule.BUSY, "cpu", 4000, 4000)
-    refusal = Refusal(Reason.BACKED_OFF, "total", asked=(("cpu", 1000),), flavors=(short,))
+    refusal = Refusal(Reason.PREEMPTION_BACKED_OFF, "total", asked=(("cpu", 1000),), flavors=(short,))
     until = BackOff(count, datetime(2026, 1, 1, 12, 0, 10, tzinfo=UTC).timestamp())
     assert waiting_message(replace(refusal, back_off=until)) == (
         "asks for 1 cpu from ClusterQueue total: too much of the 4 cpu of default is in use; "
         f"{words}: evicts again after 12:00:10Z"
     )
-    assert waiting_message(Refusal(Reason.BACKED_OFF, "total", back_off=until)) == (
+    assert waiting_message(Refusal(Reason.PREEMPTION_BACKED_OFF, "total", back_off=until)) == (
         f"its turn in ClusterQueue total comes after all others; {words}: evicts again after 12:00:10Z"
     )

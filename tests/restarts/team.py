@@ -10,7 +10,7 @@ from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import WorkloadView, parse_object, parse_workload
 from admitter.cache.world import workload_path
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import Lifecycle
+from admitter.controllers.lifecycle import AppLifecycle
 from admitter.engine.model import Admission
 from admitter.policy import status
 from admitter.policy.lifecycle import TRANSITIONS, Phase
@@ -56,7 +56,7 @@ class Controller:
     def __init__(self, server: Server, queues: list[Json], now: Clock = clock) -> None:
         self.server = server
         self.app = App(server, now, Random(1))
-        self.lifecycle = Lifecycle(self.app)
+        self.lifecycle = AppLifecycle(self.app)
         self.world, self.engine = self.app.world, self.app.engine
         self._define(queues)
         for raw in server.workloads.values():

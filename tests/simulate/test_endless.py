@@ -14,8 +14,8 @@ from typer.testing import CliRunner, Result
 
 from admitter.cli.main import app
 from admitter.engine.preemption import within_queue
-from admitter.engine.preemption.lines import ANY_RANK, NO_RANK
 from admitter.engine.quota.ledger import Ledger
+from admitter.engine.quota.lines import ANY_RANK, NO_RANK
 from admitter.simulate import rounds
 from tests.cluster.objects import Json, cluster_queue, local_queue, resource_flavor
 from tests.simulate.test_simulate import annotate, asks

@@ -28,7 +28,7 @@ from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine.cycle import Engine
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.lifecycle import Phase, Step, phase_of
-from admitter.policy.pending_reservations import keep_places
+from admitter.policy.pending_reservations import keep_reservations
 
 GATHER_SECONDS: Final = 0.05
 """For how long changes of definitions are gathered at least."""
@@ -118,17 +118,21 @@ class Admissions:
     def schedule_cycle(self) -> None:
         """Run a cycle if there is anything to decide."""
         changed = self._engine.changed or self._gate.stale or self._feed.changed_pods
-        if changed or any(self._amendments()):
+        if changed or any(map(self._may_amend, self._grace.needless())):
             self._cycle_due.set()
 
     def _amendments(self) -> Iterator[tuple[WorkloadView, PreemptionStatus | None]]:
         """Victims with a pending eviction for another preemptor than before; or with None, for none."""
         for victim, due in self._grace.pending():
-            paused = victim.uid in self._feed.writing or victim.uid in self._feed.refused
-            if not paused and self._world.owners.owns(victim.key):
+            if self._may_amend(victim):
                 by = self._reservations.passed_on(victim)
                 if by is not None or due is Step.CANCEL:
                     yield victim, by
+
+    def _may_amend(self, victim: WorkloadView) -> bool:
+        if victim.uid in self._feed.writing or victim.uid in self._feed.refused:
+            return False
+        return self._world.owners.owns(victim.key)
 
     def _freed(self, queue: str) -> None:
         """Orphaned pods are gone: their quota is free."""
@@ -143,7 +147,7 @@ class Admissions:
         """
         self._shards.epochs.update(epochs)
         self._engine.resume(self._shards.decides)
-        self._reservations.adopt(keep_places(self._world, self._engine, self._gate, self._reservations))
+        self._reservations.adopt(keep_reservations(self._world, self._engine, self._gate, self._reservations))
         self._orphaned_pods.lead()
         self._cycle_due.set()
 

@@ -119,6 +119,7 @@ class DecisionWriter:
                     again = is_busy(error) and not self.finishing
         finally:
             self._feed.settle(key, uid)
+            self._look_for_another_preemptor(key, uid)
 
     async def _write_admission(
         self, key: Key, workload: model.Workload, admission: Admission, passing: str
@@ -159,6 +160,7 @@ class DecisionWriter:
             self._pause(eviction.preemptor.uid, error)
         finally:
             self._feed.settle_eviction(key, uid, eviction.preemptor.uid)
+            self._look_for_another_preemptor(key, uid)
 
     async def _write_eviction(self, key: Key, eviction: PlannedEviction, generation: int) -> None:
         view, preemptor = self._world.workloads.get(key), self._feed.keys.get(eviction.preemptor.uid)
@@ -186,6 +188,15 @@ class DecisionWriter:
             await self._failed("end of a grace period not written", key, uid, error)
         finally:
             self._feed.settle(key, uid)
+            self._look_for_another_preemptor(key, uid)
+
+    def _look_for_another_preemptor(self, key: Key, uid: str) -> None:
+        """Run a cycle if the preemptor of a pending eviction has changed while the Workload was written."""
+        current = self._world.workloads.get(key)
+        if current is None or current.uid != uid or current.evict_at is None:
+            return
+        if self._reservations.passed_on(current) is not None:
+            self._reservations.on_due()
 
     async def _write_step(
         self, view: WorkloadView, step: Step, by: PreemptionStatus, grace: float = 0.0

@@ -146,7 +146,7 @@ class EngineFeed:
         uid = workload.uid
         self.keys[uid] = workload.key
         if uid in self.writing:
-            return  # its answer decides
+            return  # the write keeps its reservation; `settle` takes the Workload in once it has ended
         outcome = self._intake.take(workload, pauses=uid in self.refused)
         if isinstance(outcome, Waiting):
             self._reasons.want(workload.key, outcome)

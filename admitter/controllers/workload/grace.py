@@ -57,6 +57,10 @@ class GracePeriods:
         for workload, evict_at in list(self._pending.values()):
             yield workload, due_step(evict_at, now, needed=self.is_needed(workload))
 
+    def needless(self) -> Iterator[WorkloadView]:
+        """The Workloads with a pending eviction that no preemptor needs any more."""
+        return (workload for workload, _ in list(self._pending.values()) if not self.is_needed(workload))
+
     def due(self, workload: WorkloadView) -> Step | None:
         """The step that the pending eviction of a Workload is due for, if it has one."""
         if workload.evict_at is None:

@@ -85,7 +85,7 @@ class ReservationWriter:
         """Write reservations that only victims name, and the end of those that are not kept.
 
         Args:
-            found: what `keep_places` has read.
+            found: what `keep_reservations` has read.
         """
         for each in found:
             pending = self._pending.get(each.uid)
@@ -113,7 +113,8 @@ class ReservationWriter:
         """What an earlier process wrote under a generation counts no longer; a reservation kept here does.
 
         A late write may name a generation above that of the reservation that this process has taken over: it
-        goes on under the next one.
+        goes on under the next one. A victim with an eviction that has started keeps the old generation in its
+        status: after one more restart it is not known as displaced, and may evict as any other.
         """
         if self._world.shards.epoch_of(queue) is None:
             return

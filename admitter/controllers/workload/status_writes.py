@@ -1,7 +1,7 @@
 """Writes statuses of Workloads, and finds out what became of a write that failed.
 
-Previous step: a cycle has decided (`workload.admission`). Quota that a write reserves stays so until its
-answer is known; then the store has what the API server holds, and that decides again.
+Previous step: the decision writer writes an admission or an eviction. A reservation stays in the engine until
+the write is answered, or until `resolve` has read the Workload. Next step: `EngineFeed.settle`.
 """
 
 import asyncio
@@ -65,8 +65,8 @@ class StatusWrites:
         Args:
             key: of the Workload.
             uid: of the same.
-            lost: whether the write may still be in flight. Then the Workload is written: a write that names
-                an earlier version comes too late, and its quota can be another's.
+            lost: whether the API server may still carry out the write. Then the Workload gets a new version,
+                so that the write fails; only then can another workload have the quota.
         """
 
         def tell(state: RetryCallState) -> None:

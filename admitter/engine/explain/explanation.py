@@ -66,7 +66,7 @@ class Explanation:
         mismatches: for each pod set by name, the flavors that do not suit it.
         ahead: how many wait before it in its queue.
         evictable: UIDs of workloads that its queue's policy would let it evict, if that were enough.
-        sought: whether `evictable` and `enders` were looked for to the end; if not, both are empty.
+        sought: whether `evictable` and `blocking` were looked for to the end; if not, both are empty.
     """
 
     workload: Workload
@@ -75,7 +75,7 @@ class Explanation:
     mismatches: dict[str, tuple[FlavorRefusal, ...]]
     ahead: int
     evictable: tuple[str, ...]
-    enders: tuple[str, ...]
+    blocking: tuple[str, ...]
     """UIDs of the blocking workloads: their end would let it in, perhaps by evicting others; empty if none
     would. Of a preemptor with a pending reservation: its victims."""
     sought: bool = True
@@ -115,7 +115,7 @@ class RefusalExplainer:
             evictable is not None,
         )
 
-    def explain_hold(self, workload: Workload) -> Explanation:
+    def explain_pending_reservation(self, workload: Workload) -> Explanation:
         """Explain a preemptor with a pending reservation: it waits for the end of its victims."""
         ledger, queue = self._state.ledger, self._state.tree.queues[workload.queue]
         root = self._state.tree.root(queue.name)

@@ -6,9 +6,9 @@ from math import inf
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim
 from admitter.engine.preemption.candidates import Candidate, SimpleRule
-from admitter.engine.preemption.lines import NO_RANK, Lesser
 from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.lines import NO_RANK, Lesser
 from admitter.engine.quota.tree import Tree
 
 

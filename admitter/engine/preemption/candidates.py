@@ -8,11 +8,11 @@ from operator import itemgetter
 from typing import Protocol
 
 from admitter.engine.model import FlavorResource
-from admitter.engine.preemption.lines import CandidateLine, CandidateLines, Lesser, Place
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.capacity import Age, Standing
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Reservation, place_of
+from admitter.engine.quota.lines import CandidateLine, CandidateLines, Lesser, Place
 from admitter.engine.quota.tree import Node, Tree
 
 QueueLines = Mapping[FlavorResource, CandidateLine[Reservation]]

@@ -14,9 +14,9 @@ from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption import borrow, reclaim
 from admitter.engine.preemption.candidates import Candidate, Group, place
-from admitter.engine.preemption.lines import Lesser
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.fair_shares import ENDLESS, FairShares, Share
+from admitter.engine.quota.lines import Lesser
 from admitter.engine.quota.tree import Node, Tree
 
 

@@ -20,8 +20,8 @@ from admitter.engine.preemption.candidates import (
 )
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand, Keys
-from admitter.engine.preemption.lines import ANY_RANK, Lesser
 from admitter.engine.quota.ledger import Reservation
+from admitter.engine.quota.lines import ANY_RANK, Lesser
 from admitter.engine.quota.namespace_shares import ENDLESS as NO_NAMESPACE_GIVES
 from admitter.engine.quota.namespace_shares import NamespaceShare
 from admitter.engine.quota.tree import Node

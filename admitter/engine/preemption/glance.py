@@ -10,7 +10,7 @@ from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import within_queue
 from admitter.engine.preemption.context import PreemptionContext
-from admitter.engine.preemption.lines import ANY_RANK
+from admitter.engine.quota.lines import ANY_RANK
 
 
 class InVain(NamedTuple):

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
 from admitter.engine.preemption.candidates import Candidate, SimpleRule
-from admitter.engine.preemption.lines import ANY_RANK, NO_RANK, Lesser
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.cells import Cell
+from admitter.engine.quota.lines import ANY_RANK, NO_RANK, Lesser
 from admitter.engine.quota.tree import Node, Tree
 
 

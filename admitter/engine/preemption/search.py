@@ -12,12 +12,12 @@ from admitter.engine.preemption.candidates import Group, PreemptionRule, pools_o
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.finder import CandidateFinder
-from admitter.engine.preemption.lines import ANY_RANK, Lesser
 from admitter.engine.preemption.minimal_victims import Victims, minimal_victims
 from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share
 from admitter.engine.quota.ledger import Reservation
+from admitter.engine.quota.lines import ANY_RANK, Lesser
 from admitter.engine.quota.namespace_shares import ENDLESS as NO_NAMESPACE_GIVES
 from admitter.engine.quota.namespace_shares import NamespaceShare
 from admitter.engine.quota.tree import Node

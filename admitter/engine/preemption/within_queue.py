@@ -3,7 +3,7 @@
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue
 from admitter.engine.preemption.candidates import Candidate, SimpleRule
-from admitter.engine.preemption.lines import NO_RANK, Lesser
+from admitter.engine.quota.lines import NO_RANK, Lesser
 
 
 def lesser(policy: WithinQueue, preemptor: Workload) -> Lesser:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.model import FlavorResource, Workload
-from admitter.engine.preemption.back_off import BackOff
+from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.fair_shares import NO_SHARE
 from admitter.engine.quota.namespace_shares import NO_SHARE as NOTHING_KEPT

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.back_off import ReturnedReservations
 from admitter.engine.queue.equivalence import EquivalenceClass, Rank, Shape
 from admitter.engine.queue.pending import PendingQueue
+from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.namespace_shares import NamespaceShare, Sharing
 
 Turn = tuple[bool, NamespaceShare, Rank]
@@ -141,7 +141,7 @@ class PendingByNamespace(PendingQueue):
     def _shape(self, workload: Workload) -> Shape:
         return (workload.namespace, *super()._shape(workload))
 
-    def _first(self, queue: Queue) -> Workload | None:
+    def _blocking_head(self, queue: Queue) -> Workload | None:
         return self._head(strict=True) if queue.strategy is Strategy.STRICT_FIFO else None
 
     def _head(self, *, strict: bool) -> Workload | None:

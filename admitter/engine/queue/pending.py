@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.preemption.back_off import BackOff, ReturnedReservations
 from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape
+from admitter.engine.quota.back_off import BackOff, ReturnedReservations
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import Reason, Refusal
 
@@ -18,12 +18,12 @@ class _Heads:
     up, so that nothing is searched for when a class comes, goes or becomes inadmissible.
     """
 
-    def __init__(self, *, awake: bool = False) -> None:
+    def __init__(self, *, admissible: bool = False) -> None:
         self._heap: list[tuple[Rank, int, EquivalenceClass]] = []
         self._ranks: dict[EquivalenceClass, Rank] = {}
         self._serial = 0
         self._most = 64
-        self._only_awake = awake
+        self._only_admissible = admissible
 
     def put(self, members: EquivalenceClass) -> None:
         """A class counts, or has got another head."""
@@ -47,7 +47,7 @@ class _Heads:
         heap, ranks = self._heap, self._ranks
         while heap:
             rank, serial, members = heap[0]
-            if self._only_awake and members.inadmissible is not None:
+            if self._only_admissible and members.inadmissible is not None:
                 head = None
             elif counts is None:
                 head = members.head()
@@ -87,7 +87,7 @@ class PendingQueue:
         self._class_of: dict[str, EquivalenceClass] = {}
         self._heads = _Heads()
         self._set_back = _Heads()  # those that evict nothing now: in a strict queue their turn is the last
-        self._admissible = _Heads(awake=True)
+        self._admissible = _Heads(admissible=True)
         self._claiming: _Heads | None = None  # those that may count as claimants, once that is asked
         self._displaced: dict[str, None] = {}
 
@@ -198,7 +198,7 @@ class PendingQueue:
         """Try the classes again that are entitled to what they need, or if that is unknown.
 
         Returns:
-            Whether any class is to be tried, those included that were awake.
+            Whether any class is to be tried, those included that were admissible.
         """
         found = False
         for members in self._classes.values():
@@ -210,7 +210,7 @@ class PendingQueue:
         return found
 
     def requeue_by_share(self, share: Share) -> bool:
-        """Wake classes that a queue of some share might have to give to; returns whether there are any."""
+        """Requeue classes that a queue of some share might have to give to; returns whether there are any."""
         found = [m for m in self._classes.values() if m.share <= share]
         for members in found:
             members.requeue()
@@ -281,7 +281,7 @@ class PendingQueue:
     def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
         """What stops a workload; None if that has to be found out.
 
-        Under `StrictFIFO` only the first class is refused for what it asks; the rest waits behind it.
+        In a `StrictFIFO` queue only the class of the head has its own refusal; others are `BehindHead`.
 
         Args:
             workload: which one.
@@ -289,19 +289,19 @@ class PendingQueue:
             awaited: whether another workload of the queue has a pending reservation.
         """
         members = self._class_of[workload.uid]
-        return self._refusal(members, queue, self._first(queue), awaited=awaited)
+        return self._refusal(members, queue, self._blocking_head(queue), awaited=awaited)
 
-    def news(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
+    def unreported_refusals(self, queue: Queue, *, awaited: bool) -> Iterator[tuple[str, Refusal]]:
         """UIDs with reasons that were not reported before; `awaited` is as for `refusal`."""
-        first = self._first(queue)
+        first = self._blocking_head(queue)
         for members in self._classes.values():
             refusal = self._refusal(members, queue, first, awaited=awaited)
             if refusal is not None:
                 for uid in members.newly_told(refusal):
                     yield uid, refusal
 
-    def _first(self, queue: Queue) -> Workload | None:
-        """The head that all others wait for; None if they do not."""
+    def _blocking_head(self, queue: Queue) -> Workload | None:
+        """The head of a `StrictFIFO` queue, which blocks the other classes; None in other queues."""
         if queue.strategy is not Strategy.STRICT_FIFO:
             return None
         return self._first_head()
@@ -313,5 +313,5 @@ class PendingQueue:
         blocked = first is not None and (awaited or members.head() is not first)
         if not blocked:
             return members.inadmissible
-        reason = Reason.BEHIND_HEAD if members.back_off is None else Reason.BACKED_OFF
+        reason = Reason.BEHIND_HEAD if members.back_off is None else Reason.PREEMPTION_BACKED_OFF
         return Refusal(reason, queue.name, back_off=members.back_off)

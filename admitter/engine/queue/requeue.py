@@ -5,10 +5,11 @@ that is requeued in vain costs a nomination; one that is missed waits until some
 rule may select too much, and never too little. `tests/engine/test_requeue.py` compares every refusal that
 stands with what a new engine finds, and `test_requeue_rules.py` leaves out one rule after the other.
 
-A class that is awake already is concerned by no rule, and one that nothing concerns costs nothing.
+A class that is admissible already is concerned by no rule, and one that nothing concerns costs nothing.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from admitter.engine.queue import events
@@ -68,9 +69,9 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     #   Example: `young` finds only older victims. A Job of its shape, but made earlier, may evict some.
     events.Arrived: (Selection.older, Selection.itself),
     # The next candidate may be another one, and is tried if it never was; what was refused stays refused.
-    #   Hard: a tree with no changed queue is not looked at, whatever is awake in it: what is behind a strict
-    #   head that is withdrawn, what waits of a namespace that is next now, what is displaced no longer (it is
-    #   of another class), and pending reservations that wait for what others leave.
+    #   Hard: a tree with no changed queue is not looked at, whatever is admissible in it: what is behind a
+    #   strict head that is withdrawn, what waits of a namespace that is next now, what is displaced no longer
+    #   (it is of another class), and pending reservations that wait for what others leave.
     #   Example: a strict queue's first Job, refused, is withdrawn: the second, never tried, may fit.
     events.NextMayDiffer: (Selection.itself,),
     # A workload has run for its `minRuntime`: now it is a candidate.
@@ -98,16 +99,38 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
 """For each event the classes that it may let in; in comments the hard case, and an example."""
 
 
+BY_PREEMPTION: Final[frozenset[Rule]] = frozenset(
+    {
+        *(Selection.entitled, Selection.on_smaller_side, Selection.by_larger_guarantee),
+        *(Selection.evicting_within, Selection.with_smaller_share, Selection.evicting_borrowers),
+        *(Selection.respecting_reclaimers, Selection.by_guarantee),
+    }
+)
+"""What these select preempts; in a tree in which no queue may, they are not asked."""
+_OF_USE: Final = (events.UsageShrank, events.UsageGrew)
+"""The events with such rules."""
+
+
 class Requeue:
     """Takes events, and requeues by the table."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
+        self._rules = {event: [partial(rule, selection) for rule in rules] for event, rules in TABLE.items()}
+        self._without_preemption = {
+            event: [partial(rule, selection) for rule in rules if rule not in BY_PREEMPTION]
+            for event, rules in TABLE.items()
+        }
 
     def __call__(self, event: events.Event) -> set[str]:
         """Requeue what an event concerns; returns the queues of that."""
+        rules = self._rules
+        if isinstance(event, _OF_USE) and not self._selection.is_preempting(event.queue):
+            rules = self._without_preemption
         names: set[str] = set()
-        for rule in TABLE[type(event)]:
-            names |= rule(self._selection, event)
+        for rule in rules[type(event)]:
+            found = rule(event)
+            if found:
+                names |= found
         self._selection.changed |= names
         return names

@@ -12,10 +12,10 @@ from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.policy import BorrowWithin, Queue, Reclaim, WithinQueue
 from admitter.engine.preemption import within_queue
 from admitter.engine.queue import events
+from admitter.engine.queue.claims import Claims
 from admitter.engine.queue.inadmissible import InadmissibleClasses, Look
 from admitter.engine.queue.namespace_turns import PendingByNamespace
 from admitter.engine.queue.pending import PendingQueue
-from admitter.engine.quota.claims import Claims
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares, Share
 from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.redefinition import concerned
@@ -53,6 +53,10 @@ class Selection:
         self._inadmissible = inadmissible
         self._claims = claims
         self.changed: set[str] = set()
+
+    def is_preempting(self, queue: str) -> bool:
+        """Whether any queue in the tree of this one may preempt."""
+        return bool(self._tree.preempting(self._tree.root(queue)))
 
     def with_room(self, event: events.UsageShrank | events.ClaimsLessened) -> set[str]:
         """Of the tree what lacked no more than has been freed since its refusal, if a glance agrees."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
-from admitter.engine.preemption.displaced import Displacements
-from admitter.engine.preemption.lines import CandidateLines, Place
 from admitter.engine.quota.book import Book
+from admitter.engine.quota.displaced import Displacements
+from admitter.engine.quota.lines import CandidateLines, Place
 from admitter.engine.quota.namespace_shares import Sharing
 from admitter.engine.quota.tree import Node, Tree
 
@@ -165,15 +165,17 @@ class Ledger:
         """The pods of a holder, as far as they are known."""
         return self._pods.get(holder, NO_PODS)
 
-    def set_pods(self, holder: str, pods: Pods) -> None:
-        """Set which pods of a holder there are."""
-        if pods != self.pods(holder):
-            self._pods[holder] = pods
-            if pods == NO_PODS:
-                del self._pods[holder]
-            reservation = self._reservations.get(holder)
-            if reservation is not None:
-                self.revisions[reservation.queue] += 1
+    def set_pods(self, holder: str, pods: Pods) -> bool:
+        """Set which pods of a holder there are; returns whether others were known."""
+        known = self.pods(holder)
+        if pods is known or pods == known:
+            return False
+        self._pods[holder] = pods
+        if pods == NO_PODS:
+            del self._pods[holder]
+        if (reservation := self._reservations.get(holder)) is not None:
+            self.revisions[reservation.queue] += 1
+        return True
 
     def held(self, holder: str) -> Reservation | None:
         """What a holder has reserved."""

@@ -9,7 +9,9 @@ from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.tree import Node, Tree
 
 
-def felt_by_nobody(tree: Tree, ledger: Ledger, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
+def without_effect_on_others(
+    tree: Tree, ledger: Ledger, queues: Iterable[Queue], gone: Iterable[str]
+) -> set[str]:
     """Which of some queues make no difference to others by what they are to be: before they are defined.
 
     If only the limits of one change, it takes and gives what it did. Or no workload holds quota in it, so
@@ -45,7 +47,7 @@ def roots_of(tree: Tree, queues: Iterable[str], cohorts: Iterable[str] = ()) -> 
 def concerned(
     tree: Tree, names: Mapping[str, object], queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()
 ) -> list[str]:
-    """Those of some names that are of some queues, or of queues of some trees."""
+    """The queues among `names` that are in `queues`, or in a tree with a root in `roots`."""
     if not roots:
         return [name for name in queues if name in names]
     return [name for name in names if name in queues or tree.root(name) in roots]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.policy import NO_TERMS, BorrowWithin, Cohort, Queue, Quota, VictimTerms
@@ -28,6 +28,8 @@ Node = tuple[str, str]
 Given = Counter[tuple[str, FlavorResource]]
 """Sums of minimums, of queues and of cohorts."""
 
+
+T = TypeVar("T")
 
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -73,6 +75,7 @@ class Tree:
         self._given: dict[Node, Given] = {}
         self._holders: dict[Node, frozenset[Node | None]] = {}
         self._to_borrow: defaultdict[tuple[Node, BorrowWithin], set[str]] = defaultdict(set)
+        self._preempting: defaultdict[Node, set[str]] = defaultdict(set)
 
     def follow(self, book: Follower) -> None:
         """Keep a book's cells as the definitions want them, from now on."""
@@ -172,10 +175,9 @@ class Tree:
         self.version += 1
         for name in queues:
             if name in self.queues:
-                place = (self.root(name), self.queues[name].preemption.borrow)
-                self._to_borrow[place].discard(name)
-                if not self._to_borrow[place]:
-                    del self._to_borrow[place]
+                root = self.root(name)
+                _discard(self._to_borrow, (root, self.queues[name].preemption.borrow), name)
+                _discard(self._preempting, root, name)
                 self.apart.discard(name)
             for book in self._books:
                 book.lift(name)
@@ -185,6 +187,8 @@ class Tree:
                 definition = self.queues[name]
                 if definition.preemption.borrow is not BorrowWithin.NEVER:
                     self._to_borrow[self.root(name), definition.preemption.borrow].add(name)
+                if definition.preemption.allowed:
+                    self._preempting[self.root(name)].add(name)
                 if definition.pool or definition.victim_terms.runtime or definition.by_namespace:
                     self.apart.add(name)
             for book in self._books:
@@ -254,6 +258,10 @@ class Tree:
         """The queues that share a cohort with a queue that is not the whole tree, and that queue."""
         nodes = self.path(("queue", queue))[:-1] or (("queue", queue),)
         return self.below(nodes[-1])
+
+    def preempting(self, root: Node) -> AbstractSet[str]:
+        """The queues of a tree that let workloads preempt, by any policy."""
+        return self._preempting.get(root, _NONE)
 
     def preempting_to_borrow(self, root: Node, policy: BorrowWithin) -> AbstractSet[str]:
         """The queues of a tree that let workloads preempt in order to borrow, by some policy."""
@@ -349,3 +357,10 @@ def _add(sums: Given, more: Mapping[tuple[str, FlavorResource], int], sign: int)
         sums[key] += sign * amount
         if not sums[key]:
             del sums[key]
+
+
+def _discard(names: defaultdict[T, set[str]], key: T, name: str) -> None:
+    """Take a name out of the set of a key; an empty set goes."""
+    names[key].discard(name)
+    if not names[key]:
+        del names[key]

@@ -77,7 +77,7 @@ class QueueFinder:
             source: the object.
             template: the path of its pod template; empty for a Pod.
         """
-        place = below(template, "metadata.annotations") if template else "metadata.annotations"
+        place = below(below(template, "metadata"), "annotations")
         pod = below(template, "spec")
         self.local_queues.count(source, pod)
         group, own = source.text(f"{place}[{_GROUP}]"), source.text(f"{place}[{_QUEUE}]")

@@ -190,9 +190,9 @@ class Explainer:
 
     def _others(self, explained: Explanation, competing: Workload) -> Iterator[Other]:
         """The blocking workloads, by expected end."""
-        kept = (uid for uid in explained.enders if uid not in explained.evictable)
+        kept = (uid for uid in explained.blocking if uid not in explained.evictable)
         why = {uid: reason_not_evicted(uid, competing, self._snapshot.engine) for uid in kept}
-        found = (self._other(uid, why.get(uid, "")) for uid in explained.enders)
+        found = (self._other(uid, why.get(uid, "")) for uid in explained.blocking)
         yield from sorted(found, key=lambda each: (each.ends is None, each.ends or 0.0, each.key))
 
     def _other(self, uid: str, not_evicted: str = "") -> Other:
