@@ -46,7 +46,7 @@ def _nothing_is_woken(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nothing_is_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PendingQueue, "news", lambda *_, **__: iter(()))
+    patch.setattr(PendingQueue, "unreported_refusals", lambda *_, **__: iter(()))
 
 
 def _places_are_not_let_in(patch: pytest.MonkeyPatch) -> None:
