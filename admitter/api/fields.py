@@ -22,7 +22,7 @@ Type = Any
 
 def fields(**types: Type) -> Type:
     """The type of dictionaries in which each of these fields has its type, or is absent."""
-    return TypedDict("Fields", types, total=False)  # type: ignore[operator]
+    return TypedDict("Fields", types, total=False)  # type: ignore[operator]  # made at run time
 
 
 def needed(kind: Type) -> Type:

@@ -107,9 +107,13 @@ def run(  # noqa: PLR0913, PLR0917  # each is an option
     It admits suspended Jobs that carry the label admitter.dev/queue-name. Logs go to standard error,
     one line a decision. Of several in a cluster one leads; the others are ready to follow it within seconds.
 
+    It calls the API server as the account that admitter install makes, and impersonates it if the kubeconfig
+    is of another user that may.
+
     Ends with 0 after SIGTERM or SIGINT.
 
     Examples:
+    - `admitter run`: as an administrator, after admitter install --without-deployment
     - `admitter run --kubeconfig controller.kubeconfig`
     - `admitter run --config admitter.yaml --bind 0.0.0.0:8080`
     - `admitter run --gpu-resource amd.com/gpu --gpu-memory-gb 80`: AMD's GPUs count too; a GPU has 80 GB

@@ -49,7 +49,7 @@ class Untiring(Engine):
     def __init__(self) -> None:
         super().__init__()
         self._look = self._state.inadmissible.look
-        self._state.inadmissible.look = self._doubted  # type: ignore[method-assign]
+        self._state.inadmissible.look = self._doubted  # type: ignore[method-assign]  # tries again what a glance refuses
         self._state.assigner.again = mock.Mock(return_value=None)  # type: ignore[method-assign]
 
     def _doubted(self, members: EquivalenceClass) -> Look:
