@@ -6,7 +6,6 @@ then the last operations on the objects involved are printed.
 """
 
 import argparse
-import asyncio
 import os
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.harness import Outcome, play
 from tests.abuse.report import dump, markdown, summary
 from tests.faults.keeper import ROOT
+from tests.faults.loop import run
 
 RESULTS: Final = ROOT / "benchmarks" / "results"
 
@@ -40,7 +40,7 @@ def main() -> int:
             folder.mkdir(parents=True)
             outcome = Outcome(seed, operations=options.operations)
             with ControlPlane.start(folder / "plane", owner=os.getpid()) as plane:
-                asyncio.run(play(plane, folder, outcome, options.rate, options.kills))
+                run(play(plane, folder, outcome, options.rate, options.kills))
             outcomes.append(outcome)
             print(f"seed {seed}: {len(outcome.wrong)} wrong", *outcome.wrong, *outcome.trails, sep="\n\n")
     found = summary(outcomes)

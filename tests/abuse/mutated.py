@@ -32,6 +32,7 @@ from tests.cluster.pages import ACCOUNT, ADDRESS, DEPLOYED, Web
 from tests.faults.api import BATCH, Api, everything_allowed
 from tests.faults.controlled import Controlled, controlled
 from tests.faults.keeper import ROOT
+from tests.faults.loop import run
 from tests.faults.report import dump
 
 Json = dict[str, Any]
@@ -265,7 +266,7 @@ def main() -> int:
         folder = options.folder or Path(text) / "run"
         folder.mkdir(parents=True)
         with ControlPlane.start(folder / "plane", owner=os.getpid()) as plane:
-            asyncio.run(play(plane, folder, outcome))
+            run(play(plane, folder, outcome))
     found = summary(outcome)
     print(markdown(found))
     if not options.dry:

@@ -1,6 +1,5 @@
 """Some hundred changed objects of `make test-abuse-mutated`: others go on, and no quota is lost."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.mutated import Outcome, markdown, play, summary
 from tests.abuse.samples import KINDS
+from tests.faults.loop import run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -21,7 +21,7 @@ and the proxy that changes objects has a part of one: with as much to do as ther
 def test_changed_objects_of_every_kind_harm_no_other(tmp_path: Path, owner: int) -> None:
     outcome = Outcome(SEED, OBJECTS, BOUND_SECONDS)
     with ControlPlane.start(tmp_path / "plane", owner=owner) as plane:
-        asyncio.run(play(plane, tmp_path, outcome))
+        run(play(plane, tmp_path, outcome))
     told = markdown(summary(outcome))
     assert outcome.wrong == [], told
     assert outcome.told.kinds.keys() == KINDS.keys(), told

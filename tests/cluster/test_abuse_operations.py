@@ -1,6 +1,5 @@
 """Some hundred operations of `make test-abuse`: no more is ever in use than there is, and all of it ends."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from admitter.sandbox.control_plane import ControlPlane
 from tests.abuse.harness import Outcome, play
 from tests.abuse.report import markdown, summary
+from tests.faults.loop import run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -20,7 +20,7 @@ KILLS = 1
 def test_operations_of_many_tenants_give_no_tenant_more_than_there_is(tmp_path: Path, owner: int) -> None:
     outcome = Outcome(SEED, OPERATIONS)
     with ControlPlane.start(tmp_path / "plane", owner=owner) as plane:
-        asyncio.run(play(plane, tmp_path, outcome, A_SECOND, KILLS))
+        run(play(plane, tmp_path, outcome, A_SECOND, KILLS))
     told = "\n\n".join((markdown(summary([outcome])), *outcome.trails))
     assert outcome.wrong == [], told
     assert outcome.kills == KILLS, told

@@ -1,12 +1,12 @@
 """A minute of `make test-faults`: each kind of fault once, and the auditor finds nothing."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from tests.faults.harness import play
 from tests.faults.keeper import kept_control_plane
+from tests.faults.loop import run
 from tests.faults.plan import KINDS, OF_FOLLOWERS, failover, plan
 from tests.faults.report import markdown, summary
 
@@ -25,7 +25,7 @@ def test_a_minute_of_faults_of_every_kind_breaks_no_rule(tmp_path: Path, owner: 
     kinds = KINDS | OF_FOLLOWERS
     planned = plan(SEED, SECONDS, JOBS, len(kinds), REPLICAS)
     with kept_control_plane(tmp_path / "kept", owner) as plane:
-        outcome = asyncio.run(play(plane, tmp_path, planned, REPLICAS))
+        outcome = run(play(plane, tmp_path, planned, REPLICAS))
     told = markdown(summary(outcome, REPLICAS))
     assert outcome.findings == [], "\n\n".join((told, *outcome.trails))
     assert set(outcome.faults) | set(outcome.missed) == set(kinds), told
@@ -44,7 +44,7 @@ def test_a_leader_that_is_killed_ten_times_under_load_loses_and_doubles_nothing(
     jobs = round(JOBS_A_SECOND * FAILOVER_SECONDS)
     planned = failover(SEED, FAILOVER_SECONDS, jobs, KILLS)
     with kept_control_plane(tmp_path / "kept", owner) as plane:
-        outcome = asyncio.run(play(plane, tmp_path, planned, REPLICAS))
+        outcome = run(play(plane, tmp_path, planned, REPLICAS))
     told = markdown(summary(outcome, REPLICAS))
     assert outcome.findings == [], "\n\n".join((told, *outcome.trails))
     assert outcome.faults == {"leader killed": KILLS}, told

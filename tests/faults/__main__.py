@@ -5,7 +5,6 @@ Prints the plan, plays it on a control plane of its own, and writes `benchmarks/
 """
 
 import argparse
-import asyncio
 import os
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import Final
 
 from tests.faults.harness import play
 from tests.faults.keeper import ROOT, kept_control_plane
+from tests.faults.loop import run
 from tests.faults.plan import plan
 from tests.faults.report import digest, dump, markdown, summary
 
@@ -42,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as text:
         folder = options.folder or Path(text)
         with kept_control_plane(folder / "kept", os.getpid()) as plane:
-            outcome = asyncio.run(play(plane, folder, planned, options.replicas))
+            outcome = run(play(plane, folder, planned, options.replicas))
     found = summary(outcome, options.replicas)
     print(markdown(found))
     print("\n\n".join(outcome.trails))

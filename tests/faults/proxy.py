@@ -1,12 +1,10 @@
 """Stands between a controller and its API server, and makes calls fail by rules."""
 
 import asyncio
-import gc
 import json
 import ssl
 import threading
 import time
-import warnings
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
@@ -25,6 +23,7 @@ from aiohttp import web
 from admitter.sandbox.certificates import Authority
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.kubeconfig import token_kubeconfig, write_kubeconfig
+from tests.faults.loop import collect_connections
 from tests.faults.rules import Answer, Call, CutError, Rule
 from tests.faults.streams import Change, Streams, unchanged
 
@@ -105,9 +104,7 @@ class FaultProxy:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-        with warnings.catch_warnings():  # connections that were held up have no owner left to close them
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
+        collect_connections()  # those that were held up have no owner left to close them
 
     def count(self, since: float = 0.0) -> Counter[tuple[str, str]]:
         """How many calls of which kind had which fate, from a moment of the monotonic clock on."""
