@@ -44,12 +44,7 @@ class Engine:
         failed: Callable[[Node, Exception], None] | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """Begin with nothing.
-
-        Args:
-            failed: gets each tree that can't be decided; None: its error is raised.
-            observer: sees all that this engine is told and decides.
-        """
+        """Begin with nothing. Without `failed`, the error of a tree that can't be decided is raised."""
         self._failed = failed
         self._observer = observer
         self._state = EngineState()
@@ -325,9 +320,7 @@ class Engine:
     def overflow(self, cohort: str, leaving: AbstractSet[str] = frozenset()) -> list[str]:
         """UIDs of the victims without which a tree uses no more than the Cohort at its top allows.
 
-        Args:
-            cohort: the one at the top.
-            leaving: UIDs of workloads on their way out for another reason than preemption.
+        Workloads that are `leaving` are on their way out for another reason than preemption.
         """
         search = Overflow(self.tree, self.ledger, ("cohort", cohort))
         return [reservation.holder for reservation in search.victims(leaving)]
@@ -335,9 +328,7 @@ class Engine:
     def explain(self, uid: str, enough: Callable[[], bool] = lambda: False) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits.
 
-        Args:
-            uid: of the workload.
-            enough: asked between attempts whether the search for blocking workloads is to end.
+        `enough` is asked between attempts whether the search for blocking workloads is to end.
         """
         pending = self.ledger.pending_reservations.get(uid)
         workload = pending.workload if pending is not None else self._state.waiting(uid)
@@ -396,11 +387,7 @@ class Engine:
         return plan
 
     def resume(self, decides: Callable[[Node], bool]) -> None:
-        """Other trees may be looked at from now on than before; new ones begin afresh.
-
-        Args:
-            decides: says by its root whether a tree is looked at.
-        """
+        """Trees with a root for which `decides` is true are looked at from now on; new ones begin afresh."""
         state, asked = self._state, AskedRoots(decides)
         state.changed |= state.put_off
         state.put_off.clear()

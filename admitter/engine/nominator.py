@@ -69,10 +69,7 @@ class Nominator:
     ) -> Nomination | Refused:
         """As `nominate`, whether or not there is a back-off.
 
-        Args:
-            workload: which one.
-            queue: where it waits.
-            takes_over: whether it may have pending reservations of less important ones.
+        With `takes_over` it may have pending reservations of less important ones.
         """
         outlook = Outlook()
         outcome = self._whole(workload, queue, outlook, takes_over=takes_over)

@@ -96,7 +96,6 @@ class VictimTerms:
     runtime: float = 0.0
 
     def at_most(self, other: "VictimTerms") -> "VictimTerms":
-        """The lesser of both."""
         return VictimTerms(min(self.grace, other.grace), min(self.runtime, other.runtime))
 
 

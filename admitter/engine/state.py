@@ -79,19 +79,16 @@ class EngineState:
         self.restored: list[str] = []
 
     def waiting(self, uid: str) -> Workload | None:
-        """A workload that waits in a queue."""
         queue = self._queue_of.get(uid)
         return self.pending[queue].get(uid) if queue is not None else None
 
     def enqueue(self, workload: Workload) -> None:
-        """Let a workload wait that does not."""
         self.claims.mark(workload.queue)
         self._queue_of[workload.uid] = workload.queue
         self._line(workload.queue).add(workload)
         self.requeue(Arrived(workload.queue, workload))
 
     def _line(self, queue: str) -> PendingQueue:
-        """What waits in a queue."""
         found = self.pending.get(queue)
         if found is None:
             sharing = self.ledger.sharing.get(queue)
@@ -114,7 +111,6 @@ class EngineState:
                 self._line(queue).add(workload)
 
     def reweigh(self, namespace: str, weight: int) -> None:
-        """A namespace has got another weight."""
         if weight == 1:
             self.ledger.weights.pop(namespace, None)
         else:
@@ -154,11 +150,7 @@ class EngineState:
         self._taken_up.add(victim)
 
     def restore(self, queues: Iterable[str]) -> None:
-        """Something ended, or was defined anew: what waits displaced may evict what it could before.
-
-        Args:
-            queues: in which that may make a difference to workloads.
-        """
+        """Something ended, or was defined anew: what waits displaced in these queues may evict as before."""
         for name in queues:
             pending = self.pending.get(name)
             for uid in pending.displaced if pending is not None else ():

@@ -30,11 +30,8 @@ class Journal:
     def __init__(self, folder: Path, version: str, megabytes: int, files: int) -> None:
         """Write the first file at the first call.
 
-        Args:
-            folder: of the files; made if it is not there.
-            version: of the program.
-            megabytes: how long a file becomes, about.
-            files: how many are kept, the newest included.
+        A file becomes about so many megabytes long; so many files are kept, the newest included. `version` is
+        that of the program.
         """
         self._folder = folder
         self._version = version
@@ -63,7 +60,6 @@ class Journal:
                 self.begin(state())
 
     def close(self) -> None:
-        """Write nothing more to this file."""
         if self._file is not None:
             self._guarded(self._file.close)
             self._file = None

@@ -55,21 +55,17 @@ class Objects:
         return self.version
 
     def find(self, kind: str, key: Key) -> ObjectView | None:
-        """An object, if it is there."""
         found: ObjectView | None = self._stores[kind].get(key)
         return found
 
     def _there(self, kind: str, key: Key) -> View | None:
-        """An object of any kind."""
         found: View | None = self._every[kind].get(key)
         return found
 
     def put(self, kind: str, raw: Json) -> None:
-        """An object comes or changes."""
         self._stores[kind].apply(_PARSERS.get(kind, parse_object)(raw))
 
     def remove(self, kind: str, key: Key, raw: Json) -> None:
-        """An object goes."""
         self._stores[kind].delete(key, raw["metadata"]["uid"])
 
     def completed(self, metadata: Json, kind: str, time: float, *, gone: bool) -> Json:

@@ -35,10 +35,7 @@ class Placing:
     def find(self, job: JobView, *, new: bool, waits: bool) -> Found | Waiting | None:
         """The queue of a Job that names none, or why it waits for one; None: no rule applies to it.
 
-        Args:
-            job: the Job.
-            new: whether it comes at this moment: only then does another system's label count.
-            waits: whether it waits for a queue already.
+        Only of a Job that comes at this moment (`new`) another system's label counts.
         """
         assert job.submission is not None, "it names no queue"
         alias = job.submission.labels.get(QUEUE_ALIAS_LABEL)

@@ -22,7 +22,6 @@ _QUEUE_HEADINGS = (
 
 
 def event_json(event: Event) -> Json:
-    """An event."""
     return {
         "time": timestamp(event.time),
         "type": event.kind,
@@ -35,7 +34,6 @@ def event_json(event: Event) -> Json:
 
 
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
-    """All of it."""
     positions, borrowing, over = _positions(simulator), _borrowing(simulator), _over_quota(simulator)
     return {
         "workloads": [_workload_json(item, positions, borrowing, over) for item in _ordered(simulator)],
@@ -65,7 +63,6 @@ def endless_message(simulator: Simulator) -> str:
 
 
 def _endless_json(simulator: Simulator) -> Json | None:
-    """The preemption loop."""
     endless = simulator.endless
     if endless is None:
         return None

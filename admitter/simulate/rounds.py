@@ -43,13 +43,7 @@ class Rounds:
     """Follows decisions while nothing comes from outside."""
 
     def __init__(self, engine: Engine, items: Mapping[str, Item], age: Callable[[Item], float]) -> None:
-        """No decision yet.
-
-        Args:
-            engine: decides.
-            items: all workloads, by UID.
-            age: the time that decides a place in a queue, in seconds since the epoch.
-        """
+        """No decision yet; `age` is the time that decides a place in a queue, in seconds since the epoch."""
         self._engine = engine
         self._items = items
         self._age = age

@@ -30,13 +30,7 @@ class Simulator:
     def __init__(
         self, timeline: Timeline, snapshot: Snapshot, lasts: Lasts = lambda _view, _ran: None
     ) -> None:
-        """Start from a snapshot.
-
-        Args:
-            timeline: what comes, changes and goes.
-            snapshot: of what there is before; it is used up.
-            lasts: the runtimes of the workloads in it.
-        """
+        """Start from a snapshot, which is used up; `lasts` says the runtimes of the workloads in it."""
         self.now = timeline.start
         self.engine = snapshot.engine
         self._world = snapshot.world

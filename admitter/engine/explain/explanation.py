@@ -91,9 +91,7 @@ class RefusalExplainer:
     def explain(self, workload: Workload, enough: Callable[[], bool]) -> Explanation:
         """Explain a workload that waits in a queue that exists.
 
-        Args:
-            workload: which one.
-            enough: asked between attempts whether the search for blocking workloads, which may be long, ends.
+        `enough` is asked between attempts whether the search for blocking workloads, which may be long, ends.
         """
         queue = self._state.tree.queues[workload.queue]
         self._state.renew_claims(self._state.tree.root(queue.name))

@@ -76,7 +76,6 @@ class Choice:
 
     @property
     def borrows(self) -> bool:
-        """Whether it would be borrowed."""
         if self._borrows is None:
             self._borrows = self._borrowing(self.wanted, self.fits)
         return self._borrows
@@ -125,13 +124,8 @@ class Attempt:
     ) -> None:
         """Begin with no choice made.
 
-        Args:
-            ground: what it is made on.
-            queue: the queue with the flavors.
-            slots: what has to be filled.
-            passed: choices that are not to be preempted for together.
-            giving: what the own queue could give; None: no choices count that fit only if something else is
-                evicted.
+        Those in `passed` are not to be preempted for together. Without `giving` none counts that fits only if
+        something else is evicted.
         """
         self.slots = slots
         self.picks: list[Choice] = []

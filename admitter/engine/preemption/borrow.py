@@ -25,10 +25,8 @@ def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
 def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
     """Whether a queue, and every subtree between it and some node above, would keep its own.
 
-    A borrower takes only what others borrow, if those could take it back: they would.
-
-    Args:
-        chains: the cells of each flavor and resource, and how much of it is to be taken.
+    A borrower takes only what others borrow, if those could take it back: they would. There is a chain of
+    cells for each flavor and resource, with how much of it is to be taken.
     """
     return all(_spares(chain, amount) for chain, amount in chains)
 
@@ -45,13 +43,7 @@ class Borrowing(SimpleRule):
     """Both borrow; priority decides."""
 
     def __init__(self, tree: Tree, lacks: Callable[[Candidate], bool]) -> None:
-        """Take victims from queues that borrow.
-
-        Args:
-            tree: the quota tree.
-            lacks: whether a candidate's queue would have less without it than it may take back by its
-                guaranteed share.
-        """
+        """`lacks`: whether a candidate's queue would have less without it than its guaranteed share."""
         self._tree = tree
         self._lacks = lacks
 

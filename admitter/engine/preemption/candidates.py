@@ -72,7 +72,6 @@ class Pool:
         return {key: [book.at(node, key) for node in nodes] for key in self._ground.contested}
 
     def add(self, reservation: Reservation) -> None:
-        """Take a reservation in."""
         self._candidates.append(Candidate(reservation, self))
         held, largest = self._held, self._largest
         for key, amount in reservation.usage:
@@ -124,15 +123,7 @@ class InLine(Pool):
     def __init__(
         self, ground: CandidateContext, queue: str, side: Node, lines: QueueLines, lesser: Lesser
     ) -> None:
-        """Take candidates from one queue.
-
-        Args:
-            ground: what candidates are looked for on.
-            queue: the queue's name.
-            side: as of any pool.
-            lines: its reservations, by what of it is contested.
-            lesser: which of these are candidates.
-        """
+        """Of `lines`, which hold what of the queue is contested, those are candidates that are `lesser`."""
         super().__init__(ground, queue, side)
         self._lines = lines
         self._lesser = lesser
@@ -147,11 +138,9 @@ class InLine(Pool):
         return sums
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted."""
         return self.in_order()
 
     def in_order(self) -> Iterator["Candidate"]:
-        """As `members`, first to go first."""
         return (candidate for _, candidate in self.placed())
 
     def placed(self) -> Iterator[tuple[Place, "Candidate"]]:
@@ -167,7 +156,6 @@ class InLine(Pool):
         return lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0))
 
     def amount(self, key: FlavorResource) -> int:
-        """What they hold of something that is contested."""
         line = self._lines.get(key)
         return line.amount(self._lesser) if line is not None else 0
 
@@ -191,15 +179,7 @@ class QueuePools:
         lesser: Lesser,
         among: Callable[[str], bool],
     ) -> None:
-        """Take candidates from many queues.
-
-        Args:
-            ground: what candidates are looked for on.
-            side: as of any pool.
-            lines: reservations of all queues.
-            lesser: which of these are candidates, by priority.
-            among: whether a queue is one of those that are meant, which does not change in the meantime.
-        """
+        """Those that are `lesser` are candidates, of queues that are `among` those meant."""
         self._ground = ground
         self._side = side
         self._lines = lines
@@ -215,11 +195,9 @@ class QueuePools:
         return (self._pool(name) for _, name in self._fronts())
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted."""
         return self.in_order()
 
     def in_order(self) -> Iterator["Candidate"]:
-        """As `members`, first to go first."""
         fronts, heap = self._fronts(), list[_InTurn]()
         front = next(fronts, None)
         while heap or front is not None:

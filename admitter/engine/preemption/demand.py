@@ -22,14 +22,6 @@ class Demand:
     """
 
     def __init__(self, ledger: Ledger, root: Node, queue: str, usage: Usage) -> None:
-        """Look what is free.
-
-        Args:
-            ledger: what each workload holds.
-            root: of the preemptor's tree.
-            queue: the preemptor's.
-            usage: what it would use.
-        """
         self._ledger = ledger
         self._book = ledger.planned
         self._root = root

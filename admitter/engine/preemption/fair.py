@@ -32,15 +32,7 @@ class FairPreemption:
     def __init__(
         self, tree: Tree, book: Book, queue: Queue, usage: Usage, own: Mapping[FlavorResource, int]
     ) -> None:
-        """Begin with nothing taken out.
-
-        Args:
-            tree: the quota tree.
-            book: what is in use.
-            queue: the preemptor's queue.
-            usage: what it would use.
-            own: what the candidates of the preemptor's own queue hold together.
-        """
+        """Begin with nothing taken out; the candidates of the preemptor's own queue hold `own` together."""
         self._tree = tree
         self._queue = queue.name
         self._usage = usage

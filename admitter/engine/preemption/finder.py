@@ -48,14 +48,6 @@ class CandidateFinder:
     """
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload, demand: Demand) -> None:
-        """Find none yet.
-
-        Args:
-            scene: what victims are looked for in.
-            queue: the preemptor's queue.
-            preemptor: the workload to be admitted.
-            demand: what it asks for.
-        """
         self._scene = scene
         self._tree = scene.tree
         self._ledger = scene.ledger
@@ -132,12 +124,9 @@ class CandidateFinder:
         return mine and self._preemptor.rank < victim.workload.rank
 
     def others(self, side: Node, lesser: Lesser, gives: Callable[[str], bool] | None = None) -> list[Group]:
-        """Candidates of queues that part from the preemptor's at this place on its side.
+        """Candidates of queues that part from the preemptor's at this place: its queue, or a cohort above it.
 
-        Args:
-            side: its queue, or a cohort above it.
-            lesser: which may be evicted, by priority.
-            gives: which of the queues that borrow what is contested may have to give; None: all.
+        `gives` says which of the queues that borrow what is contested may have to give; None: all.
         """
         groups: list[Group] = []
         # What is displaced may evict less of every queue: then all are looked at in full.

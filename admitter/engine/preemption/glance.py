@@ -29,13 +29,6 @@ class Glance:
     """Looks for what a search would find to be in vain."""
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload) -> None:
-        """Look without evicting anything.
-
-        Args:
-            scene: what victims would be looked for in.
-            queue: the preemptor's queue.
-            preemptor: what wants to be admitted.
-        """
         self._scene = scene
         self._queue = queue
         self._preemptor = preemptor

@@ -24,12 +24,8 @@ def entitlement(
 ) -> Fraction:
     """What a queue has of its own and is guaranteed on top, in the resource's unit.
 
-    Args:
-        tree: the quota tree; all of its queues take part with their minimum.
-        book: what is in use.
-        queue: its name.
-        key: the flavor and resource.
-        coming: a queue that is going to use more than the book says, and how much more.
+    All queues of the tree take part with their minimum. The queue that is `coming` is going to use so much
+    more than the book says.
     """
     total = spare = mine = 0
     for name in tree.members(tree.root(queue)):

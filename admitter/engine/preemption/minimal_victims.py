@@ -51,11 +51,6 @@ def minimal_victims(demand: Demand, groups: Sequence[Group], rule: PreemptionRul
 
     The first victim may be why others may not go: then it is tried without one of them, and without
     the first two, three and so on.
-
-    Args:
-        demand: what the preemptor asks for.
-        groups: the candidates.
-        rule: says in which order they go, and which of them may.
     """
     if not groups or not demand.could_fit(groups):
         return Victims()

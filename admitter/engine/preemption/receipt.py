@@ -90,15 +90,7 @@ class Receipts:
     def __init__(
         self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: Sequence[Reservation]
     ) -> None:
-        """Look at what is compared before any eviction.
-
-        Args:
-            tree: the quota tree.
-            book: what is planned.
-            preemptor: that they go for.
-            grounds: the rule for those of other queues.
-            victims: the workloads that go.
-        """
+        """Look at what is compared before any eviction; `grounds` are those for victims of other queues."""
         self._tree = tree
         self._book = book
         self._preemptor = preemptor

@@ -47,15 +47,7 @@ class Reclaiming(SimpleRule):
     def __init__(
         self, tree: Tree, book: Book, queue: Queue, usage: Usage, contested: frozenset[FlavorResource]
     ) -> None:
-        """Find the subtrees that stay within their own quota.
-
-        Args:
-            tree: the quota tree.
-            book: what is in use.
-            queue: the preemptor's queue.
-            usage: what the preemptor would use.
-            contested: what of it is not free.
-        """
+        """Of `usage`, what is `contested` is not free."""
         self._tree = tree
         self._book = book
         self._queue = queue
@@ -93,13 +85,7 @@ class Reclaiming(SimpleRule):
         """Whether a side would use more than its own, with so much added in the preemptor's queue.
 
         What a queue, or a cohort on the way up, has and does not lend covers a part: that part never
-        reaches the side.
-
-        Args:
-            side: the preemptor's queue, or a cohort above it.
-            key: of what.
-            amount: how much is added.
-            freed: how much is taken out inside the side at the same time.
+        reaches the side. Inside the side so much is `freed` at the same time.
         """
         cell, top = self._book.cell(self._queue.name, key), self._book.at(side, key)
         while cell is not top:

@@ -81,14 +81,7 @@ class _Attempt(NamedTuple):
 
 
 def search(scene: PreemptionContext, queue: Queue, preemptor: Workload, usage: Usage) -> SearchResult:
-    """Look for victims of one preemptor; the plan is in the end as it was.
-
-    Args:
-        scene: what victims are looked for in.
-        queue: the preemptor's queue.
-        preemptor: the workload to be admitted.
-        usage: what it would use.
-    """
+    """Look for victims of one preemptor, which would use so much; the plan is in the end as it was."""
     return _Search(scene, queue, preemptor, usage).result()
 
 

@@ -94,12 +94,10 @@ class ByRank:
         return queue in self._queues
 
     def push(self, entry: CompetingHead) -> None:
-        """Let one compete."""
         self._queues.add(entry.workload.queue)
         heapq.heappush(self._heap, (entry.key, entry))
 
     def pop(self) -> CompetingHead:
-        """Take out the next head."""
         _, entry = heapq.heappop(self._heap)
         self._queues.discard(entry.workload.queue)
         return entry
@@ -133,12 +131,10 @@ class ByShare:
         return queue in self._entries
 
     def push(self, entry: CompetingHead) -> None:
-        """Let one compete."""
         self._entries[entry.workload.queue] = entry
         self._with.pop(entry.workload.queue, None)
 
     def pop(self) -> CompetingHead:
-        """Take out the next head."""
         winners = {("queue", name): entry for name, entry in self._entries.items()}
         best: dict[Node, tuple[bool, Share, Rank]] = {}
         for node in self._upwards:

@@ -87,14 +87,12 @@ class EquivalenceClass:
         self._quotas: list[FreedQuota] = []
 
     def add(self, workload: Workload) -> None:
-        """Take a workload in."""
         self.members[workload.uid] = workload
         self._unreported.add(workload.uid)
         self._head = None
         heapq.heappush(self._heap, (workload.rank, workload.uid))
 
     def remove(self, uid: str) -> None:
-        """Let a workload go."""
         del self.members[uid]
         self._unreported.discard(uid)
         self._head = None
@@ -103,7 +101,6 @@ class EquivalenceClass:
             heapq.heapify(self._heap)
 
     def head(self) -> Workload | None:
-        """Its first workload."""
         if self._head is None:
             while self._heap:
                 rank, uid = self._heap[0]

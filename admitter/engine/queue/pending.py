@@ -73,13 +73,7 @@ class PendingQueue:
     def __init__(
         self, queue: str, is_displaced: Callable[[str], bool], returned: ReturnedReservations
     ) -> None:
-        """Begin with no workload.
-
-        Args:
-            queue: the queue's name.
-            is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
-            returned: knows for which namespaces the queue evicts nothing now.
-        """
+        """`is_displaced` says by its UID whether a workload is: it may evict less than others."""
         self._queue = queue
         self._is_displaced = is_displaced
         self._returned = returned
@@ -98,7 +92,6 @@ class PendingQueue:
         return uid in self._class_of
 
     def get(self, uid: str) -> Workload:
-        """A workload that waits."""
         return self._class_of[uid].members[uid]
 
     def add(self, workload: Workload) -> EquivalenceClass:
@@ -148,7 +141,6 @@ class PendingQueue:
         return changed
 
     def workloads(self) -> list[Workload]:
-        """All that wait."""
         return [members.members[uid] for uid, members in self._class_of.items()]
 
     def requeue(self) -> None:
@@ -179,10 +171,7 @@ class PendingQueue:
         """The queue uses more than before; returns whether any class was requeued for that.
 
         None is: what came later makes no room for what was refused before, since rank decides in the queue.
-        But what is free alone no longer tells whether a class fits that may evict some of that use.
-
-        Args:
-            may_evict: says of the first of a class whether it may.
+        But what is free alone no longer tells whether a class fits if its first `may_evict` some of that use.
         """
         for members in self._classes.values():
             if members.needs and (head := members.head()) is not None and may_evict(head):
@@ -217,7 +206,6 @@ class PendingQueue:
         return bool(found)
 
     def class_of(self, workload: Workload) -> EquivalenceClass:
-        """The class of a waiting workload."""
         return self._class_of[workload.uid]
 
     def in_order(self) -> list[Workload]:
@@ -281,12 +269,8 @@ class PendingQueue:
     def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
         """What stops a workload; None if that has to be found out.
 
-        In a `StrictFIFO` queue only the class of the head has its own refusal; others are `BehindHead`.
-
-        Args:
-            workload: which one.
-            queue: where it waits.
-            awaited: whether another workload of the queue has a pending reservation.
+        In a `StrictFIFO` queue only the class of the head has its own refusal; others are `BehindHead`. So is
+        that one if another workload is `awaited`: it has a pending reservation.
         """
         members = self._class_of[workload.uid]
         return self._refusal(members, queue, self._blocking_head(queue), awaited=awaited)

@@ -67,7 +67,6 @@ class CandidateLine(Generic[T]):
         self.largest = max(self.largest, amount)
 
     def remove(self, place: Place) -> None:
-        """Let one go."""
         priority, _, _, holder = place
         del self._places[bisect_left(self._places, place)], self._members[holder]
         amount = self._amounts.pop(holder)

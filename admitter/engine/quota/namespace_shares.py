@@ -43,14 +43,7 @@ class Sharing:
     """
 
     def __init__(self, queue: str, tree: Tree, book: Book, weights: Mapping[str, int]) -> None:
-        """Begin with nothing in use.
-
-        Args:
-            queue: its name.
-            tree: where it stands.
-            book: what is planned.
-            weights: of namespaces that have one; of others it is 1.
-        """
+        """Begin with nothing in use of what is planned; a namespace without a weight has 1."""
         self.changed: set[str] = set()
         self.grown: set[str] = set()
         self.shrunk: set[str] = set()
@@ -122,7 +115,6 @@ class Sharing:
         return self._scale
 
     def of(self, namespace: str) -> NamespaceShare:
-        """The share of a namespace now."""
         self._refresh()
         found = self._known.get(namespace)
         if found is None:
