@@ -5,7 +5,7 @@ from math import inf
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim
-from admitter.engine.preemption.candidates import Candidate, SimpleRule
+from admitter.engine.preemption.candidates import Candidate, PreemptionRule
 from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.lines import NO_RANK, Lesser
@@ -39,7 +39,7 @@ def _spares(chain: Sequence[Cell], amount: int) -> bool:
     return True
 
 
-class Borrowing(SimpleRule):
+class Borrowing(PreemptionRule):
     """Both borrow; priority decides."""
 
     def __init__(self, tree: Tree, lacks: Callable[[Candidate], bool]) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heappush, heapreplace, merge
+from heapq import heappop, heappush, heapreplace, merge
+from itertools import repeat
 from operator import itemgetter
-from typing import Protocol
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.book import Book
-from admitter.engine.quota.capacity import Age, Standing
+from admitter.engine.quota.capacity import OverQuotaUse, Standing
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Reservation, place_of
 from admitter.engine.quota.lines import CandidateLine, CandidateLines, Lesser, Place
@@ -198,16 +198,19 @@ class QueuePools:
         return self.in_order()
 
     def in_order(self) -> Iterator["Candidate"]:
-        fronts, heap = self._fronts(), list[_InTurn]()
+        fronts = self._fronts()
         front = next(fronts, None)
+        heap: list[tuple[Place, Candidate, Iterator[tuple[Place, Candidate]]]] = []  # no two of one place
         while heap or front is not None:
-            while front is not None and (not heap or front[0] < heap[0].place):
-                heappush(heap, _InTurn(self._pool(front[1]).placed()))
+            while front is not None and (not heap or front[0] < heap[0][0]):
+                following = self._pool(front[1]).placed()
+                heappush(heap, (*next(following), following))
                 front = next(fronts, None)
-            turn = heap[0]
-            yield turn.candidate
-            if turn.advance():
-                heapreplace(heap, turn)
+            _, candidate, following = heap[0]
+            yield candidate
+            after = next(following, None)
+            if after is not None:
+                heapreplace(heap, (*after, following))
             else:
                 heappop(heap)
 
@@ -229,26 +232,6 @@ class QueuePools:
         return found
 
 
-class _InTurn:
-    """What of a queue comes next."""
-
-    __slots__ = ("_following", "candidate", "place")
-
-    def __init__(self, following: Iterator[tuple[Place, "Candidate"]]) -> None:
-        self._following = following
-        self.place, self.candidate = next(following)
-
-    def __lt__(self, other: "_InTurn") -> bool:
-        return self.place < other.place
-
-    def advance(self) -> bool:
-        """Go on to the next; False if there is none."""
-        after = next(self._following, None)
-        if after is not None:
-            self.place, self.candidate = after
-        return after is not None
-
-
 class OverQuota(Pool):
     """The candidates of an elastic queue: workloads with a place that is over quota, newest first.
 
@@ -265,24 +248,18 @@ class OverQuota(Pool):
     ) -> None:
         """A workload over quota is a candidate if it is eligible."""
         super().__init__(ground, queue, side)
-        self._standing = standing
+        self.excesses = standing.excesses
         self._eligible = eligible
         self._held = standing.held
         self._largest = standing.largest
 
     def members(self) -> Iterable["Candidate"]:
         """The workloads that might be evicted, newest first."""
-        return (c for place in range(len(self._standing.excesses)) if (c := self.at(place)) is not None)
+        return (c for excess in self.excesses if (c := self.candidate(excess)) is not None)
 
-    def at(self, place: int) -> "Candidate | None":
-        """The owner of the newest place over quota, but so many; None if it can't be evicted."""
-        reservation = self._standing.excesses[place].reservation
-        return Candidate(reservation, self) if self._eligible(reservation) else None
-
-    def age(self, place: int) -> Age | None:
-        """The age of that place; None if there are not so many."""
-        excesses = self._standing.excesses
-        return excesses[place].newest if place < len(excesses) else None
+    def candidate(self, excess: OverQuotaUse) -> "Candidate | None":
+        """The workload as a candidate; None if it can't be evicted."""
+        return Candidate(excess.reservation, self) if self._eligible(excess.reservation) else None
 
 
 Group = Pool | QueuePools
@@ -326,73 +303,37 @@ def place(candidate: Candidate) -> tuple[bool, Place]:
     return (candidate.pool.own, place_of(candidate.reservation, workload))
 
 
-class _Turn:
-    """The next candidate of an elastic queue; the newest of all comes first."""
-
-    __slots__ = ("age", "place", "pool")
-
-    def __init__(self, pool: OverQuota) -> None:
-        self.pool = pool
-        self.place = 0
-        self.age = pool.age(0)
-
-    def __lt__(self, other: "_Turn") -> bool:
-        assert self.age is not None
-        assert other.age is not None
-        return other.age < self.age
-
-    def advance(self) -> bool:
-        """Go on to the next; False if there is none."""
-        self.place += 1
-        self.age = self.pool.age(self.place)
-        return self.age is not None
-
-
-class PreemptionRule(Protocol):
-    """By what right workloads of other queues are evicted."""
+class PreemptionRule:
+    """By what right workloads of other queues are evicted; if no more is said, by none."""
 
     def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
-        """Candidates, first to go first, while those before are being taken out."""
+        """Candidates, first to go first, while those before are being taken out.
 
-    def may_go(self, candidate: Candidate) -> bool:
-        """Whether a candidate of another queue may be taken out now, after those that are out already."""
-
-    def holds(self) -> bool:
-        """Whether the preemptor, once in, has a right to all that is out now."""
-
-    def moved(self, candidate: Candidate, sign: int) -> None:
-        """A candidate was taken out (-1), or put back (1)."""
-
-
-class SimpleRule:
-    """What is the same for every rule that does not say otherwise."""
-
-    def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
-        """In their fixed order; of elastic queues the newest that is over quota, whatever its priority."""
+        In their fixed order; of elastic queues the newest that is over quota, whatever its priority.
+        """
+        elastic: list[OverQuota] = []
         others: list[Group] = []
-        heap: list[_Turn] = []
         for pool in pools:
             if isinstance(pool, OverQuota):
-                heap.append(_Turn(pool))
+                elastic.append(pool)
             else:
                 others.append(pool)
-        heapify(heap)
-        while heap:
-            turn = heap[0]
-            candidate = turn.pool.at(turn.place)
-            if turn.advance():
-                heapreplace(heap, turn)
-            else:
-                heappop(heap)
+        excesses = [zip(pool.excesses, repeat(pool)) for pool in elastic]
+        for excess, pool in merge(*excesses, key=lambda each: each[0].newest, reverse=True):
+            candidate = pool.candidate(excess)
             if candidate is not None:
                 yield candidate
         for own in (False, True):
             lines = [group.in_order() for group in others if group.own is own]
             yield from lines[0] if len(lines) == 1 else merge(*lines, key=place)
 
+    def may_go(self, candidate: Candidate) -> bool:
+        """Whether a candidate may be taken out now, after those that are out already."""
+        return candidate.pool.own
+
     def holds(self) -> bool:
-        """Always."""
+        """Whether the preemptor, once in, has a right to all that is out now."""
         return True
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """Does not matter."""
+        """A candidate was taken out (-1), or put back (1)."""

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption import borrow, reclaim
-from admitter.engine.preemption.candidates import Candidate, Group, place
+from admitter.engine.preemption.candidates import Candidate, Group, PreemptionRule, place
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.fair_shares import ENDLESS, FairShares, Share
 from admitter.engine.quota.lines import Lesser
@@ -26,7 +26,7 @@ def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
     return Lesser(max(reclaimed.below, borrowed.below))
 
 
-class FairPreemption:
+class FairPreemption(PreemptionRule):
     """Takes from the queue with the largest share first, and never past the point where they are equal."""
 
     def __init__(

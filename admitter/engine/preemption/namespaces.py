@@ -36,7 +36,7 @@ def givers(sharing: Sharing, preemptor: Workload, share: NamespaceShare) -> list
     return [name for name in others if sharing.could_give(name, share)]
 
 
-class AmongNamespaces:
+class AmongNamespaces(PreemptionRule):
     """Another rule, with shares of namespaces in the preemptor's own queue."""
 
     def __init__(self, rule: PreemptionRule, sharing: Sharing, preemptor: Workload, usage: Usage) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
-from admitter.engine.preemption.candidates import Candidate, SimpleRule
+from admitter.engine.preemption.candidates import Candidate, PreemptionRule
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.lines import ANY_RANK, NO_RANK, Lesser
@@ -41,7 +41,7 @@ def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
     return True
 
 
-class Reclaiming(SimpleRule):
+class Reclaiming(PreemptionRule):
     """Each side that takes something back must stay within its own quota of what is contested."""
 
     def __init__(

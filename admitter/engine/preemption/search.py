@@ -14,7 +14,6 @@ from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.finder import CandidateFinder
 from admitter.engine.preemption.minimal_victims import Victims, minimal_victims
 from admitter.engine.preemption.receipt import Grounds
-from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share
 from admitter.engine.quota.ledger import Reservation
 from admitter.engine.quota.lines import ANY_RANK, Lesser
@@ -115,7 +114,7 @@ class _Search:
         borrowed = self._by_borrowing(own)
         if borrowed.found.reservations or reclaimed.found.reservations:
             return self._result(own, giving, borrowed, reclaimed)
-        within = _Attempt(found=self._minimal_victims(own, WithinOwnQueue()))
+        within = _Attempt(found=self._minimal_victims(own, PreemptionRule()))
         return self._result(own, giving, borrowed, reclaimed, within)
 
     def _result(self, own: Sequence[Group], giving: NamespaceShare, *attempts: _Attempt) -> SearchResult:
