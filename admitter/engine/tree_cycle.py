@@ -13,7 +13,7 @@ from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
-from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, CompetingHeads, Nomination
+from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, Nomination
 from admitter.engine.queue.events import (
     EvictionCancelled,
     PendingReservationMade,
@@ -139,9 +139,8 @@ class TreeCycle:
         self._tree = state.tree
         self._ledger = state.ledger
         self._decisions = 0
-        self._heads: CompetingHeads = (
-            ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
-        )
+        fair = self._tree.fair(root)
+        self._heads = ByShare(self._tree, self._ledger.planned, root) if fair else ByRank()
         self._nominator = Nominator(state)
         self._renewal = self._ledger.planned.renewal
         # What workloads have got since claims were made anew, and the queues that these have requeued.

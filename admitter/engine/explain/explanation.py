@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from admitter.engine.explain.blocking import BlockingWorkloads
-from admitter.engine.flavors.assigner import Proposal
+from admitter.engine.flavors.assigner import Proposal, Ways
 from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import FlavorResource, PodSet, Workload
 from admitter.engine.policy import Queue
@@ -185,7 +185,7 @@ class RefusalExplainer:
         found: set[str] = set()
         smallest = fewest(workload)
         for form in (workload,) if smallest is None else (workload, smallest):
-            ways = self._state.assigner.ways(form, queue, lambda _: False)
+            ways = Ways(self._state.assigner, form, queue, lambda _: False)
             while True:
                 outcome = ways.best()
                 if not isinstance(outcome, Proposal) or not outcome.preempting:

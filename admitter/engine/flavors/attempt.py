@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.engine.flavors.matching import conflict
+from admitter.engine.flavors.matching import conflict, mismatch
 from admitter.engine.model import Flavor, FlavorResource, PodSet
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota.book import Book
@@ -28,9 +28,6 @@ Borrowing = Callable[[Wanted, bool], bool]
 
 InVain = Callable[[Wanted], bool]
 """Whether it is known at a glance that no evictions make room."""
-
-Suits = Callable[[PodSet, str], FlavorRefusal | None]
-"""Why pods could not run on a flavor, by taints and labels; None if they could."""
 
 MOST_DEAD_ENDS: Final = 200
 """After so many combinations that came to nothing no others are tried: their number could be huge."""
@@ -93,13 +90,11 @@ class AttemptContext:
     Attributes:
         book: what is in use.
         flavors: by name.
-        suits: why pods could not run on a flavor.
         room: whether a queue's cell has room for so much: never more than if nothing were in use.
     """
 
     book: Book
     flavors: Mapping[str, Flavor]
-    suits: Suits
     room: Callable[[Cell, int], bool] = Cell.fits
 
 
@@ -135,7 +130,6 @@ class Attempt:
         self._queue = queue
         self._book = ground.book
         self._flavors = ground.flavors
-        self._suits = ground.suits
         self._room = ground.room
         self._passed = passed
         self._giving = giving
@@ -306,9 +300,10 @@ class Attempt:
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
         """How a flavor could be had, or why not."""
-        refused = self._suits(slot.pod_set, name)
+        flavor = self._flavors[name]
+        refused = mismatch(slot.pod_set, flavor)
         if refused is None and others:
-            refused = conflict(slot.pod_set, self._flavors[name], others.values())
+            refused = conflict(slot.pod_set, flavor, others.values())
         if refused is not None:
             return refused
         fits, wanted = True, []
@@ -319,7 +314,8 @@ class Attempt:
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
             wanted.append((key, self.usage.get(key, 0) + amount))
-        if not fits and (self._giving is None or self._is_passed(slot, name)):
+        alone = (slot.number, slot.place, name)
+        if not fits and (self._giving is None or frozenset({alone}) in self._passed):
             return self._busy(slot, name)
         return Choice(name, wanted, self._borrows, fits=fits)
 
@@ -331,9 +327,6 @@ class Attempt:
             if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
                 return True
         return False
-
-    def _is_passed(self, slot: Slot, name: str) -> bool:
-        return bool(self._passed) and frozenset({(slot.number, slot.place, name)}) in self._passed
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.model import Workload
@@ -53,35 +53,11 @@ class CompetingHead:
         return (self.borrowing, self.workload.rank)
 
 
-class CompetingHeads(Protocol):
-    """Heads that compete, one a queue.
-
-    Attributes:
-        lazy: whether heads may compete that have no nomination yet.
-    """
-
-    lazy: bool
-
-    def __len__(self) -> int:
-        """How many."""
-
-    def __contains__(self, queue: str) -> bool:
-        """Whether a queue's head is among them."""
-
-    def push(self, entry: CompetingHead) -> None:
-        """Let one compete."""
-
-    def pop(self) -> CompetingHead:
-        """Take out the next head."""
-
-    def changed(self, queue: str) -> None:
-        """The use of a queue has changed."""
-
-
 class ByRank:
-    """Where nothing is shared by weight: one line."""
+    """Heads that compete, one a queue, where nothing is shared by weight: one line."""
 
-    lazy = True
+    lazy: Final = True
+    """Whether heads may compete that have no nomination yet."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[bool, Rank], CompetingHead]] = []
@@ -103,17 +79,17 @@ class ByRank:
         return entry
 
     def changed(self, queue: str) -> None:
-        """Makes no difference."""
+        """The use of a queue has changed: that makes no difference."""
 
 
 class ByShare:
-    """Where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
+    """Those where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
 
     Two of them are compared where their ways to the root part: the one that needs no borrowing, then the one
     with the smaller share on its side, itself included, then rank.
     """
 
-    lazy = False
+    lazy: Final = False
 
     def __init__(self, tree: Tree, book: Book, root: Node) -> None:
         self._shares = FairShares(tree, book)
@@ -150,7 +126,7 @@ class ByShare:
         return entry
 
     def changed(self, queue: str) -> None:
-        """Forget the shares of queues below the same child of the root."""
+        """The use of a queue has changed: forget the shares of queues below the same child of the root."""
         top = self._paths[queue][-2:-1]
         for name in list(self._with):
             if self._paths[name][-2:-1] == top:

@@ -6,8 +6,8 @@ changes that its refusal depends on. So a cycle costs as much as there are class
 """
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.model import FlavorResource, Workload
@@ -37,13 +37,6 @@ class Need(NamedTuple):
     cell: Cell
 
 
-class ClassOwner(Protocol):
-    """Keeps the classes of a queue."""
-
-    def requeued(self, members: "EquivalenceClass") -> None:
-        """A class is requeued, or queued for the first time."""
-
-
 class EquivalenceClass:
     """Waiting workloads of one shape in one queue, first come first.
 
@@ -63,8 +56,11 @@ class EquivalenceClass:
         back_off: until when nothing is evicted for it; None: something may be.
     """
 
-    def __init__(self, owner: ClassOwner, queue: str, namespace: str, shape: Shape) -> None:
-        self._owner = owner
+    def __init__(
+        self, requeued: Callable[["EquivalenceClass"], None], queue: str, namespace: str, shape: Shape
+    ) -> None:
+        """Begin with no workload; `requeued` is called when it is to be tried again."""
+        self._requeued = requeued
         self.queue = queue
         self.namespace = namespace
         self.shape = shape
@@ -154,7 +150,7 @@ class EquivalenceClass:
         """It may fit now that others have freed something."""
         self.inadmissible = None
         self.ticket += 1
-        self._owner.requeued(self)
+        self._requeued(self)
 
     def mark_inadmissible_again(self, shortfalls: Iterable[int]) -> None:
         """It was retried in vain: it is inadmissible as before, and lacks so much of each of its needs."""

@@ -99,7 +99,9 @@ class PendingQueue:
         shape = self._shape(workload)
         members = self._classes.get(shape)
         if members is None:
-            members = self._classes[shape] = EquivalenceClass(self, self._queue, workload.namespace, shape)
+            members = self._classes[shape] = EquivalenceClass(
+                self.requeued, self._queue, workload.namespace, shape
+            )
             members.back_off = self.back_off(workload)
         self._class_of[workload.uid] = members
         members.add(workload)
