@@ -33,7 +33,7 @@ from admitter.engine.quota.redefinition import concerned, roots_of, without_effe
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
-from admitter.engine.tree_cycle import Plan, decide_tree
+from admitter.engine.tree_cycle import Plan, TreeCycle
 
 
 class Engine:
@@ -371,7 +371,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            decide_tree(state, root, trees[root], now, plan, self._failed)
+            self._decide(TreeCycle(state, root, now, plan), root, trees[root])
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
@@ -385,6 +385,14 @@ class Engine:
         if self._observer is not None:
             self._observer.decided(now, asked, plan, state)
         return plan
+
+    def _decide(self, contest: TreeCycle, root: Node, queues: set[str]) -> None:
+        try:
+            contest.run(queues)
+        except Exception as error:  # a defect that one tree brings out must not stop the others
+            if self._failed is None:
+                raise
+            self._failed(root, error)
 
     def resume(self, decides: Callable[[Node], bool]) -> None:
         """Trees with a root for which `decides` is true are looked at from now on; new ones begin afresh."""
