@@ -371,7 +371,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            self._decide(TreeCycle(state, root, now, plan), root, trees[root])
+            self._decide(root, trees[root], now, plan)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
@@ -386,9 +386,9 @@ class Engine:
             self._observer.decided(now, asked, plan, state)
         return plan
 
-    def _decide(self, contest: TreeCycle, root: Node, queues: set[str]) -> None:
+    def _decide(self, root: Node, queues: set[str], now: float, plan: Plan) -> None:
         try:
-            contest.run(queues)
+            TreeCycle(self._state, root, now, plan).run(queues)
         except Exception as error:  # a defect that one tree brings out must not stop the others
             if self._failed is None:
                 raise
