@@ -34,9 +34,10 @@ def event_json(event: Event) -> Json:
 
 
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
+    items = sorted(simulator.items.values(), key=lambda item: item.view.key)
     positions, borrowing, over = _positions(simulator), _borrowing(simulator), _over_quota(simulator)
     return {
-        "workloads": [_workload_json(item, positions, borrowing, over) for item in _ordered(simulator)],
+        "workloads": [_workload_json(item, positions, borrowing, over) for item in items],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(_shown(simulator))],
         "endless": _endless_json(simulator),
@@ -77,10 +78,6 @@ def _shown(simulator: Simulator) -> set[str]:
     """All queues, and the deleted ones with quota still in use."""
     held = {item.admission.queue for item in simulator.items.values() if item.admission is not None}
     return simulator.queue_names() | {name for name in held if simulator.engine.ledger.used(name)}
-
-
-def _ordered(simulator: Simulator) -> list[Item]:
-    return sorted(simulator.items.values(), key=lambda item: item.view.key)
 
 
 def _over_quota(simulator: Simulator) -> set[str]:
