@@ -199,10 +199,8 @@ class Engine:
         """A workload waits no longer; returns whether it did."""
         pending = self.ledger.drop_pending(uid)
         if pending is not None:
-            self.returned.use(uid)
             self._state.requeue(UsageShrank(pending.queue, pending.usage))
-            self._cancel_pending_evictions(uid)
-            self._state.left(uid)
+            self._lost_reservation(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
             self._state.requeue(NextMayDiffer(queue))  # behind a strict head, it may fit
@@ -303,10 +301,8 @@ class Engine:
         self.ledger.cancel_eviction(command.holder)
         pending = self.ledger.drop_pending(preemptor) if preemptor is not None else None
         if pending is not None:
-            self.returned.use(pending.workload.uid)
             self._state.enqueue(pending.workload)
-            self._cancel_pending_evictions(pending.workload.uid)
-            self._state.left(pending.workload.uid)
+            self._lost_reservation(pending.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
             self._state.requeue(EvictionCancelled(reservation.queue))
@@ -418,17 +414,17 @@ class Engine:
 
     def _give_up(self, pending: PendingReservation) -> None:
         """A preemptor that has lost its pending reservation competes again."""
-        self.returned.use(pending.workload.uid)
         self._state.enqueue(pending.workload)
         self._state.requeue(UsageShrank(pending.queue, pending.usage))
-        self._cancel_pending_evictions(pending.workload.uid)
-        self._state.left(pending.workload.uid)
+        self._lost_reservation(pending.workload.uid)
 
-    def _cancel_pending_evictions(self, preemptor: str) -> None:
-        """Cancel the pending evictions for a workload, which has given up its reservation."""
+    def _lost_reservation(self, preemptor: str) -> None:
+        """A workload has no pending reservation any more: evictions that are pending for it are cancelled."""
+        self.returned.use(preemptor)
         for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
             self._state.requeue(EvictionCancelled(queue))
+        self._state.left(preemptor)
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""

@@ -213,7 +213,7 @@ class EngineState:
 
     def requeue_due(self, now: float) -> None:
         """Time has passed: timers are due, and back-offs begin and end."""
-        for queue, namespace in sorted(self.returned.turn(now)) if self.returned.is_due(now) else ():
+        for queue, namespace in sorted(self.returned.turn(now)):
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)
             self.requeue(BackOffTurned(queue))

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 import orjson
 import structlog
 
-from admitter.journal.calls import VERSION, Call, JournalError, Json, read, written
+from admitter.journal.calls import VERSION, Call, JournalError, Json, written
 
 PREFIX: Final = "decisions-"
 SUFFIX: Final = ".jsonl"
@@ -119,6 +119,9 @@ def lines(path: Path) -> Iterator[tuple[int, Json]]:
 
 def _read(path: Path, number: int, line: bytes) -> Json:
     try:
-        return read(line)
-    except JournalError as error:
-        raise JournalError(f"{path}:{number}: {error}") from error
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise JournalError(f"{path}:{number}: is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise JournalError(f"{path}:{number}: is no object")
+    return found

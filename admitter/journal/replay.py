@@ -68,7 +68,7 @@ def replay(path: Path) -> Replayed:
         JournalError: it can't be read; the file and the line are named.
     """
     done, engine = Replayed(path), Engine()
-    found = iter(lines(path))
+    found = lines(path)
     _, header = next(found, (0, {}))
     done.version = str(header.get("admitter", ""))
     for number, line in found:

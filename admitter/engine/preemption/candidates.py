@@ -108,12 +108,6 @@ class Pool:
         return min(held, cell.used - cell.subtree_quota + self._most(key))
 
 
-def first_of(lines: QueueLines, lesser: Lesser) -> Place | None:
-    """The place of the first in some lines; None if there is none."""
-    places = [found for line in lines.values() if (found := line.first(lesser)) is not None]
-    return min(places, default=None)
-
-
 class InLine(Pool):
     """All candidates of a queue in which priority and rank alone decide.
 

@@ -16,7 +16,6 @@ from admitter.engine.preemption.candidates import (
     Pool,
     QueueLines,
     QueuePools,
-    first_of,
 )
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand, Keys
@@ -68,10 +67,8 @@ class CandidateFinder:
         node, sharing = ("queue", self._queue.name), self._ledger.sharing.get(self._queue.name)
         lesser = within_queue.lesser(policy, self._preemptor)
         if not self._displaced and self._queue.name not in self._tree.apart:
-            lines = self._own_lines()
-            if first_of(lines, lesser) is None:
-                return OwnCandidates([])
-            return OwnCandidates([InLine(self._ground, self._queue.name, node, lines, lesser)])
+            own = InLine(self._ground, self._queue.name, node, self._own_lines(), lesser)
+            return OwnCandidates([own] if next(own.placed(), None) is not None else [])
         pool = Pool(self._ground, self._queue.name, node)
         allows = self._eligible(lesser)
         mine = self._preemptor.namespace if sharing is not None else None

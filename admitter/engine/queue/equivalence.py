@@ -6,7 +6,7 @@ changes that its refusal depends on. So a cycle costs as much as there are class
 """
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
@@ -173,3 +173,10 @@ class FreedQuota:
         self.freed = 0
         self.waiting: set[EquivalenceClass] = set()
         self.due: list[tuple[int, int, int, EquivalenceClass]] = []
+
+
+def requeue_all(classes: Collection[EquivalenceClass]) -> bool:
+    """Requeue some classes; returns whether there are any."""
+    for members in classes:
+        members.requeue()
+    return bool(classes)

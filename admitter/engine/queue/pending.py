@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape
+from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape, requeue_all
 from admitter.engine.quota.back_off import BackOff, ReturnedReservations
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import Reason, Refusal
@@ -147,15 +147,11 @@ class PendingQueue:
 
     def requeue(self) -> None:
         """Something that any inadmissible class may depend on has changed."""
-        for members in self._classes.values():
-            members.requeue()
+        requeue_all(self._classes.values())
 
     def requeue_matching(self, counts: Callable[[Workload], bool]) -> bool:
         """Requeue the classes with heads that count; returns whether there are any."""
-        found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
-        for members in found:
-            members.requeue()
-        return bool(found)
+        return requeue_all([m for m in self._classes.values() if (head := m.head()) and counts(head)])
 
     def requeue_above(self, priority: int) -> bool:
         """Requeue the classes with a higher priority; returns whether there are any."""
@@ -202,10 +198,7 @@ class PendingQueue:
 
     def requeue_by_share(self, share: Share) -> bool:
         """Requeue classes that a queue of some share might have to give to; returns whether there are any."""
-        found = [m for m in self._classes.values() if m.share <= share]
-        for members in found:
-            members.requeue()
-        return bool(found)
+        return requeue_all([members for members in self._classes.values() if members.share <= share])
 
     def class_of(self, workload: Workload) -> EquivalenceClass:
         return self._class_of[workload.uid]

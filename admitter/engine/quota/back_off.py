@@ -62,10 +62,6 @@ class ReturnedReservations:
         """Whether a turn is due, whatever the time."""
         return bool(self._news or self._taken_up)
 
-    def is_due(self, now: float) -> bool:
-        """Whether a turn would change anything."""
-        return self.changed or any(until <= now for until in self.ends)
-
     @property
     def ends(self) -> list[float]:
         """When each lasting back-off ends, in seconds since the epoch."""

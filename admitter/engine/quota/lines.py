@@ -102,12 +102,6 @@ class CandidateLine(Generic[T]):
         """The place of the first of all; None if there is none."""
         return self._places[0] if self._places else None
 
-    def first(self, lesser: Lesser) -> Place | None:
-        """The place of the first of some of them; None if there are none."""
-        if self._places and self._places[0][0] < lesser.below:
-            return self._places[0]
-        return next(self._equals(lesser), None) if lesser.after is not None else None
-
     def members(self, lesser: Lesser) -> Iterator[tuple[Place, T]]:
         """Some of them in order, with their places."""
         for place in self._places:

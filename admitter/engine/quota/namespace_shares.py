@@ -56,7 +56,7 @@ class Sharing:
         self._without_least: dict[str, NamespaceShare] = {}
         self._known: dict[str, NamespaceShare] = {}
         self._units: dict[str, int] = {}
-        self._scale = 1
+        self._scale = 1  # the share of a namespace of weight 1 that uses all there is of something
         self._version = -1
 
     def add(self, namespace: str, usage: Usage, sign: int) -> None:
@@ -108,12 +108,6 @@ class Sharing:
         self.changed.add(namespace)
         self.changed.update(self._used)
 
-    @property
-    def scale(self) -> int:
-        """The share of a namespace of weight 1 that uses all there is of something."""
-        self._refresh()
-        return self._scale
-
     def of(self, namespace: str) -> NamespaceShare:
         self._refresh()
         found = self._known.get(namespace)
@@ -144,7 +138,8 @@ class Sharing:
         self._without_least.clear()
         queue = self._tree.queues[self._queue]
         most: Counter[str] = Counter()
-        for key in {queue.key(f, r) for g in queue.groups for f in g.flavors for r in g.resources}:
+        counted = queue.keys()
+        for key in counted:
             most[key[1]] += self._book.cell(self._queue, key).potential_available()
         for resource, limit in queue.limits.items():
             most[resource] = min(most[resource], limit)
