@@ -21,12 +21,7 @@ from admitter.engine.state import EngineState
 
 
 class Refused(NamedTuple):
-    """A workload gets no nomination.
-
-    Attributes:
-        refusal: why.
-        outlook: what evictions could have done for it.
-    """
+    """A workload gets no nomination: why, and what evictions could have done for it."""
 
     refusal: Refusal
     outlook: Outlook

@@ -35,19 +35,11 @@ class EngineState:
     """Changed in place by events and by decisions.
 
     Attributes:
-        tree: queues, cohorts and their quotas.
-        ledger: what each workload holds.
-        flavors: by name.
-        assigner: finds flavors on what is planned.
         pending: what waits, by queue; queues in which nothing waits are not in it.
         requeue: is told what happens, and tries again what may fit after that.
         changed: queues in which something could be decided.
         put_off: those of them in trees that another process decides about.
         claims: what waiting workloads own, and others may not newly borrow.
-        capacity: which workloads are over quota.
-        preemption: what victims are looked for in.
-        claim_blocked: what has room but for claims.
-        inadmissible: what is not tried before something changes.
         returned: for which queues and namespaces nothing is evicted for a while.
         timers: when what waits in a queue has to be tried again.
         doubtful: queues in which a decision made elsewhere has changed the plan.

@@ -34,10 +34,8 @@ class PlannedEviction:
     """The eviction of one victim.
 
     Attributes:
-        victim: its reservation.
         preemptor: the workload that gets the quota.
         admission: what the preemptor will get.
-        receipt: the rule that allows it.
         grace: for how long the eviction is pending, in seconds; 0: it starts at once.
     """
 

@@ -55,8 +55,6 @@ class Change:
     Attributes:
         time: when, in seconds since the epoch.
         serial: the order in which they were written.
-        object: its manifest.
-        gone: whether it goes.
     """
 
     time: float

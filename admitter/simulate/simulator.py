@@ -20,9 +20,7 @@ class Simulator:
 
     Attributes:
         now: the time, in seconds since the epoch.
-        engine: decides.
         items: all workloads, by UID.
-        errors: objects that can't be used.
         cycles: how many there were while workloads waited.
         endless: the preemption loop that has stopped it; None if there is none.
     """

@@ -28,8 +28,6 @@ class Amounts:
     """One resource in one flavor, for one pod set. All amounts are in the resource's unit.
 
     Attributes:
-        flavor: its name.
-        resource: its name.
         asked: what all pods of the pod set ask for, apart from other pod sets.
         free: what the queue has left of its own.
         borrowable: what it could borrow on top of that.
@@ -60,7 +58,6 @@ class Explanation:
     """Why a workload waits now.
 
     Attributes:
-        workload: which one.
         refusal: the rule that stops it; None if nothing does: it has not been looked at yet.
         amounts: for each pod set by name, every flavor that suits it.
         mismatches: for each pod set by name, the flavors that do not suit it.

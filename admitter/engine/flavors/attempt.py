@@ -39,7 +39,6 @@ class Slot:
 
     Attributes:
         number: the place of the pod set in its workload.
-        pod_set: the pod set.
         place: the place of the group in its queue.
         group: resources that get one flavor together.
         wanted: by flavor, what all of the pods ask of them; nothing is 0.
@@ -56,7 +55,6 @@ class Choice:
     """A flavor for a slot; `rank` orders choices from good to bad.
 
     Attributes:
-        flavor: its name.
         wanted: what all slots ask of it up to this one, by what this one asks of it.
         fits: whether enough of it is free.
     """
@@ -85,13 +83,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class AttemptContext:
-    """What attempts are made on.
-
-    Attributes:
-        book: what is in use.
-        flavors: by name.
-        room: whether a queue's cell has room for so much: never more than if nothing were in use.
-    """
+    """What attempts are made on; `room` says whether a cell has room for so much, at most what it could have."""
 
     book: Book
     flavors: Mapping[str, Flavor]
@@ -102,7 +94,6 @@ class Attempt:
     """Fills the slots of a workload one after the other, each on top of what those before it got.
 
     Attributes:
-        slots: all of them.
         picks: a choice for each that is filled.
         usage: what they use together.
         first: whether no flavor was passed over so far for what is in use.

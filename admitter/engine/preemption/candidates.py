@@ -32,7 +32,6 @@ class Pool:
     """All candidates of one queue.
 
     Attributes:
-        queue: the queue's name.
         side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
         own: whether it is the preemptor's own queue.
     """
@@ -267,12 +266,7 @@ def pools_of(groups: Iterable[Group]) -> Iterator[Pool]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A workload that might be evicted.
-
-    Attributes:
-        reservation: what it holds.
-        pool: those of the same queue.
-    """
+    """A workload that might be evicted, beside those of the same queue."""
 
     reservation: Reservation
     pool: Pool

@@ -16,9 +16,7 @@ from admitter.engine.quota.lines import ANY_RANK
 class InVain(NamedTuple):
     """What a search would find that comes to nothing; shares, times and claims make no difference to it.
 
-    Attributes:
-        evictable: as of a search.
-        barred: likewise.
+    Both are as in `SearchResult`.
     """
 
     evictable: dict[FlavorResource, int]

@@ -31,14 +31,7 @@ class Victims(NamedTuple):
 
 
 class _Attempt(NamedTuple):
-    """What came of one attempt to make room.
-
-    Attributes:
-        victims: the workloads that would have to go.
-        steps: how many candidates were looked at.
-        refused: whether one might not go.
-        removed: the UIDs of those that were taken out in vain.
-    """
+    """What came of one attempt to make room: whether one might not go, and those taken out in vain."""
 
     victims: Victims
     steps: int

@@ -76,7 +76,6 @@ class Receipt:
     """Why one victim may be evicted.
 
     Attributes:
-        grounds: the rule.
         compared: shares, if it goes by those of queues and cohorts.
     """
 

@@ -28,7 +28,6 @@ class SearchResult(NamedTuple):
     Attributes:
         victims: a smallest set; empty if no set of allowed ones lets the preemptor in.
         grounds: the rule by which victims of other queues were found.
-        usage: what was asked for.
         candidates: all that were found, rule by rule.
         barred: whether there are no victims for no other reason than what the own queue uses. The workload
             must ask for a single resource, in a queue with one cohort above it at most.
@@ -62,15 +61,7 @@ class SearchResult(NamedTuple):
 
 
 class _Attempt(NamedTuple):
-    """What came of one rule.
-
-    Attributes:
-        grounds: by which it takes from other queues.
-        candidates: of other queues.
-        found: the victims.
-        barred: as of the result, as far as this rule is concerned.
-        share: likewise.
-    """
+    """What came of one rule: `barred` and `share` are as of the result, as far as it is concerned."""
 
     grounds: Grounds = Grounds.RECLAIM
     candidates: Sequence[Group] = ()

@@ -31,7 +31,6 @@ class Claim:
     """What others may not newly borrow, for the sake of one workload.
 
     Attributes:
-        uid: of the workload.
         node: the subtree that owns what it asks for: its queue, or a cohort above it.
         amounts: how much of the subtree's quota the workload asks for.
     """
@@ -50,8 +49,6 @@ class _LookedAt:
     """In what state something of a queue was looked for that owns what it asks for.
 
     Attributes:
-        version: of the tree.
-        pending: what waits in the queue.
         left: in the subtrees around it.
         together: by resource, in all flavors together where that is limited.
     """

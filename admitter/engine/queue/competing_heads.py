@@ -19,7 +19,6 @@ class Nomination(NamedTuple):
     """What a workload could get, and what would have to make room for it.
 
     Attributes:
-        proposal: what it could get.
         victims: what would have to be evicted.
         grounds: by which rule those of other queues would.
         places: places of less important workloads of its queue that it would take over.
@@ -36,7 +35,6 @@ class CompetingHead:
     """A queue's head that competes.
 
     Attributes:
-        workload: the head.
         borrowing: whether it would borrow; False as long as it might do without.
         nomination: what it could get; None if that is found out when its turn comes.
         nominated_at: after how many decisions that was found, or glanced at.

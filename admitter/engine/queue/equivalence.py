@@ -24,13 +24,7 @@ Shape = tuple[Hashable, ...]
 
 
 class Need(NamedTuple):
-    """How much must be free of one flavor and resource at least.
-
-    Attributes:
-        key: the flavor and resource.
-        amount: how much, in the resource's unit.
-        cell: of the queue: what there is of it.
-    """
+    """How much must be free of one flavor and resource at least, and the cell of the queue for that."""
 
     key: FlavorResource
     amount: int
@@ -41,10 +35,8 @@ class EquivalenceClass:
     """Waiting workloads of one shape in one queue, first come first.
 
     Attributes:
-        queue: the queue's name.
         namespace: of all its workloads, where namespaces share the queue; else of the first.
         shape: what makes them alike.
-        members: by UID.
         inadmissible: why none of it fits; None if that has to be found out.
         needs: what must be free at least, any one of it; empty if other things may help too.
         refusal: why none of it fitted when it was marked inadmissible last.
