@@ -129,8 +129,7 @@ class Engine:
             return False
         felt = names - without_effect_on_others(tree, self.ledger, queues, gone)
         before = roots_of(self.tree, felt, cohort_names)
-        self._state.claims.drop(names)
-        self._state.claims.drop_trees(before)
+        self._state.claims.drop(names, before)
         for queue in queues:
             tree.set_queue(queue)
         for name in gone:
@@ -337,16 +336,12 @@ class Engine:
         return explainer.explain(workload, enough)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
-        """Decide all that can be decided now.
+        """Decide all that can be decided now, in seconds since the epoch.
 
         1. Pending reservations are given up for which others have left no room.
         2. Only trees in which something changed are looked at, by name: the heads of their queues compete.
+           Trees with a root for which `decides` is false are left alone: what has changed is kept until `resume`.
         3. New reasons are reported.
-
-        Args:
-            now: when it is, in seconds since the epoch.
-            decides: says by its root whether a tree is looked at; None: all are. What has changed in others
-                is kept until `resume`.
         """
         plan, asked = Plan(), AskedRoots(decides)
         state = self._state

@@ -241,7 +241,6 @@ class TreeCycle:
         return outcome
 
     def _decide(self, workload: Workload, nomination: Nomination) -> None:
-        """Admit the nominated workload, or preempt for it."""
         admission = nomination.proposal.admission
         self._decisions += 1
         self._state.dequeue(workload.uid)

@@ -46,7 +46,6 @@ class Arrivals:
 
     @property
     def to_come(self) -> int:
-        """How many changes have not happened yet."""
         return len(self._changes)
 
     @property

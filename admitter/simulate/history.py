@@ -65,11 +65,7 @@ class History:
 
     @staticmethod
     def _note(use: UseOverTime, now: float, used: int, minimum: int, maximum: int | None) -> None:
-        if use.times and (use.used[-1], use.minimum[-1], use.maximum[-1]) == (
-            used,
-            minimum,
-            maximum,
-        ):
+        if use.times and (use.used[-1], use.minimum[-1], use.maximum[-1]) == (used, minimum, maximum):
             return
         use.times.append(now)
         use.used.append(used)

@@ -35,7 +35,8 @@ def event_json(event: Event) -> Json:
 
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
     items = sorted(simulator.items.values(), key=lambda item: item.view.key)
-    positions, borrowing, over = _positions(simulator), _borrowing(simulator), _over_quota(simulator)
+    positions, borrowing, real = _positions(simulator), _borrowing(simulator), simulator.engine.capacity.real
+    over = {holder for name in simulator.elastic_queue_names() for holder in real(name).holders()}
     return {
         "workloads": [_workload_json(item, positions, borrowing, over) for item in items],
         "events": [event_json(event) for event in events],
@@ -78,12 +79,6 @@ def _shown(simulator: Simulator) -> set[str]:
     """All queues, and the deleted ones with quota still in use."""
     held = {item.admission.queue for item in simulator.items.values() if item.admission is not None}
     return simulator.queue_names() | {name for name in held if simulator.engine.ledger.used(name)}
-
-
-def _over_quota(simulator: Simulator) -> set[str]:
-    """The UIDs of workloads with a pod over an elastic quota."""
-    capacity = simulator.engine.capacity
-    return {holder for name in simulator.elastic_queue_names() for holder in capacity.real(name).holders()}
 
 
 def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], over: set[str]) -> Json:

@@ -48,10 +48,8 @@ class Simulator:
     ) -> Iterator[Event]:
         """Go on until nothing changes any more, or there is a preemption loop.
 
-        Args:
-            cycles: stop after so many with waiting workloads.
-            until: stop at this time, in seconds since the epoch.
-            watch: called with the time whenever all of that moment has happened.
+        Stop after so many `cycles` with waiting workloads, or at the time `until`. `watch` is called with the
+        time whenever all of that moment has happened. Times are in seconds since the epoch.
         """
         lives, arrivals = self._lifecycles, self._arrivals
         while True:

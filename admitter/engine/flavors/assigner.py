@@ -82,24 +82,18 @@ class Assigner:
         queue: Queue,
         passed: AbstractSet[Combination] = frozenset(),
         *,
-        preempts: bool = True,
         room: Callable[[Cell, int], bool] | None = None,
     ) -> Proposal | Refusal:
         """Find flavors for all pod sets of a workload, or say why there are none.
 
-        Args:
-            workload: what asks.
-            queue: the queue it asks.
-            passed: choices that no victims make room for, alone or together.
-            preempts: whether choices count that fit only if something else is evicted.
-            room: whether a queue's cell has room for so much, and nothing is evicted; None: it has if so
-                much is available.
+        No victims make room for the choices in `passed`, alone or together. With `room` nothing is evicted: it
+        says whether a queue's cell has room for so much; without it, there is if so much is available.
         """
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
         slots = _slots(workload, queue, self._flavors)
-        preempts = preempts and queue.preemption.allowed and room is None
+        preempts = queue.preemption.allowed and room is None
         giving = partial(self._giving, queue, workload) if preempts else None
         ground = self._ground if room is None else replace(self._ground, room=room)
         attempt = Attempt(ground, queue, slots, passed, giving)
@@ -131,10 +125,8 @@ class Assigner:
     def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.
 
-        Args:
-            proposal: what the last one could get, since when neither queues nor flavors have changed; it says
-                whether it borrows as of now.
-            queue: the queue that both ask.
+        The proposal is what the last one could get, since when neither queues nor flavors have changed; it
+        says whether it borrows as of now.
         """
         usage, book = proposal.usage.items(), self._book
         if not proposal.first or not book.fits(queue.name, usage):
@@ -213,7 +205,6 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
 
 
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
-    """What an attempt that succeeded comes to."""
     preempting = {
         passed: tuple((queue.key(passed[2], r), n) for r, n in slot.wanted[passed[2]].items())
         for passed, slot in attempt.preempting().items()
@@ -230,7 +221,6 @@ def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
 
 
 def _admission(workload: Workload, queue: Queue, slots: Iterable[Slot], picks: Iterable[Choice]) -> Admission:
-    """What a workload gets by a choice for each slot."""
     flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
     usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
     for slot, choice in zip(slots, picks, strict=True):

@@ -83,7 +83,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class AttemptContext:
-    """What attempts are made on; `room` says whether a cell has room for so much, at most what it could have."""
+    """What attempts are made on.
+
+    `room` says whether a queue's cell has room for so much: never more than if nothing were in use.
+    """
 
     book: Book
     flavors: Mapping[str, Flavor]
@@ -145,10 +148,8 @@ class Attempt:
         """Fill the only slot in one way after the other; after the last, `refusal` says why there is no more.
 
         They come as `fill` would find them if each were passed once it has come to nothing: first those that
-        the queue's rules do not pass over, then the others from good to bad.
-
-        Args:
-            in_vain: for which choices it is known at a glance that no evictions make room.
+        the queue's rules do not pass over, then the others from good to bad. Choices that are `in_vain` are
+        left out.
         """
         (slot,) = self.slots
         refusals: dict[str, FlavorRefusal] = {}
@@ -290,7 +291,6 @@ class Attempt:
         self._left = self._left - 1 if shared or others_may_help else 0
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
-        """How a flavor could be had, or why not."""
         flavor = self._flavors[name]
         refused = mismatch(slot.pod_set, flavor)
         if refused is None and others:

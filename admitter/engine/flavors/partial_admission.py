@@ -55,7 +55,6 @@ def _spare(workload: Workload) -> list[int]:
 
 
 def _reduced(workload: Workload, less: Sequence[int]) -> Workload:
-    """A workload that asks for exactly so many pods less of each pod set."""
     pod_sets = tuple(
         replace(pod_set, count=pod_set.count - fewer, min_count=None)
         for pod_set, fewer in zip(workload.pod_sets, less, strict=True)

@@ -28,14 +28,12 @@ def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
     A borrower takes only what others borrow, if those could take it back: they would. There is a chain of
     cells for each flavor and resource, with how much of it is to be taken.
     """
-    return all(_spares(chain, amount) for chain, amount in chains)
-
-
-def _spares(chain: Sequence[Cell], amount: int) -> bool:
-    for cell in chain:
-        if cell.used - amount < cell.subtree_quota:
-            return False
-        amount = -cell.rising(-amount)  # of what is not lent nothing comes from above
+    for chain, amount in chains:
+        leaving = amount
+        for cell in chain:
+            if cell.used - leaving < cell.subtree_quota:
+                return False
+            leaving = -cell.rising(-leaving)  # of what is not lent nothing comes from above
     return True
 
 

@@ -139,14 +139,11 @@ class InLine(Pool):
     def placed(self) -> Iterator[tuple[Place, "Candidate"]]:
         """As `in_order`, each with its place."""
         last: Place | None = None
-        for found, reservation in self._merged():
+        lines = [line.members(self._lesser) for line in self._lines.values()]
+        for found, reservation in lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0)):
             if found != last:  # what uses several of what is contested is in as many lines
                 yield found, Candidate(reservation, self)
             last = found
-
-    def _merged(self) -> Iterator[tuple[Place, Reservation]]:
-        lines = [line.members(self._lesser) for line in self._lines.values()]
-        return lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0))
 
     def amount(self, key: FlavorResource) -> int:
         line = self._lines.get(key)

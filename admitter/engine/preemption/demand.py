@@ -59,7 +59,6 @@ class Demand:
         )
 
     def _within(self, together: FlavorsTogether) -> bool:
-        """Whether it fits in a limit on all flavors together."""
         return self._together[together] <= together.limit - together.used
 
     def could_fit(self, groups: Sequence[Group]) -> bool:

@@ -104,7 +104,6 @@ class FairPreemption(PreemptionRule):
         )
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """Shares have changed."""
         name = candidate.pool.queue
         if not candidate.pool.own:
             self._out[name] -= sign

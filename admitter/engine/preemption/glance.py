@@ -60,15 +60,12 @@ class Glance:
                 return None
             line = lines.get(key)
             own[key] = line.amount(lesser) if line is not None else 0
-            if amount > cell.vacant() + own[key] and not self._others_borrow(key):
-                enough = False
+            if amount > cell.vacant() + own[key]:
+                enough &= bool(self._book.borrowers(self._root, key) - {self._queue.name})
         if enough:
             return None
         barred = len(wanted) == 1 and not any(own.values())
         return InVain(own, barred) if not barred or self._bars(wanted) else None
-
-    def _others_borrow(self, key: FlavorResource) -> bool:
-        return bool(self._book.borrowers(self._root, key) - {self._queue.name})
 
     def _bars(self, wanted: Wanted) -> bool:
         """Whether it is for what the own queue uses that it may take nothing from others."""

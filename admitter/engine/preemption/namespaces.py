@@ -92,7 +92,6 @@ class AmongNamespaces(PreemptionRule):
         return self._rule.holds() and all(self._fair_to(name) for name in losers)
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """Shares have changed."""
         if candidate.pool.own:
             self._take(candidate, -sign)
         self._rule.moved(candidate, sign)

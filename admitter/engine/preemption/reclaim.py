@@ -60,7 +60,6 @@ class Reclaiming(PreemptionRule):
         return candidate.pool.own or exceeds(chain for chain, _ in candidate.contested())
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """A side has taken something, or given it back."""
         if not candidate.pool.own:
             self._out[candidate.pool.side] -= sign
 

@@ -124,11 +124,8 @@ class Claims:
     ) -> dict[FlavorResource, int]:
         """Let the next candidate of a queue claim what it owns, in the place of what was claimed before.
 
-        Args:
-            queue: its name.
-            pending: what waits in it.
-            awaited: whether nothing of it may start before a preemptor with a pending reservation.
-            taken: what workloads have got since it was made.
+        Nothing of it may start before a preemptor that is `awaited`: it has a pending reservation. Workloads
+        have `taken` so much since the claim was made.
 
         Returns:
             How much less others have to leave than before, by flavor and resource; what is taken now by what
@@ -156,17 +153,13 @@ class Claims:
             less[key] = less.get(key, 0) - amount
         return {key: amount for key, amount in less.items() if amount > 0}
 
-    def drop(self, queues: Iterable[str]) -> None:
-        """Claim nothing for some queues until they are refreshed: definitions are about to change."""
-        for queue in queues:
+    def drop(self, queues: Iterable[str], roots: AbstractSet[Node] = frozenset()) -> None:
+        """Claim nothing for some queues and trees until refreshed: definitions are about to change."""
+        of_trees = [queue for queue in self._of if self._tree.root(queue) in roots] if roots else []
+        for queue in (*queues, *of_trees):
             claim = self._of.pop(queue, None)
             if claim is not None:
                 self._attach(claim, -1)
-
-    def drop_trees(self, roots: AbstractSet[Node]) -> None:
-        """As `drop`, for all queues of some trees."""
-        if roots:
-            self.drop([queue for queue in self._of if self._tree.root(queue) in roots])
 
     def _attach(self, claim: Claim, sign: int) -> None:
         for key, amount in claim.amounts:

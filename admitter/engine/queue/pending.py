@@ -120,7 +120,6 @@ class PendingQueue:
         self._admissible.put(members)
 
     def remove(self, uid: str) -> None:
-        """A workload waits no longer."""
         members = self._class_of.pop(uid)
         self._displaced.pop(uid, None)
         members.remove(uid)
@@ -235,9 +234,8 @@ class PendingQueue:
     ) -> EquivalenceClass | None:
         """The first class that counts, of those that may have their turn, inadmissible ones too; else None.
 
-        Args:
-            strategy: that of the queue: of a strict one only the first class may have its turn.
-            counts: says whether a class counts; those that did not are not looked at before `reconsider`.
+        Of a strict queue only the first class may have its turn. Those that did not count are not looked at
+        again before `reconsider`.
         """
         if strategy is Strategy.STRICT_FIFO:
             first = self._first_head()

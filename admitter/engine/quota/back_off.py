@@ -105,12 +105,9 @@ class ReturnedReservations:
             self._taken_up[queue, namespace] = back_off
 
     def turn(self, now: float) -> set[Pair]:
-        """Begin and end back-offs; returns the queues and namespaces of those that have changed.
+        """Begin and end back-offs, as of now; returns the queues and namespaces of those that have changed.
 
         What is given back while one lasts is part of it: no eviction was decided since it began.
-
-        Args:
-            now: when it is, in seconds since the epoch.
         """
         changed = {pair for pair, each in self.lasting.items() if each.until <= now}
         for pair in changed:

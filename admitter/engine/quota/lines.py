@@ -57,7 +57,6 @@ class CandidateLine(Generic[T]):
         self.largest = 0
 
     def add(self, place: Place, workload: Workload, member: T, amount: int) -> None:
-        """Take one in that is not in yet, and uses so much."""
         priority, _, _, holder = place
         insort(self._places, place)
         self._members[holder] = (workload, member)
@@ -86,7 +85,6 @@ class CandidateLine(Generic[T]):
         self.largest = max(self._amounts.values())
 
     def amount(self, lesser: Lesser) -> int:
-        """What some of them use together."""
         if lesser.below == inf:
             return self._total
         found = sum(amount for priority, amount in self._of_priority.items() if priority < lesser.below)
@@ -160,7 +158,6 @@ class CandidateLines(Generic[T]):
             self._moved(queue, key, None, line.front)
 
     def remove(self, queue: str, usage: Usage, place: Place) -> None:
-        """Let go what is gone, or has to go already."""
         for key, amount in usage:
             if amount:
                 line = self._of[queue][key]

@@ -342,7 +342,6 @@ class Tree:
         return definition.weight if definition is not None else Fraction(1)
 
     def quotas(self, node: Node) -> Mapping[FlavorResource, Quota]:
-        """What is defined at a node."""
         kind, name = node
         definition = self.queues.get(name) if kind == "queue" else self.cohorts.get(name)
         return definition.quotas if definition is not None else {}
