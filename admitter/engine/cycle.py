@@ -340,7 +340,7 @@ class Engine:
 
         1. Pending reservations are given up for which others have left no room.
         2. Only trees in which something changed are looked at, by name: the heads of their queues compete.
-           Trees with a root for which `decides` is false are left alone: what has changed is kept until `resume`.
+           Those with a root for which `decides` is false wait until `resume`.
         3. New reasons are reported.
         """
         plan, asked = Plan(), AskedRoots(decides)

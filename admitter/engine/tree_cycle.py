@@ -35,7 +35,6 @@ class PlannedEviction:
 
     Attributes:
         preemptor: the workload that gets the quota.
-        admission: what the preemptor will get.
         grace: for how long the eviction is pending, in seconds; 0: it starts at once.
     """
 
@@ -53,7 +52,6 @@ class Reassignment:
     Attributes:
         victim: UID of the victim; it may be gone already.
         preemptor: the new one.
-        admission: what the new preemptor will get.
     """
 
     victim: str

@@ -13,7 +13,6 @@ class UseOverTime:
     Attributes:
         times: in seconds since the epoch; each value holds until the next one.
         used: amounts in the resource's unit.
-        minimum: its own quota.
         maximum: the most it may use; None if there is no limit in some flavor.
     """
 

@@ -189,9 +189,8 @@ class RefusalExplainer:
                     break
                 if enough():
                     return None
-                found |= search(
-                    self._state.preemption, queue, form, tuple(outcome.usage.items())
-                ).considered()
+                result = search(self._state.preemption, queue, form, tuple(outcome.usage.items()))
+                found |= {c.reservation.holder for group in result.candidates for c in group.members()}
                 ways.rule_out(frozenset(outcome.preempting))
         return found
 

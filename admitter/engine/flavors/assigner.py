@@ -86,8 +86,8 @@ class Assigner:
     ) -> Proposal | Refusal:
         """Find flavors for all pod sets of a workload, or say why there are none.
 
-        No victims make room for the choices in `passed`, alone or together. With `room` nothing is evicted: it
-        says whether a queue's cell has room for so much; without it, there is if so much is available.
+        No victims make room for the choices in `passed`, alone or together. With `room` nothing is evicted;
+        it says whether a queue's cell has room for so much: without it, if so much is available.
         """
         refusal = _uncovered(workload, queue)
         if refusal is not None:

@@ -79,11 +79,7 @@ class Pool:
                 largest[key] = amount
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted."""
-        return self._candidates
-
-    def in_order(self) -> Iterable["Candidate"]:
-        """As `members`, first to go first."""
+        """The workloads that might be evicted, first to go first."""
         return sorted(self._candidates, key=place)
 
     def pools(self) -> Iterable["Pool"]:
@@ -125,19 +121,16 @@ class InLine(Pool):
     def held(self) -> Mapping[FlavorResource, int]:
         """What they hold together, also of what is not contested."""
         sums: dict[FlavorResource, int] = {}
-        for candidate in self.in_order():
+        for candidate in self.members():
             for key, amount in candidate.reservation.usage:
                 sums[key] = sums.get(key, 0) + amount
         return sums
 
     def members(self) -> Iterable["Candidate"]:
-        return self.in_order()
-
-    def in_order(self) -> Iterator["Candidate"]:
         return (candidate for _, candidate in self.placed())
 
     def placed(self) -> Iterator[tuple[Place, "Candidate"]]:
-        """As `in_order`, each with its place."""
+        """As `members`, each with its place."""
         last: Place | None = None
         lines = [line.members(self._lesser) for line in self._lines.values()]
         for found, reservation in lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0)):
@@ -184,10 +177,7 @@ class QueuePools:
         """Those of queues that have any."""
         return (self._pool(name) for _, name in self._fronts())
 
-    def members(self) -> Iterable["Candidate"]:
-        return self.in_order()
-
-    def in_order(self) -> Iterator["Candidate"]:
+    def members(self) -> Iterator["Candidate"]:
         fronts = self._fronts()
         front = next(fronts, None)
         heap: list[tuple[Place, Candidate, Iterator[tuple[Place, Candidate]]]] = []  # no two of one place
@@ -244,7 +234,7 @@ class OverQuota(Pool):
         self._largest = standing.largest
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted, newest first."""
+        """The workloads that might be evicted, those with the newest place over quota first."""
         return (c for excess in self.excesses if (c := self.candidate(excess)) is not None)
 
     def candidate(self, excess: OverQuotaUse) -> "Candidate | None":
@@ -309,7 +299,7 @@ class PreemptionRule:
             if candidate is not None:
                 yield candidate
         for own in (False, True):
-            lines = [group.in_order() for group in others if group.own is own]
+            lines = [group.members() for group in others if group.own is own]
             yield from lines[0] if len(lines) == 1 else merge(*lines, key=place)
 
     def may_go(self, candidate: Candidate) -> bool:

@@ -47,7 +47,6 @@ class Passed:
 
     Attributes:
         workload: the first of those of the queue that wait and go before by rank.
-        rule: that let the other one pass.
     """
 
     workload: Workload

@@ -55,10 +55,6 @@ class SearchResult(NamedTuple):
         """What all candidates use of what is asked for, allowed together or not."""
         return _sums(self.candidates, self.usage)
 
-    def considered(self) -> set[str]:
-        """The UIDs of all candidates."""
-        return {candidate.reservation.holder for group in self.candidates for candidate in group.members()}
-
 
 class _Attempt(NamedTuple):
     """What came of one rule: `barred` and `share` are as of the result, as far as it is concerned."""

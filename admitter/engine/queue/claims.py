@@ -40,8 +40,8 @@ class Claim:
     amounts: tuple[tuple[FlavorResource, int], ...]
 
 
-_Left = list[tuple[int, dict[FlavorResource, int]]]
-"""Subtrees by how far each is above a queue, and how much of its own is left in it by flavor and resource."""
+_Left = list[dict[FlavorResource, int]]
+"""How much of its own is left by flavor and resource, in a queue and in each subtree above it in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _LookedAt:
             return True
         return any(
             amount > known[key]
-            for (_, left), (_, known) in zip(self.left, before.left, strict=True)
+            for left, known in zip(self.left, before.left, strict=True)
             for key, amount in left.items()
         )
 
@@ -168,7 +168,7 @@ class Claims:
     def _made(self, queue: Queue, pending: PendingQueue) -> Claim | None:
         """The claim of the first candidate that a subtree below the root owns all of."""
         left = self._left(queue)
-        owners = [each for each in left if max(each[1].values(), default=0) > 0]
+        owners = [(levels, free) for levels, free in enumerate(left) if max(free.values(), default=0) > 0]
         if not owners:
             return None
         made: dict[EquivalenceClass, Claim] = {}
@@ -196,10 +196,8 @@ class Claims:
     def _left(self, queue: Queue) -> _Left:
         """What is left in the subtrees around a queue, below the root, the lowest first."""
         cells = self._cells(queue)
-        return [
-            (levels, {key: cell.alone(levels) for key, cell in cells})
-            for levels in range(len(self._tree.path(("queue", queue.name))) - 1)
-        ]
+        below_root = range(len(self._tree.path(("queue", queue.name))) - 1)
+        return [{key: cell.alone(levels) for key, cell in cells} for levels in below_root]
 
     def _cells(self, queue: Queue) -> list[tuple[FlavorResource, Cell]]:
         """What a queue may use, looked up once for its definition."""

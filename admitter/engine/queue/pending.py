@@ -88,9 +88,6 @@ class PendingQueue:
     def __len__(self) -> int:
         return len(self._class_of)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._class_of
-
     def get(self, uid: str) -> Workload:
         return self._class_of[uid].members[uid]
 
@@ -183,8 +180,7 @@ class PendingQueue:
     def requeue_entitled(self, entitled: Callable[[list[Need]], bool]) -> bool:
         """Try the classes again that are entitled to what they need, or if that is unknown.
 
-        Returns:
-            Whether any class is to be tried, those included that were admissible.
+        Returns whether any class is to be tried, those included that were admissible.
         """
         found = False
         for members in self._classes.values():
