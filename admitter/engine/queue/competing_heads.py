@@ -45,11 +45,6 @@ class CompetingHead:
     nomination: Nomination | None
     nominated_at: int
 
-    @property
-    def key(self) -> tuple[bool, Rank]:
-        """Heads that need no borrowing go first, then by rank."""
-        return (self.borrowing, self.workload.rank)
-
 
 class ByRank:
     """Heads that compete, one a queue, where nothing is shared by weight: one line."""
@@ -69,7 +64,8 @@ class ByRank:
 
     def push(self, entry: CompetingHead) -> None:
         self._queues.add(entry.workload.queue)
-        heapq.heappush(self._heap, (entry.key, entry))
+        turn = (entry.borrowing, entry.workload.rank)  # heads that need no borrowing go first
+        heapq.heappush(self._heap, (turn, entry))
 
     def pop(self) -> CompetingHead:
         _, entry = heapq.heappop(self._heap)
