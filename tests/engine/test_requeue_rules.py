@@ -9,7 +9,7 @@ import pytest
 from admitter.engine.commands import CancelEviction, Define, Release, Reserve, SetWeight, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Workload
-from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim, VictimTerms, WithinQueue
+from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim, Strategy, VictimTerms, WithinQueue
 from admitter.engine.queue import events
 from admitter.engine.queue.requeue import TABLE, Rule
 from admitter.engine.queue.selection import Selection
@@ -19,6 +19,7 @@ from tests.engine.test_requeue import Few, let_in
 LATER: Final = 10.0
 LOWER: Final = PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY)
 BORROWS: Final = PreemptionPolicy(borrow=BorrowWithin.LOWER_PRIORITY)
+GUARANTEED: Final = PreemptionPolicy(borrow=BorrowWithin.GUARANTEED_SHARE)
 RECLAIMS: Final = PreemptionPolicy(reclaim=Reclaim.ANY)
 RECLAIMS_LOWER: Final = PreemptionPolicy(reclaim=Reclaim.LOWER_PRIORITY)
 NEWER: Final = PreemptionPolicy(within=WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY)
@@ -156,8 +157,22 @@ def owns_more() -> Engine:
     return made
 
 
-def respecting_reclaimers() -> Engine:
-    """`a`, which reclaims, borrows one more than before: it keeps its own without `goes`."""
+def of_a_victim_that_stays() -> Engine:
+    """The eviction of `goes` is refused, and the workload that it was for is withdrawn."""
+    made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=LOWER))
+    runs(made, "goes", 4, queue="q")
+    made.apply(Submit(asks("first", 4, "q", 2)))
+    assert len(made.cycle().evictions) == 1
+    made.apply(Submit(asks("waits", 4, "q", 1)))
+    made.cycle()
+    made.apply(CancelEviction("goes"))
+    made.apply(Withdraw("first"))
+    made.cycle()
+    return made
+
+
+def borrowing_more() -> Engine:
+    """`a` borrows already, and then more: without `goes` it keeps what it owns, so `waits` may evict that."""
     made = engine(
         flavor("f"),
         cohort("c", limits={"cpu": {"f": "2"}}),
@@ -173,16 +188,41 @@ def respecting_reclaimers() -> Engine:
     return made
 
 
-def of_a_victim_that_stays() -> Engine:
-    """The eviction of `goes` is refused, and the workload that it was for is withdrawn."""
-    made = engine(flavor("f"), queue("q", {"cpu": {"f": "4"}}, preemption=LOWER))
-    runs(made, "goes", 4, queue="q")
-    made.apply(Submit(asks("first", 4, "q", 2)))
-    assert len(made.cycle().evictions) == 1
-    made.apply(Submit(asks("waits", 4, "q", 1)))
+def by_guarantee() -> Engine:
+    """`d` uses 2 of its own, so less is unused: `a` keeps the 5 it is guaranteed without `goes`."""
+    made = engine(
+        flavor("f"),
+        cohort("c", limits={"cpu": {"f": "3"}}),
+        queue("a", {"cpu": {"f": "4"}}, cohort="c", preemption=GUARANTEED),
+        queue("b", {"cpu": {"f": "0"}}, cohort="c", preemption=BORROWS),
+        queue("d", {"cpu": {"f": "4"}}, cohort="c"),
+    )
+    runs(made, "goes", 4, queue="a")
+    runs(made, "stays", 5, queue="a", priority=2)
+    made.apply(Submit(asks("waits", 4, "b", 1)))
     made.cycle()
-    made.apply(CancelEviction("goes"))
-    made.apply(Withdraw("first"))
+    runs(made, "more", 2, queue="d")
+    made.cycle()
+    return made
+
+
+def losing_room_to_a_claimant() -> Engine:
+    """`waits` is about to be admitted, is kept out by a new claim, and then the claimant takes the room."""
+    made = engine(
+        flavor("f"),
+        queue("a", {"cpu": {"f": "0"}}, cohort="c", preemption=LOWER),
+        queue("b", {"cpu": {"f": "7"}}, cohort="c", strategy=Strategy.STRICT_FIFO),
+    )
+    runs(made, "goes", 2, queue="a")
+    runs(made, "busy", 3, queue="b")
+    runs(made, "one", 1, queue="b")
+    made.apply(Submit(asks("first", 2, "b", 3)))
+    made.apply(Submit(asks("second", 4, "b", 2)))
+    made.apply(Submit(asks("waits", 1, "a", 1)))
+    made.cycle()
+    made.apply(Release("busy"))
+    made.cycle()
+    made.apply(Release("first"))
     made.cycle()
     return made
 
@@ -192,7 +232,9 @@ STORIES: Final[tuple[tuple[type[events.Event], Rule, Callable[[], Engine]], ...]
     (events.UsageShrank, Selection.on_smaller_side, on_smaller_side),
     (events.UsageGrew, Selection.with_smaller_share, with_smaller_share),
     (events.UsageGrew, Selection.evicting_borrowers, evicting_borrowers),
-    (events.UsageGrew, Selection.respecting_reclaimers, respecting_reclaimers),
+    (events.UsageGrew, Selection.evicting_borrowers, borrowing_more),
+    (events.UsageGrew, Selection.by_guarantee, by_guarantee),
+    (events.RoundBegan, Selection.kept_out_by_claims, losing_room_to_a_claimant),
     (events.Arrived, Selection.older, older),
     (events.TimerDue, Selection.all_of_queue, run_long_enough),
     (events.TermsChanged, Selection.all_of_queue, weighs_more),
@@ -205,7 +247,6 @@ SEEDS: Final = (
     (events.UsageShrank, Selection.itself, 537),
     (events.ClaimsLessened, Selection.with_room, 537),
     (events.UsageGrew, Selection.evicting_within, 74),
-    (events.UsageGrew, Selection.by_guarantee, 609),
     (events.RoundBegan, Selection.kept_out_by_claims, 52),
 )
 

@@ -42,12 +42,16 @@ class ClaimBlocked:
         self._bound[root].pop(members, None)
         if bound:
             self._bound[root][members] = self._seen(members.queue, bound)
-        if wanted:
-            self._tracked[root][members] = wanted
-        elif root in self._tracked:
-            self._tracked[root].pop(members, None)
         if not self._bound[root]:
             del self._bound[root]
+        if wanted:
+            self.track_room(members, wanted)
+        elif root in self._tracked:
+            self._tracked[root].pop(members, None)
+
+    def track_room(self, members: EquivalenceClass, wanted: Usage) -> None:
+        """An inadmissible class has room for what is wanted, each for itself, but for claims."""
+        self._tracked[self._tree.root(members.queue)][members] = wanted
 
     def keep(self, members: EquivalenceClass) -> None:
         """An inadmissible class may fit as soon as others claim less."""

@@ -30,7 +30,7 @@ class UsageGrew(NamedTuple):
 
     Attributes:
         queue: its name.
-        keys: in what it, or a cohort above it, borrows that did not before.
+        keys: in what it, or a cohort above it, borrows more than before.
         newcomer: what uses more; None: anything of the queue.
     """
 

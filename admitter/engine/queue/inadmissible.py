@@ -96,19 +96,21 @@ class InadmissibleClasses:
         needs = members.needs
         if not needs:
             return Look.UNSURE
-        lacking, kept, found = [], False, Look.SHORT
-        for _, amount, cell in needs:
+        lacking, withheld, found = [], [], Look.SHORT
+        for key, amount, cell in needs:
             more, claimed = cell.lacking(amount)
             if more > 0:
                 lacking.append(more)
-                kept |= claimed
+                if claimed:
+                    withheld.append((key, amount))
             elif found is not Look.FITS:
                 found = Look.BORROWS if cell.borrows(amount) else Look.FITS
         if lacking and self.is_entitled(members.queue, needs):
             return Look.UNSURE
         if found is Look.SHORT:
             members.mark_inadmissible_again(lacking)
-            if kept:
+            if withheld:
+                self.claim_blocked.track_room(members, tuple(withheld))
                 self.claim_blocked.keep(members)
         return found
 

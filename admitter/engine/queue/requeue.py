@@ -50,7 +50,6 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
         Selection.evicting_within,
         Selection.with_smaller_share,
         Selection.evicting_borrowers,
-        Selection.respecting_reclaimers,
         Selection.by_guarantee,
     ),
     # More important workloads of the queue can take the pending reservation over, without an eviction.
@@ -103,7 +102,7 @@ BY_PREEMPTION: Final[frozenset[Rule]] = frozenset(
     {
         *(Selection.entitled, Selection.on_smaller_side, Selection.by_larger_guarantee),
         *(Selection.evicting_within, Selection.with_smaller_share, Selection.evicting_borrowers),
-        *(Selection.respecting_reclaimers, Selection.by_guarantee),
+        Selection.by_guarantee,
     }
 )
 """What these select preempts; in a tree in which no queue may, they are not asked."""

@@ -140,7 +140,10 @@ class Selection:
         return names
 
     def evicting_borrowers(self, event: events.UsageGrew) -> set[str]:
-        """Of the tree what preempts and lacks what is borrowed now; not if its own queue is in its way."""
+        """Of the tree what preempts and lacks what is borrowed more; not if its own queue is in its way.
+
+        Also what respects queues that would reclaim: one that keeps its own without a victim borrows more.
+        """
         names: set[str] = set()
         root = self._tree.root(event.queue)
         if self._tree.fair(root):
@@ -150,16 +153,6 @@ class Selection:
                 members.requeue()
                 names.add(members.queue)
         return names
-
-    def respecting_reclaimers(self, event: events.UsageGrew) -> set[str]:
-        """Of the tree all that preempts to borrow by priority, where the queue reclaims at any priority.
-
-        That takes only what is not reclaimed at once; a queue with more than its own has nothing to reclaim.
-        """
-        owner, root = self._tree.queues.get(event.queue), self._tree.root(event.queue)
-        if owner is None or owner.preemption.reclaim is not Reclaim.ANY or self._tree.fair(root):
-            return set()
-        return self._requeue_all(self._tree.preempting_to_borrow(root, BorrowWithin.LOWER_PRIORITY))
 
     def by_larger_guarantee(self, event: events.UsageShrank) -> set[str]:
         """As `by_guarantee`; if the queue uses less than its own, more is unused, and shares are larger."""

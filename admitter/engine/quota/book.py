@@ -38,15 +38,15 @@ class Book:
         """Add use to a queue, or remove it with sign -1.
 
         Returns:
-            Where a subtree borrows now that did not before.
+            Where a subtree borrows more than before.
         """
         used = self._used[queue]
-        crossed = []
+        more = []
         for key, amount in usage:
             cell = self.cell(queue, key)
             borrowed = cell.used > cell.subtree_quota
             if cell.add(sign * amount):
-                crossed.append(key)
+                more.append(key)
             if (cell.used > cell.subtree_quota) is not borrowed:
                 self._note(queue, self._tree.root(queue), key)
             before = used.get(key, 0)
@@ -57,7 +57,7 @@ class Book:
                 del used[key]
         if not used:
             del self._used[queue]
-        return crossed
+        return more
 
     def borrowers(self, root: Node, key: FlavorResource) -> set[str]:
         """The queues of a tree that use more than their own."""

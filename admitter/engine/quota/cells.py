@@ -173,24 +173,24 @@ class Cell:
         """Add use, or remove it if negative, here and above.
 
         Returns:
-            Whether a subtree borrows now that did not before.
+            Whether a subtree borrows more than before.
         """
         if self.together is not None:
             self.together.used += amount
         cell: Cell | None = self
         passed = amount
-        crossed = False
+        borrows_more = False
         while cell is not None:
             cell.total += amount
             if passed:
                 before, kept = cell.used, cell.local_quota
                 cell.used = after = before + passed
-                crossed |= before <= cell.subtree_quota < after
+                borrows_more |= after > before and after > cell.subtree_quota
                 if cell.attached or cell.claimed:
                     cell.hand_up()
                 passed = (after - kept if after > kept else 0) - (before - kept if before > kept else 0)
             cell = cell.parent
-        return crossed
+        return borrows_more
 
     def rising(self, amount: int) -> int:
         """How much of an amount that is added here, or removed if negative, reaches the node above."""

@@ -244,7 +244,7 @@ class Ledger:
         """Set what a holder has reserved, in place of what it had.
 
         Returns:
-            In what a subtree borrows now that did not before, by the plan.
+            In what a subtree borrows more than before, by the plan.
         """
         self.release(reservation.holder)
         if self.displacements:
