@@ -214,7 +214,6 @@ class Admission:
 
     Attributes:
         queue: of the quota.
-        pod_sets: what each pod set got.
         pool: if there is one, use counts under that name, whatever the flavor.
         usage: what it holds, as sums by flavor and resource.
     """

@@ -44,7 +44,6 @@ class FlavorRefusal:
     """One flavor that a pod set could not have.
 
     Attributes:
-        flavor: its name.
         rule: which rule refused it.
         resource: the resource that is short; empty for taints and labels.
         quota: the most of it that the queue could ever use: its own, what others could lend, its max.
@@ -68,8 +67,6 @@ class Refusal:
     """Why a workload was not admitted.
 
     Attributes:
-        reason: the rule.
-        queue: the ClusterQueue that refused.
         resources: those that the queue does not cover, or those it covers if none of them is asked for.
         asked: what the pod set that found no flavor asks for, all of its pods together.
         pod_set: the name of that pod set, if the workload has several.

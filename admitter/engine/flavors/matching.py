@@ -30,10 +30,7 @@ def mismatch(pod_set: PodSet, flavor: Flavor) -> FlavorRefusal | None:
 def conflict(pod_set: PodSet, flavor: Flavor, others: Iterable[Flavor]) -> FlavorRefusal | None:
     """Why no node for a pod set can be of a flavor and of others at a time; None if one can.
 
-    Args:
-        pod_set: what would run on it; each of the flavors suits it.
-        flavor: the flavor in question.
-        others: those that the pod set has already, for other resources.
+    Each of them suits the pod set, which has the others already, for other resources.
     """
     labels, names = dict(flavor.labels), []
     for other in others:
