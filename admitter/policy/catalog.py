@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from admitter.api.base import checked
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason, EvictedReason
 from admitter.api.resource_flavor import ResourceFlavor
-from admitter.cache.views import ObjectView
 from admitter.cache.world import World
 from admitter.client.signal import Signal
-from admitter.client.store import Key, Store
+from admitter.client.store import Key
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.commands import Define, RemoveFlavor, SetFlavor
@@ -26,7 +24,7 @@ from admitter.engine.model import Admission, Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
 from admitter.engine.policy import Queue
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
-from admitter.policy.defects import Defect, raw, sentence
+from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
 from admitter.policy.placement_policies import PlacementPolicies
@@ -200,13 +198,11 @@ class Catalog:
         flavor = None
         problem = self._flavor_problems.pop(name, None)
         if view is not None:
-            written, found = checked(ResourceFlavor, raw(view))
-            unreadable = self._unreadable(self._world.flavors, name)
-            if unreadable is not None:
-                self._flavor_problems[name] = unreadable
-            elif written is None:
-                self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
-            else:
+            written, wrong = parsed(ResourceFlavor, view)
+            wrong = unreadable(self._world.flavors, view.key) or wrong
+            if wrong is not None:
+                self._flavor_problems[name] = wrong
+            elif written is not None:
                 flavor = definitions.flavor(written, self.gpus)
         before = self._flavors.pop(name, None)
         if flavor is not None:
@@ -235,12 +231,11 @@ class Catalog:
         self._roots.queue_written(name)
         if view is None:
             return
-        made, found = checked(ClusterQueue, raw(view))
-        unreadable = self._unreadable(self._world.cluster_queues, name)
-        if made is None or unreadable is not None:  # it admits nothing, but lends and counts as before
+        made, wrong = parsed(ClusterQueue, view)
+        wrong = unreadable(self._world.cluster_queues, view.key) or wrong
+        if made is None or wrong is not None:  # it admits nothing, but lends and counts as before
             valid = known if before is not None and before.uid == view.uid else None
-            problem = unreadable or (ActiveReason.INVALID_SPEC, sentence(found))
-            read = _ParsedQueue(view.uid, QueueEntry(problem), valid)
+            read = _ParsedQueue(view.uid, QueueEntry(wrong), valid)
         else:
             spec = made.spec
             read = _ParsedQueue(
@@ -262,22 +257,16 @@ class Catalog:
         if view is None:
             self._branches.pop(name, None)
             return
-        written, found = checked(Cohort, raw(view))
-        if written is None:  # an invalid one stays what it was, but where it says: all agree on the trees
-            self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
+        written, wrong = parsed(Cohort, view)
+        if wrong is not None:  # an invalid one stays what it was, but where it says: all agree on the trees
+            self._cohort_problems[name] = wrong
             known = self._branches.get(name, Branch(CohortRules(name)))
             if name != ELASTIC_QUOTA_QUEUE:
                 parent = str(view.spec.get("parent") or "")
                 self._branches[name] = replace(known, rules=replace(known.rules, parent=parent))
-        else:
+        elif written is not None:
             made = hierarchy.branch(name, written.spec)
             self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
-
-    @staticmethod
-    def _unreadable(store: Store[ObjectView], name: str) -> Defect | None:
-        """That the newest version of a definition can't be read, if so: what was known of it counts."""
-        unreadable = store.unreadable.get(("", name))
-        return (ActiveReason.UNREADABLE, unreadable.words) if unreadable is not None else None
 
     def nodes_changed(self) -> None:
         """Nodes came or went, or have more or less."""
