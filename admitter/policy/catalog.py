@@ -71,13 +71,10 @@ _MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"
 
 @dataclass(frozen=True, slots=True)
 class _ParsedQueue:
-    """A ClusterQueue as it was read last.
+    """A ClusterQueue as it was read last, by itself.
 
-    Attributes:
-        uid: of the object: one of the same name that was deleted is another one.
-        entry: by itself.
-        written: its last valid definition, by itself; None if it never was valid.
-        named: flavors that it names.
+    `written` is its last valid definition; None if it never was valid. An object of the same name with
+    another UID is another one.
     """
 
     uid: str
@@ -117,13 +114,7 @@ class Catalog:
     """
 
     def __init__(self, world: World, engine: Engine, gpus: GpuSettings) -> None:
-        """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object.
-
-        Args:
-            world: where definitions are read.
-            engine: gets the definitions.
-            gpus: what counts as a GPU.
-        """
+        """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object."""
         self.gpus = gpus
         self.news = CatalogNews()
         self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self.news.quotas)
@@ -158,9 +149,7 @@ class Catalog:
     def drained(self, local_queue: Key, admission: Admission) -> tuple[EvictedReason, str] | None:
         """Why an admission must end because a queue of it is stopped and drained; None if none is.
 
-        Args:
-            local_queue: from which it was admitted; it counts only if it leads to a ClusterQueue.
-            admission: what is held.
+        The LocalQueue from which it was admitted counts only if it leads to a ClusterQueue.
         """
         local = self._world.local_queues.get(local_queue)
         if local is not None and local.spec.get("stopPolicy") == "HoldAndDrain" and not admission.pool:
@@ -310,14 +299,7 @@ class Catalog:
     def _define(
         self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy
     ) -> set[str]:
-        """Define queues and Cohorts in the engine; returns the Cohorts for which that makes a difference.
-
-        Args:
-            made: queues as they are to be.
-            gone: queues that are there no longer.
-            cohorts: that were written.
-            before: the Cohort trees before this change.
-        """
+        """Define queues and Cohorts in the engine; returns the Cohorts for which that makes a difference."""
         for name in {*made, *gone}:
             self._roots.queue_defined(name, made.get(name))
         branches = self._hierarchy.branches
@@ -335,11 +317,7 @@ class Catalog:
         return around | self._around(made, self._hierarchy)
 
     def _reshape(self, cohorts: set[str]) -> set[str]:
-        """Take the Cohorts as they are now, with what nodes give them; returns those that have changed.
-
-        Args:
-            cohorts: that were written.
-        """
+        """Take the Cohorts as they are now, with what nodes give them; returns those that have changed."""
         if cohorts:
             self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
             self._following = [name for name, branch in self._branches.items() if branch.from_nodes]

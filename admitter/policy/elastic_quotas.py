@@ -34,15 +34,7 @@ QuotaKey = tuple[str, Key]
 
 @dataclass(frozen=True, slots=True)
 class _ParsedQuota:
-    """An object as it was read last.
-
-    Attributes:
-        uid: of the object.
-        raw: its spec as it is.
-        declared: the namespaces that it governs; None if its spec was never valid.
-        spec: the last valid one.
-        problem: why the present one is not.
-    """
+    """An object as it was read last, its last valid spec, and why the present one (`raw`) is not valid."""
 
     uid: str
     raw: Json
@@ -64,13 +56,9 @@ class ElasticQuotas:
     ) -> None:
         """Call `refresh` after every change.
 
-        Args:
-            world: where quotas and namespaces are read.
-            engine: where the queues go.
-            flavor_problem: says why a flavor, named in a field, can't be used.
-            gpu_memory: of a whole GPU on any node, in GB.
-            changed: called with the namespaces that have another quota now, and the quotas that have another
-                condition.
+        `flavor_problem` says why a flavor, named in a field, can't be used; `gpu_memory` is that of a whole
+        GPU on any node, in GB. `changed` is called with the namespaces that have another quota now, and the
+        quotas that have another condition.
         """
         self._world = world
         self._engine = engine

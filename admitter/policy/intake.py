@@ -69,11 +69,7 @@ class Intake:
         self._gate = gate
 
     def take(self, workload: WorkloadView, *, pauses: bool = False) -> str | Waiting | None:
-        """Take a Workload in as it is now.
-
-        Args:
-            workload: its newest known version.
-            pauses: whether it does not compete for a while.
+        """Take a Workload in as it is now; one that pauses does not compete for a while.
 
         Returns:
             The queue in which it competes, or would but for its pause; why it may not; None if it holds

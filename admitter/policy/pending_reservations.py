@@ -22,13 +22,9 @@ from admitter.policy.intake import NO_WORKLOAD
 
 @dataclass(frozen=True, slots=True)
 class ReportedReservation:
-    """A pending reservation that statuses report.
+    """A pending reservation that statuses report, of a preemptor that will get the admission.
 
-    Attributes:
-        key: namespace and name of the preemptor.
-        uid: of the same.
-        generation: how many pending reservations it has had, this one included.
-        admission: what it will get.
+    The generation is how many pending reservations the preemptor has had, this one included.
     """
 
     key: Key
@@ -49,11 +45,7 @@ def keep_reservations(
 
     The next cycle gives up reservations for which there is no room, as always.
 
-    Args:
-        world: all objects.
-        engine: knows which Workloads hold quota and which wait.
-        gate: knows which Workloads may compete.
-        known: the UIDs of Workloads of which this process knows newer reservations than the status has.
+    Of Workloads with a known UID this process knows newer reservations than their statuses have.
 
     Returns:
         All that statuses report in these trees, those included that are not kept.

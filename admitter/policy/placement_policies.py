@@ -38,11 +38,7 @@ class PlacementClaim(Enum):
 class ReadPolicy:
     """A PlacementPolicy as it is followed.
 
-    Attributes:
-        name: of the object.
-        uid: of the object.
-        rules: in their order.
-        namespaces: what a namespace's labels must satisfy; None selects none.
+    `namespaces` is what a namespace's labels must satisfy; None selects none.
     """
 
     name: str
@@ -106,11 +102,8 @@ class PlacementPolicies:
         before the API server has taken notice of a policy it marks none, nor when it can't read policies.
         The controller notes the Jobs that a policy has had and that no user has resumed since.
 
-        Args:
-            policy: governs the Job's namespace.
-            job: the Job.
-            labelled: since when its namespace has the labels that it has, or has been seen with them; in
-                seconds since the epoch.
+        The policy governs the Job's namespace, which has the labels that it has, or has been seen with them,
+        since `labelled`, in seconds since the epoch.
         """
         if job.submission is None:
             return PlacementClaim.NO
