@@ -88,7 +88,7 @@ _PASSING: Final = {
 
 
 def passing_message(passed: Passed, title: str) -> str:
-    """The Workload with this title, which another one passes that is admitted before it, and by which rule."""
+    """The Workload with this title that another one passes, admitted out of order, and by which rule."""
     words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
     return f"ahead of {title}, {words}"
 
