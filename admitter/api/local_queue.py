@@ -1,7 +1,5 @@
 """LocalQueue: where the users of a namespace submit."""
 
-from pydantic import Field
-
 from admitter.api.base import (
     STATE_COLUMNS,
     Conditions,
@@ -17,24 +15,23 @@ from admitter.api.cluster_queue import StopPolicy
 class LocalQueueSpec(Model):
     """Where the queue leads."""
 
-    cluster_queue: Name = Field(description="The ClusterQueue that admits what is submitted here.")
-    priority_classes: PriorityClassNames | None = Field(
-        default=None,
-        description="The PriorityClasses of Workloads that may be submitted here, of those that the "
-        "ClusterQueue takes; one without a class always may. Absent: all of them.",
-    )
-    stop_policy: StopPolicy = Field(
-        default=StopPolicy.NONE,
-        description="None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too.",
-    )
+    cluster_queue: Name
+    """The ClusterQueue that admits what is submitted here."""
+    priority_classes: PriorityClassNames | None = None
+    """The PriorityClasses of Workloads that may be submitted here, of those that the ClusterQueue takes; one
+    without a class always may. Absent: all of them."""
+    stop_policy: StopPolicy = StopPolicy.NONE
+    """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
 
 
 class LocalQueueStatus(Model):
     """What is in the queue now."""
 
     conditions: Conditions
-    pending_workloads: int = Field(default=0, description="How many Workloads wait.")
-    admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
+    pending_workloads: int = 0
+    """How many Workloads wait."""
+    admitted_workloads: int = 0
+    """How many Workloads hold quota."""
 
 
 class LocalQueue(Resource):
@@ -50,7 +47,7 @@ class LocalQueue(Resource):
         *STATE_COLUMNS,
     )
 
-    spec: LocalQueueSpec = Field(description="Where the queue leads.")
-    status: LocalQueueStatus | None = Field(
-        default=None, description="What is in the queue now. Written by the controller."
-    )
+    spec: LocalQueueSpec
+    """Where the queue leads."""
+    status: LocalQueueStatus | None = None
+    """What is in the queue now. Written by the controller."""

@@ -18,11 +18,7 @@ class CallMetrics:
     """Counts what one process asks of its API server."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Register all metrics of calls.
-
-        Args:
-            registry: gets them.
-        """
+        """Register all metrics of calls."""
         self._calls = Counter(
             "admitter_api_calls",
             "Calls to the API server, each attempt of those that were repeated too.",
@@ -60,13 +56,7 @@ class CallMetrics:
         )
 
     def called(self, method: str, path: str, code: str) -> None:
-        """A call was made.
-
-        Args:
-            method: of HTTP.
-            path: with or without a query.
-            code: the HTTP status, or `NO_ANSWER`.
-        """
+        """A call was made; `code` is the HTTP status, or `NO_ANSWER`."""
         self._calls.labels(*request_of(method, path), code).inc()
 
     def watched(self, path: str, code: str) -> None:

@@ -143,13 +143,8 @@ class HttpTransport(Transport):
     ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
-        Args:
-            kubeconfig: the file to read; by default `KUBECONFIG`, `~/.kube/config`, or the pod's own account.
-            context: the context in it, by default its current one.
-            metrics: where calls are counted; None: they are not.
-            repeats: whether calls that the server may take later are held back and repeated.
-            permit: waited for before each attempt to write; None: writing is always permitted.
-            impersonated: the user that calls are made as; empty: the caller itself.
+        By default the file is that of `KUBECONFIG`, `~/.kube/config`, or the pod's own account, and the
+        context is its current one. The rest is as of the constructor.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.

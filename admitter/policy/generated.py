@@ -54,11 +54,8 @@ class Generated:
 
     Attributes:
         plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
-        key: its namespace and name.
         spec: all of it, with the defaults that the API server would fill in.
         namespace: the one that it is for; `ANY_NAMESPACE` if it is no namespace's own.
-        origin: what asked for it.
-        owner: what it goes with.
     """
 
     plural: str
@@ -94,13 +91,7 @@ class Generated:
 
 
 def is_generated(view: ObjectView, namespace: str, origin: Origin | None = None) -> bool:
-    """Whether the controller made an object for a namespace.
-
-    Args:
-        view: the object.
-        namespace: the namespace.
-        origin: what has to have asked for it; None: anything.
-    """
+    """Whether the controller made an object for a namespace, if need be because `origin` asked for it."""
     made = view.labels.get(GENERATED_LABEL) == namespace
     return made and (origin is None or view.labels.get(GENERATED_BY_LABEL) == origin)
 

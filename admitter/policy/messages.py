@@ -22,13 +22,9 @@ def queue_title(queue: str) -> str:
 def workload_title(namespace: str, name: str, reader: str) -> str:
     """A Workload in a message that is read in a namespace: that of another tenant has no name there.
 
-    Every sentence about another Workload in a Workload's status or events names it so. Users with more rights
-    read the name in the log, or ask `explain`.
-
-    Args:
-        namespace: of the Workload.
-        name: of the same.
-        reader: the namespace of the object with that status or event.
+    Every sentence about another Workload in a Workload's status or events names it so; `reader` is the
+    namespace of the object with that status or event. Users with more rights read the name in the log, or ask
+    `explain`.
     """
     return f"Workload {namespace}/{name}" if namespace == reader else "a Workload of another namespace"
 
@@ -36,9 +32,7 @@ def workload_title(namespace: str, name: str, reader: str) -> str:
 def waiting_message(refusal: Refusal, queue: str = "") -> str:
     """One sentence on what stopped a workload, naming queue, resource and flavors.
 
-    Args:
-        refusal: why it waits.
-        queue: what the queue is called; by default what its name tells.
+    The queue is called by default what its name tells.
     """
     queue = queue or queue_title(refusal.queue)
     resources = _listed(refusal.resources)
@@ -94,12 +88,7 @@ _PASSING: Final = {
 
 
 def passing_message(passed: Passed, title: str) -> str:
-    """The Workload that another one passes, admitted out of order, and the rule that allows it.
-
-    Args:
-        passed: the passed Workload, and the rule.
-        title: of the passed Workload (`workload_title`).
-    """
+    """The Workload with this title that another one passes, admitted out of order, and by which rule."""
     words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
     return f"ahead of {title}, {words}"
 
