@@ -6,6 +6,7 @@ to six for each flavor and resource that it counts.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -43,20 +44,21 @@ class _Cell(NamedTuple):
     max: int | None
 
 
+@dataclass(eq=False)
 class StateMetrics:
-    """Takes down what is so in a turn of the event loop, and shows it as metrics."""
+    """Takes down what is so in a turn of the event loop, and shows it as metrics.
 
-    def __init__(self, engine: Engine, queues: QuotaStatuses, deciding: Callable[[], Iterable[Key]]) -> None:
-        """Read the state at each request.
+    Attributes:
+        engine: knows quota, and the workloads that compete for it.
+        queues: count pending and admitted Workloads.
+        deciding: for each Workload with an admission that is being written, its LocalQueue.
+    """
 
-        Args:
-            engine: knows quota, and the workloads that compete for it.
-            queues: count pending and admitted Workloads.
-            deciding: for each Workload with an admission that is being written, its LocalQueue.
-        """
-        self._engine = engine
-        self._queues = queues
-        self._deciding = deciding
+    engine: Engine
+    queues: QuotaStatuses
+    deciding: Callable[[], Iterable[Key]]
+
+    def __post_init__(self) -> None:
         self._cells: list[_Cell] = []
         self._active: dict[str, int] = {}
         self._inadmissible: dict[str, int] = {}
@@ -64,21 +66,21 @@ class StateMetrics:
 
     def is_known(self, queue: str) -> bool:
         """Whether the engine has such a queue."""
-        return queue in self._engine.tree.queues
+        return queue in self.engine.tree.queues
 
     def look(self) -> None:
         """Take down what is so now."""
-        definitions = self._engine.tree.queues
+        definitions = self.engine.tree.queues
         self._cells = [cell for queue in definitions.values() for cell in self._cells_of(queue)]
-        waiting, self._admitted = self._queues.pending(), self._queues.admitted()
-        deciding = Counter(self._queues.queue_of(key) for key in self._deciding())
+        waiting, self._admitted = self.queues.pending(), self.queues.admitted()
+        deciding = Counter(self.queues.queue_of(key) for key in self.deciding())
         names = sorted({*definitions, *waiting})
-        active = {name: self._engine.waiting(name) + deciding[name] for name in names}
+        active = {name: self.engine.waiting(name) + deciding[name] for name in names}
         self._active = {name: min(active[name], waiting[name]) for name in names}
         self._inadmissible = {name: waiting[name] - self._active[name] for name in names}
 
     def _cells_of(self, queue: Queue) -> Iterator[_Cell]:
-        ledger, claimed = self._engine.ledger, self._engine.claimed(queue.name)
+        ledger, claimed = self.engine.ledger, self.engine.claimed(queue.name)
         for key in dict.fromkeys((*queue.keys(), *ledger.used(queue.name))):
             cell, quota = ledger.real.cell(queue.name, key), queue.quotas.get(key)
             limits = (quota.minimum, quota.maximum) if quota is not None else (None, None)

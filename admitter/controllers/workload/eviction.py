@@ -6,6 +6,7 @@ names no generation, so an old answer could say the same: that is why a Job is n
 Job controller has acted on its start (docs/design/eviction.md).
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from admitter.api.conditions import EvictedReason
@@ -22,6 +23,7 @@ from admitter.policy.lifecycle import Step
 from admitter.policy.shortage import Shortages
 
 
+@dataclass(eq=False)
 class Evictions:
     """Evicts Workloads, one step a call.
 
@@ -29,50 +31,41 @@ class Evictions:
         refused: starts that the API server refused.
     """
 
-    def __init__(
-        self,
-        world: World,
-        catalog: Catalog,
-        grace: GracePeriods,
-        shortages: Shortages,
-        refused: RefusedStarts,
-        transport: Transport,
-    ) -> None:
-        self._world = world
-        self._catalog = catalog
-        self._grace = grace
-        self._shortages = shortages
-        self.refused = refused
-        self._transport = transport
+    world: World
+    catalog: Catalog
+    grace: GracePeriods
+    shortages: Shortages
+    refused: RefusedStarts
+    transport: Transport
 
     def now(self) -> datetime:
         """The current time, in UTC."""
-        return self._grace.now()
+        return self.grace.now()
 
     def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
         """Why an admitted Workload must stop; None if it may go on."""
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
-        if self._grace.due(workload) is Step.EVICT:
+        if self.grace.due(workload) is Step.EVICT:
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
-        drained = self._catalog.drained((workload.namespace, workload.queue), workload.admission)
+        drained = self.catalog.drained((workload.namespace, workload.queue), workload.admission)
         if drained is not None:
             return drained
-        short = self._shortages.victim(workload.uid)
+        short = self.shortages.victim(workload.uid)
         return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
 
     async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
         """Write down that a Workload must stop; it keeps its quota."""
         by = workload.preemption if reason is EvictedReason.PREEMPTED else None
         if by is not None:
-            body = status.preempted(workload, by, self._grace.now())
+            body = status.preempted(workload, by, self.grace.now())
         else:
-            body = status.evicted(workload, reason, message, self._grace.now())
-            if workload.preemption is not None and not self._grace.is_needed(workload):
+            body = status.evicted(workload, reason, message, self.grace.now())
+            if workload.preemption is not None and not self.grace.is_needed(workload):
                 body["status"]["preemption"] = None  # else a restart would take it for what makes room
-        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.read_workloads.take(raw)
+        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
+        self.world.read_workloads.take(raw)
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
         """Do the next step of an eviction that is wanted or under way.
@@ -100,27 +93,27 @@ class Evictions:
 
     async def _suspend(self, job: JobView) -> None:
         body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
-        self._world.read_jobs.take(await self._transport.patch(job_path(job.key), body))
+        self.world.read_jobs.take(await self.transport.patch(job_path(job.key), body))
 
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
         await self._bar(workload, job)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
-        listed = await self._transport.get(pods_path(workload.namespace), query)
-        pods = map(self._world.read_pods.read, listed["items"])
+        listed = await self.transport.get(pods_path(workload.namespace), query)
+        pods = map(self.world.read_pods.read, listed["items"])
         if any(pod.live and pod.is_of(workload) for pod in pods):
             return  # the end of the last pod brings us here again
         await self._free(workload)
 
     async def _bar(self, workload: WorkloadView, job: JobView) -> None:
-        self.refused.barred(job, await bar(job, str(workload.version), self._world, self._transport))
+        self.refused.barred(job, await bar(job, str(workload.version), self.world, self.transport))
 
     async def _free(self, workload: WorkloadView) -> None:
-        body = status.released(workload, self._grace.now())
-        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.read_workloads.take(raw)
+        body = status.released(workload, self.grace.now())
+        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
+        self.world.read_workloads.take(raw)
 
     async def forget_start(self, job: JobView) -> JobView:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
         body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
-        raw = await self._transport.patch(f"{job_path(job.key)}/status", body)
-        return self._world.read_jobs.take(raw)
+        raw = await self.transport.patch(f"{job_path(job.key)}/status", body)
+        return self.world.read_jobs.take(raw)
