@@ -22,13 +22,11 @@ from admitter.controllers.telemetry.metrics import Metrics
 from admitter.controllers.telemetry.state_metrics import StateMetrics
 from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
-from admitter.controllers.workload.eviction import Evictions
+from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.jobs import Jobs
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
-from admitter.controllers.workload.refused_starts import RefusedStarts
-from admitter.controllers.workload.shortage_evictions import ShortageEvictions
 from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings

@@ -23,6 +23,7 @@ class Routing:
         self._world = app.world
         self._catalog = app.catalog
         self._admissions = app.admissions
+        self._feed = app.admissions.feed
         self._jobs = app.jobs.queue
         self._marks = app.marks
         self._namespaces = app.namespaces
@@ -50,7 +51,7 @@ class Routing:
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
         _follow(world.jobs, self._job_changed)
-        self._admissions.restore()
+        self._feed.restore()
         world.namespaces.listen(self._namespace_changed)
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
@@ -64,7 +65,7 @@ class Routing:
         self._catalog.news.quotas.listen(self._quotas_changed)
         self._admissions.decided.listen(self._decided)
         self._admissions.usage_changed.listen(self._statuses.usage_changed)
-        self._app.refused.over.listen(self._admissions.reconsider)
+        self._app.refused.over.listen(self._feed.reconsider)
         self._app.grace_over.listen(self._jobs.add)
         self._app.kind_returned.listen(self._kind_returned)
 
@@ -76,7 +77,7 @@ class Routing:
         for workload in world.workloads:
             self._jobs.add(workload.key)
             if world.shards.number > 1 and workload.admission is None:
-                self._admissions.reconsider(workload.key)  # why it waits was for others to say until now
+                self._feed.reconsider(workload.key)  # why it waits was for others to say until now
             if workload.evict_at is not None or (workload.admission is not None and workload.admission.pool):
                 self._marks.touch(workload.key)
         for job in world.jobs:
@@ -184,13 +185,13 @@ class Routing:
         self._app.decisions.job_changed(old, new)
         job = _either(old, new)
         key = (job.namespace, job.workload)
-        self._admissions.job_changed(key)
+        self._feed.job_changed(key)
         self._jobs.add(key)
         self._placement.job_changed(old, new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         pod = _either(old, new)
-        self._admissions.pod_changed(old, new)
+        self._feed.pod_changed(old, new)
         self._app.unscheduled.pod_changed(pod, gone=new is None)
         self._statuses.usage_changed(pod.usage.queue)
         if pod.usage.pool:
@@ -240,10 +241,10 @@ class Routing:
 
     def _reconsider(self, workloads: list[Key]) -> None:
         """What decides whether Workloads may compete, or go on, has changed."""
-        if not self._admissions.restored:
+        if not self._feed.restored:
             return  # all of them are looked at once everything is there
         for key in workloads:
-            self._admissions.reconsider(key)
+            self._feed.reconsider(key)
             self._jobs.add(key)
         self._admissions.schedule_cycle()
 

@@ -69,7 +69,7 @@ class UnreadableObjects:
         if source.store.unreadable.get(key) is unreadable:
             self._tell(plural, unreadable)
         if plural == "workloads":
-            self.admissions.reconsider(key)
+            self.admissions.feed.reconsider(key)
             self.jobs.queue.add(key)
         elif plural == "jobs" and (job := self.world.jobs.get(key)) is not None:
             self.jobs.queue.add((job.namespace, job.workload))

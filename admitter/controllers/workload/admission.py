@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from admitter.cache.pod_views import PodView
 from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
@@ -43,6 +42,7 @@ class Admissions:
     """Runs cycles whenever something changed.
 
     Attributes:
+        feed: brings the engine up to date; changes of pods and Jobs concern it alone.
         overruled: set when the API server says that another controller decides.
         usage_changed: a queue with this name has quota free again that orphaned pods used.
         decided: a cycle is over that took so many seconds.
@@ -62,26 +62,17 @@ class Admissions:
         self._timer: asyncio.TimerHandle | None = None
         self._gather = GATHER_SECONDS
         self._shards = self.world.shards
-        writes = StatusWrites(self.world, self.transport, self.grace.now)
+        writes = StatusWrites(self.world, self.transport, self.grace.clock)
         self._orphaned_pods = OrphanedPods(self.world, self.engine, self.transport, self._freed)
         self._reservations = ReservationWriter(self.world, self.engine, self.reasons, writes)
         self._reservations.on_due.listen(self._cycle_due.set)
-        self._feed = EngineFeed(
+        self.feed = EngineFeed(
             self.world, self.engine, self.gate, self.reasons, self._orphaned_pods, self.schedule_cycle
         )
         self._writer = DecisionWriter(
-            self.world, self.gate, self._feed, self.reasons, self._reservations, writes
+            self.world, self.gate, self.feed, self.reasons, self._reservations, writes
         )
         self.overruled = self._writer.overruled
-
-    @property
-    def restored(self) -> bool:
-        """Whether what was there at the start has been taken in."""
-        return self._feed.restored
-
-    def restore(self) -> None:
-        """Take in the Workloads that there are, those that hold quota first."""
-        self._feed.restore()
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """A Workload came, changed or went."""
@@ -91,33 +82,21 @@ class Admissions:
             over = old is not None and phase_of(old) is Phase.EVICTION_PENDING
             if over and phase_of(new) is Phase.EVICTED and self.world.owners.owns(new.key):
                 self.reasons.evicted(new)
-        self._feed.workload_changed(old, new)
-
-    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        """A labelled pod came, changed or went."""
-        self._feed.pod_changed(old, new)
-
-    def job_changed(self, key: Key) -> None:
-        """The Job of a Workload came, changed or went."""
-        self._feed.job_changed(key)
-
-    def reconsider(self, key: Key) -> None:
-        """Something that decides whether a Workload may compete has changed."""
-        self._feed.reconsider(key)
+        self.feed.workload_changed(old, new)
 
     def keys_of(self, uids: Iterable[str]) -> list[Key]:
         """The keys of Workloads."""
-        return [self._feed.keys[uid] for uid in uids if uid in self._feed.keys]
+        return [self.feed.keys[uid] for uid in uids if uid in self.feed.keys]
 
     def deciding(self) -> Iterator[Key]:
         """For each Workload with an admission that is being written, its LocalQueue."""
-        for workload in map(self.world.workloads.get, self.keys_of(self._feed.writing)):
+        for workload in map(self.world.workloads.get, self.keys_of(self.feed.writing)):
             if workload is not None and workload.admission is None:
                 yield workload.namespace, workload.queue
 
     def schedule_cycle(self) -> None:
         """Run a cycle if there is anything to decide."""
-        changed = self.engine.changed or self.gate.stale or self._feed.changed_pods
+        changed = self.engine.changed or self.gate.stale or self.feed.changed_pods
         if changed or any(map(self._may_amend, self.grace.needless())):
             self._cycle_due.set()
 
@@ -130,7 +109,7 @@ class Admissions:
                     yield victim, by
 
     def _may_amend(self, victim: WorkloadView) -> bool:
-        if victim.uid in self._feed.writing or victim.uid in self._feed.refused:
+        if victim.uid in self.feed.writing or victim.uid in self.feed.refused:
             return False
         return self.world.owners.owns(victim.key)
 
@@ -167,7 +146,7 @@ class Admissions:
                 self._cycle_due.clear()
                 if self._writer.finishing:
                     return
-                self._feed.take_pods()
+                self.feed.take_pods()
                 if self._shards.epochs:
                     await guarded(self._decide(group), "to decide")
 
@@ -193,9 +172,9 @@ class Admissions:
 
     async def _decide(self, group: asyncio.TaskGroup) -> None:
         began = time.perf_counter()
-        plan = self.engine.cycle(int(self.grace.now().timestamp()), self._shards.decides)
+        plan = self.engine.cycle(int(self.grace.clock().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
-        keys, planned = self._feed.keys, dict[str, tuple[Key, Waiting]]()
+        keys, planned = self.feed.keys, dict[str, tuple[Key, Waiting]]()
         for uid, waiting in self.gate.all_wait(plan.refusals):
             self.reasons.want(keys[uid], waiting)
             if uid in plan.planned:
@@ -205,7 +184,7 @@ class Admissions:
         for victim, by in list(self._amendments()):
             self._writer.amend(group, victim, by)
         self._reservations.amend(group, plan, keys)
-        self._reservations.write(group, self._feed.writing)
+        self._reservations.write(group, self.feed.writing)
         self._run_at(self.engine.due)
         self.decided(took)
 
@@ -229,5 +208,5 @@ class Admissions:
         self.close()
         self._timer = None
         if due is not None:
-            left = max(0.0, ceil(due) - self.grace.now().timestamp())  # cycles count whole seconds
+            left = max(0.0, ceil(due) - self.grace.clock().timestamp())  # cycles count whole seconds
             self._timer = asyncio.get_running_loop().call_later(left, self._cycle_due.set)

@@ -18,9 +18,8 @@ from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import adopt, hold
-from admitter.controllers.workload.eviction import Evictions
+from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.refused_starts import is_for_good
 from admitter.names import (
     API_VERSION,
     ELASTIC_QUOTA_QUEUE,
@@ -248,7 +247,7 @@ class Jobs:
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         succeeded = job.finished == "Complete"
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
-        body = status.finished(workload, reason, job.finish_message, self.eviction.now())
+        body = status.finished(workload, reason, job.finish_message, self.eviction.grace.clock())
         raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
         self.world.read_workloads.take(raw)
 
