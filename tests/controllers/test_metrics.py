@@ -1,6 +1,5 @@
 """What is shown of quota and decisions, in which unit, and under which name."""
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics
@@ -114,7 +113,7 @@ async def test_series_of_a_queue_that_is_gone_are_gone_too() -> None:
 
 
 def test_a_wait_counts_in_all_buckets_that_are_long_enough() -> None:
-    metrics = Metrics(CollectorRegistry())
+    metrics = Metrics()
     metrics.admitted("a", 100.0)
     where = {"cluster_queue": "a", "kind": "ClusterQueue"}
     counts = [

@@ -7,7 +7,7 @@ in use, is read at each request (`admitter.controllers.telemetry.state_metrics`)
 import asyncio
 from collections.abc import Callable, Iterator
 from platform import python_version
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -26,6 +26,8 @@ from prometheus_client.metrics_core import Metric
 from admitter import __version__
 from admitter.client.metrics import CallMetrics
 from admitter.quotas.elastic import kind_of_queue
+
+M = TypeVar("M", bound=MetricWrapperBase)
 
 QUEUE_LABELS: Final = ("cluster_queue", "kind")
 """The name of a queue as `status.admission.clusterQueue` has it, and the kind of the object it stands for."""
@@ -58,17 +60,12 @@ class Metrics:
         state: reads what is so now; None: there is nothing yet.
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register all metrics.
-
-        Args:
-            registry: gets them; None: a new one.
-        """
-        self.registry = registry = registry if registry is not None else CollectorRegistry()
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
         self.calls = CallMetrics(registry)
         self._by_queue: dict[str, set[tuple[MetricWrapperBase, tuple[str, ...]]]] = {}
         self.state: StateReader | None = None
-        registry.register(_OfState(self))
+        registry.register(self)
         Info("admitter_build", "What runs here.", registry=registry).info(
             {"version": __version__, "python": python_version()}
         )
@@ -117,23 +114,16 @@ class Metrics:
 
     def admitted(self, queue: str, waited: float) -> None:
         """A Workload was admitted after so many seconds."""
-        labels = (queue, kind_of_queue(queue))
-        self._admissions.labels(*labels).inc()
-        self._waits.labels(*labels).observe(waited)
-        self._keep(queue, self._admissions, labels)
-        self._keep(queue, self._waits, labels)
+        self._of_queue(self._admissions, queue).inc()
+        self._of_queue(self._waits, queue).observe(waited)
 
     def evicted(self, queue: str, reason: str) -> None:
         """A Workload was evicted."""
-        labels = (queue, kind_of_queue(queue), reason)
-        self._evictions.labels(*labels).inc()
-        self._keep(queue, self._evictions, labels)
+        self._of_queue(self._evictions, queue, reason).inc()
 
     def finished(self, queue: str, reason: str) -> None:
         """A Workload's Job is over; the queue is empty if it held nothing."""
-        labels = (queue, kind_of_queue(queue), reason)
-        self._finished.labels(*labels).inc()
-        self._keep(queue, self._finished, labels)
+        self._of_queue(self._finished, queue, reason).inc()
 
     def decided(self, seconds: float) -> None:
         """A cycle took so long."""
@@ -158,27 +148,19 @@ class Metrics:
             self._forget(self.state.is_known)
         return await asyncio.to_thread(generate_latest, self.registry)
 
-    def _keep(self, queue: str, metric: MetricWrapperBase, labels: tuple[str, ...]) -> None:
+    def collect(self) -> Iterator[Metric]:
+        """What the reader of the state has seen last, for the registry; nothing as long as there is none."""
+        if self.state is not None:
+            yield from self.state.collect()
+
+    def _of_queue(self, metric: M, queue: str, *more: str) -> M:
+        """What a metric counts of a queue; it is remembered, to be forgotten with the queue."""
+        labels = (queue, kind_of_queue(queue), *more)
         self._by_queue.setdefault(queue, set()).add((metric, labels))
+        return metric.labels(*labels)
 
     def _forget(self, is_known: Callable[[str], bool]) -> None:
         """Show nothing more of queues that are gone, so that those that come and go do not add up."""
         for queue in [queue for queue in self._by_queue if queue and not is_known(queue)]:
             for metric, labels in self._by_queue.pop(queue):
                 metric.remove(*labels)
-
-
-class _OfState:
-    """Collects what is read from the state; there is nothing to be seen yet when it is registered."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def describe(self) -> list[Metric]:
-        """What is collected is not said before."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        """What was seen last."""
-        if self._metrics.state is not None:
-            yield from self._metrics.state.collect()
