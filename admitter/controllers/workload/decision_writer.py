@@ -136,13 +136,9 @@ class DecisionWriter:
     async def _evict(
         self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
     ) -> None:
-        """Write an eviction; if the API server refuses it, the preemptor competes anew.
+        """Write an eviction once the victim's admission is written, which the task `earlier` does, if any.
 
-        Args:
-            key: of the victim.
-            eviction: the victim and its preemptor.
-            generation: of the preemptor's pending reservation.
-            earlier: writes the victim's admission, and has to end first.
+        If the API server refuses it, the preemptor competes anew; `generation` is that of its reservation.
         """
         uid = eviction.victim.holder
         if earlier is not None:

@@ -104,13 +104,7 @@ class EngineFeed:
         self.fed()
 
     def settle_eviction(self, key: Key, uid: str, preemptor: str) -> None:
-        """The write of an eviction has ended; if it failed, the victim stays and the preemptor competes anew.
-
-        Args:
-            key: of the victim.
-            uid: of the same.
-            preemptor: UID of the preemptor.
-        """
+        """A victim's eviction was written, or was not: then it stays, and the preemptor competes anew."""
         current, written = self.world.workloads.get(key), {Phase.EVICTION_PENDING, Phase.EVICTED}
         if current is None or current.uid != uid or phase_of(current) not in written:
             self.engine.apply(CancelEviction(uid))

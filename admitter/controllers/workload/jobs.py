@@ -4,6 +4,7 @@ Previous step: a Job or Workload changed, or an admission was written (`workload
 A Job that may start is unsuspended here; `workload.eviction` stops a Job that must stop.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -121,36 +122,31 @@ class Jobs:
         if not job.queue:
             self._tell(job, WaitingReason.QUEUE_NOT_FOUND, f"its label {QUEUE_LABEL} is empty")
             return
-        try:
-            spec = workload_spec(job, self.world)
-        except InvalidQuantityError as error:
-            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+        spec = self._spec(job)
+        if spec is None:
             return
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": "Workload",
-            "metadata": {
-                "name": job.workload,
-                "namespace": job.namespace,
-                "labels": {JOB_LABEL: job.uid},
-                "ownerReferences": [
-                    {
-                        "apiVersion": "batch/v1",
-                        "kind": "Job",
-                        "name": job.name,
-                        "uid": job.uid,
-                        "controller": True,
-                    }
-                ],
-            },
-            "spec": spec,
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": job.uid}
+        metadata = {
+            "name": job.workload,
+            "namespace": job.namespace,
+            "labels": {JOB_LABEL: job.uid},
+            "ownerReferences": [{**owner, "controller": True}],
         }
+        body = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": spec}
         try:
             raw = await self.transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
         except InvalidError as error:
             self._tell(job, WaitingReason.INVALID_REQUESTS, f"no Workload can be made for it: {error}")
             return
         self.world.read_workloads.take(raw)
+
+    def _spec(self, job: JobView) -> Json | None:
+        """What the Workload of a Job asks for; None if that can't be counted, and the Job's user is told."""
+        try:
+            return workload_spec(job, self.world)
+        except InvalidQuantityError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+            return None
 
     def _is_unlabelled(self, job: JobView) -> bool:
         """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
@@ -184,12 +180,10 @@ class Jobs:
             return
         if workload.parked:
             return  # what it asks for is not known; when it is, that brings us here again
-        try:
-            spec = workload_spec(job, self.world)
-        except InvalidQuantityError as error:
-            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+        spec = self._spec(job)
+        if spec is None:
             return
-        changes: Json = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
+        changes = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
         if changes:
             body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": changes}
             try:
@@ -261,16 +255,10 @@ class Jobs:
 
     async def _delete(self, workload: WorkloadView) -> None:
         """Delete a Workload with a Job that is gone or no longer queued."""
-        try:
-            await self.transport.delete(
-                workload_path(workload.key),
-                {
-                    "preconditions": {"uid": workload.uid, "resourceVersion": str(workload.version)},
-                    "propagationPolicy": "Background",
-                },
-            )
-        except (ConflictError, NotFoundError):
-            return  # gone already, or it has changed: that brings us here again
+        conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
+        body = {"preconditions": conditions, "propagationPolicy": "Background"}
+        with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
+            await self.transport.delete(workload_path(workload.key), body)
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)

@@ -65,11 +65,8 @@ class StatusWrites:
     async def resolve(self, key: Key, uid: str, *, lost: bool) -> None:
         """Read a Workload after a write that failed, for as long as it takes.
 
-        Args:
-            key: of the Workload.
-            uid: of the same.
-            lost: whether the API server may still carry out the write. Then the Workload gets a new version,
-                so that the write fails; only then can another workload have the quota.
+        If the write is `lost`, the API server may still carry it out. Then the Workload gets a new version,
+        so that the write fails; only then can another workload have the quota.
         """
 
         def tell(state: RetryCallState) -> None:
@@ -87,9 +84,8 @@ class StatusWrites:
             raw = await self.transport.get(path)
             if lost and raw["metadata"]["uid"] == uid and not workloads.read(raw).admission:
                 version = raw["metadata"]["resourceVersion"]
-                mark = {"annotations": {RETURNED_ANNOTATION: version}}
-                body = {"metadata": {"resourceVersion": version, **mark}}
-                raw = await self.transport.patch(path, body)
+                metadata = {"resourceVersion": version, "annotations": {RETURNED_ANNOTATION: version}}
+                raw = await self.transport.patch(path, {"metadata": metadata})
             workloads.take(raw)
         except NotFoundError:
             workloads.store.delete(key, uid)

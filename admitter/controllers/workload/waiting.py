@@ -109,12 +109,9 @@ class WaitingReasons:
             return True
         try:
             async with self._pace.turn():
-                raw = await self._transport.patch(
-                    f"{workload_path(key)}/status",
-                    status.waiting(
-                        workload, waiting.reason, waiting.message, self._clock(), waiting.back_off
-                    ),
-                )
+                now, back_off = self._clock(), waiting.back_off
+                body = status.waiting(workload, waiting.reason, waiting.message, now, back_off)
+                raw = await self._transport.patch(f"{workload_path(key)}/status", body)
             self._world.read_workloads.take(raw)
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here
