@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.client.signal import Signal
-from admitter.client.store import Key, Store
+from admitter.client.store import Key, Store, either
 from admitter.election.rendezvous import shard_of
 from admitter.engine.quota.tree import Node
 from admitter.names import ELASTIC_QUOTA_QUEUE
@@ -108,7 +108,7 @@ class Shards:
         return ("cohort", cohort)
 
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        name = (new or old).name  # type: ignore[union-attr]  # a change has a before or an after
+        name = either(old, new).name
         parent = str(new.spec.get("parent") or "") if new is not None and name != ELASTIC_QUOTA_QUEUE else ""
         if self._parents.get(name, "") == parent and not _is_gap(old, new, self._cohorts.listing):
             return

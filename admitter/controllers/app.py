@@ -57,13 +57,7 @@ class App:
     ) -> None:
         """Build all parts; none of them does anything yet.
 
-        Args:
-            transport: to the API server.
-            clock: the time, in UTC.
-            random: spreads load over time.
-            settings: what decisions depend on besides objects.
-            metrics: counts what is done; None: new ones.
-            engine: decides; None: a new one.
+        The clock tells the time in UTC, and `random` spreads load over time.
         """
         pace = Pace()
         self.transport = transport

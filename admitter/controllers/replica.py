@@ -13,8 +13,7 @@ import structlog
 
 from admitter.client.transport import HttpTransport, Permit, Transport
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import AppLifecycle
-from admitter.controllers.role import Role
+from admitter.controllers.lifecycle import AppLifecycle, Role
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.leases import LeaseSettings
 

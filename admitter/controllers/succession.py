@@ -179,7 +179,7 @@ class Succession:
             self._needed = self._shards.versions
             self._publish()
             await self._agreed(self._needed)
-            await read_holders(self.world, self.transport, self.clocks)
+            await _persistently(partial(read_holders, self.world, self.transport), self.clocks)
             self._shards.mark_agreed(contested)
             kept = {shard: term for shard, term in taken.items() if self._terms.get(shard) is term}
             self.decider.lead({shard: self._epochs[shard] for shard in kept})
@@ -221,23 +221,19 @@ class Succession:
     async def _catch_up(self, wanted: Versions | None = None) -> None:
         """Decide by newer trees from now on, with no write in flight that was decided by older ones.
 
-        Args:
-            wanted: versions to be known at least; None: the newest.
+        At least the `wanted` versions are known then; None: the newest.
         """
         async with self._catching_up:
             if wanted is not None and not _reaches(self._shards.versions, wanted):
                 await self.clocks.sleep(WATCH_SECONDS)
             if wanted is None or not _reaches(self._shards.versions, wanted):
-                await self._read_trees()
+                await self._read("cohorts", self.world.cohorts)
+                await self._read("clusterqueues", self.world.cluster_queues)
             self.decider.refresh()
             versions = self._shards.versions
             await self.decider.drained()
             self._seen = versions
             self._publish()
-
-    async def _read_trees(self) -> None:
-        await self._read("cohorts", self.world.cohorts)
-        await self._read("clusterqueues", self.world.cluster_queues)
 
     async def _read(self, plural: str, store: Store[ObjectView]) -> None:
         """Replace a store by all objects of its kind, as the API server has them, for as long as it takes."""
@@ -317,15 +313,6 @@ def epoch_annotation(shard: int) -> str:
     return f"{EPOCH_ANNOTATION}-{shard}" if shard else EPOCH_ANNOTATION
 
 
-async def read_holders(world: World, transport: Transport, clocks: Clocks = SYSTEM_CLOCKS) -> None:
-    """Know all Workloads that hold quota, as the API server has them, and of no other that it holds any.
-
-    A watch that is behind knows an admission that an earlier owner has taken back. The Job, of which a newer
-    version is known, is suspended again, and would be started without an admission.
-    """
-    await _persistently(lambda: _read_holders(world, transport), clocks)
-
-
 async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
     while True:
         try:
@@ -335,8 +322,13 @@ async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
         await clocks.sleep(PAUSE_SECONDS)
 
 
-async def _read_holders(world: World, transport: Transport) -> None:
-    """Apply all Workloads that hold quota; of an API server without that field selector, all."""
+async def read_holders(world: World, transport: Transport) -> None:
+    """Know all Workloads that hold quota, as the API server has them, and of no other that it holds any.
+
+    A watch that is behind knows an admission that an earlier owner has taken back. The Job, of which a newer
+    version is known, is suspended again, and would be started without an admission. Of an API server without
+    the field selector for those that hold quota, all Workloads are read.
+    """
     held = [view for view in world.workloads if view.admission is not None]
     listed: set[Key] = set()
     try:

@@ -148,8 +148,10 @@ class Placement:
             await release(job, self.world, self.transport)
 
     async def _place(self, policy: ReadPolicy, job: JobView) -> None:
+        assert job.submission is not None
+        around = surroundings(self.world, self.catalog, job.namespace)
         try:
-            placed = self._found(policy, job)
+            placed = place(policy.rules, job.submission, around)
             if not await self._may_submit(policy, job, placed):
                 return
             await self._make(policy, job, placed)
@@ -160,10 +162,6 @@ class Placement:
         if placed.queue != job.queue:
             await settle(job, placed.queue, self.world, self.transport)
         log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
-
-    def _found(self, policy: ReadPolicy, job: JobView) -> Placed:
-        assert job.submission is not None
-        return place(policy.rules, job.submission, surroundings(self.world, self.catalog, job.namespace))
 
     async def _may_submit(self, policy: ReadPolicy, job: JobView, placed: Placed) -> bool:
         """Whether the Job's user may submit to the queue; True if only the Job itself names its user."""

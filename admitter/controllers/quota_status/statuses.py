@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -20,6 +20,7 @@ from admitter.client.store import Key, Store, Unreadable
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
 from admitter.engine.cycle import Engine
+from admitter.engine.model import FlavorResource
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
@@ -46,6 +47,7 @@ class QuotaStatuses:
     """Counts workloads by queue, and writes the status of what changed.
 
     Attributes:
+        kinds: by plural, those with a status that this writes: where they are, and how the status is made.
         closed: whether changes are only counted: a follower looks at everything when it leads.
     """
 
@@ -66,29 +68,19 @@ class QuotaStatuses:
         self._changed: set[Target] = set()
         self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
-        self._statuses: dict[str, Callable[[ObjectView], Json]] = {
-            "clusterqueues": self._cluster_queue,
-            "localqueues": self._local_queue,
-            "cohorts": self._cohort,
-            "resourceflavors": self._flavor,
-            "elasticquotas": partial(self._elastic_quota, "ElasticQuota"),
-            "compositeelasticquotas": partial(self._elastic_quota, "CompositeElasticQuota"),
-            "placementpolicies": self._placement_policy,
+        world = self.world
+        self.kinds: dict[str, tuple[Store[ObjectView], Callable[[ObjectView], Json]]] = {
+            "clusterqueues": (world.cluster_queues, self._cluster_queue),
+            "localqueues": (world.local_queues, self._local_queue),
+            "cohorts": (world.cohorts, self._cohort),
+            "resourceflavors": (world.flavors, self._flavor),
+            "placementpolicies": (world.placement_policies, self._placement_policy),
+            "elasticquotas": (world.elastic_quotas, partial(self._elastic_quota, "ElasticQuota")),
+            "compositeelasticquotas": (
+                world.composite_elastic_quotas,
+                partial(self._elastic_quota, "CompositeElasticQuota"),
+            ),
         }
-        self._stores: dict[str, Store[ObjectView]] = {
-            "clusterqueues": self.world.cluster_queues,
-            "localqueues": self.world.local_queues,
-            "cohorts": self.world.cohorts,
-            "resourceflavors": self.world.flavors,
-            "placementpolicies": self.world.placement_policies,
-            "elasticquotas": self.world.elastic_quotas,
-            "compositeelasticquotas": self.world.composite_elastic_quotas,
-        }
-
-    @property
-    def kinds(self) -> list[str]:
-        """The plurals of the kinds with a status that this writes."""
-        return list(self._stores)
 
     def touch(self, plural: str, key: Key) -> None:
         """The status of an object may have to change."""
@@ -98,7 +90,7 @@ class QuotaStatuses:
 
     def touch_all(self) -> None:
         """Any status may have to change."""
-        for plural, store in self._stores.items():
+        for plural, (store, _) in self.kinds.items():
             for key in [view.key for view in store] + list(store.unreadable):
                 self.touch(plural, key)
 
@@ -185,7 +177,7 @@ class QuotaStatuses:
             await guarded(self._write(*changed.pop()), "to write a status")
 
     async def _write(self, plural: str, key: Key) -> None:
-        store = self._stores[plural]
+        store, status_of = self.kinds[plural]
         unreadable = store.unreadable.get(key)
         if unreadable is not None:
             await self._tell_unreadable(plural, unreadable)
@@ -193,7 +185,7 @@ class QuotaStatuses:
         view = store.get(key)
         if view is None or not self.world.shards.owns(self._shard(plural, key)):
             return
-        wanted = self._status(plural, view)
+        wanted = status_of(view)
         if all(view.status.get(name) == value for name, value in wanted.items()):
             return
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
@@ -236,9 +228,6 @@ class QuotaStatuses:
                 return self.world.shards.of_tree(ELASTIC)
         return 0
 
-    def _status(self, plural: str, view: ObjectView) -> Json:
-        return self._statuses[plural](view)
-
     def _flavor(self, view: ObjectView) -> Json:
         return {"conditions": self._active(view, self.catalog.flavor_problem(view.name))}
 
@@ -253,17 +242,14 @@ class QuotaStatuses:
             "conditions": self._active(view, problem),
             "pendingWorkloads": pending,
             "admittedWorkloads": self._admitted_by[view.name],
-            "flavors": self._usage(view),
+            "flavors": _by_flavor(self._usage(view)),
         }
 
     def _cohort(self, view: ObjectView) -> Json:
-        flavors: dict[str, list[Json]] = {}
-        for (flavor, resource), use in sorted(cohort_use(self._tree, self._ledger.real, view.name).items()):
-            quantities = {field: to_quantity(resource, amount) for field, amount in use._asdict().items()}
-            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+        uses = sorted(cohort_use(self._tree, self._ledger.real, view.name).items())
         return {
             "conditions": self._active(view, self.catalog.cohort_problem(view.name)),
-            "flavors": [{"name": name, "resources": resources} for name, resources in flavors.items()],
+            "flavors": _by_flavor((key, use._asdict()) for key, use in uses),
         }
 
     def _elastic_quota(self, kind: str, view: ObjectView) -> Json:
@@ -326,16 +312,20 @@ class QuotaStatuses:
         conditions: list[Any] = view.status.get("conditions") or []
         return status.active(view.generation, conditions, problem, self.clock())
 
-    def _usage(self, view: ObjectView) -> list[Json]:
-        """Use by flavor, in the order of what is counted, be it listed or inherited."""
+    def _usage(self, view: ObjectView) -> Iterator[tuple[FlavorResource, dict[str, int]]]:
+        """What is used, in the order of what is counted, be it listed or inherited."""
         definition = self._tree.queues.get(view.name)
-        flavors: dict[str, list[Json]] = {}
-        for flavor, resource in definition.keys() if definition is not None else ():
-            cell = self._ledger.real.cell(view.name, (flavor, resource))
-            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.subtree_quota)}
-            quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
-            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
-        return [{"name": name, "resources": resources} for name, resources in flavors.items()]
+        for key in definition.keys() if definition is not None else ():
+            cell = self._ledger.real.cell(view.name, key)
+            yield key, {"used": cell.used, "borrowed": max(0, cell.used - cell.subtree_quota)}
+
+
+def _by_flavor(uses: Iterable[tuple[FlavorResource, dict[str, int]]]) -> list[Json]:
+    flavors: dict[str, list[Json]] = {}
+    for (flavor, resource), use in uses:
+        quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
+        flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+    return [{"name": name, "resources": resources} for name, resources in flavors.items()]
 
 
 def _status_path(plural: str, key: Key) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
-from admitter.client.store import Key
+from admitter.client.store import Key, either
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine.commands import CancelEviction, Release, UseReservation, Withdraw
@@ -69,8 +69,8 @@ class EngineFeed:
         self.orphaned_pods.pod_changed(old, new)
         if new is not None and new.has_run:
             self.engine.apply(UseReservation(new.workload_uid))
-        pod = new if new is not None else old
-        if pod is not None and pod.usage.pool:
+        pod = either(old, new)
+        if pod.usage.pool:
             self.changed_pods.add((pod.namespace, pod.workload))
         self.fed()
 
