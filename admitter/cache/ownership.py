@@ -88,7 +88,6 @@ class Shards:
         return self.of_tree(self.root(queue)) if self.number > 1 else 0
 
     def of_cohort(self, cohort: str) -> int:
-        """The shard of a Cohort."""
         return self.of_tree(self._top(cohort)) if self.number > 1 else 0
 
     def root(self, queue: str) -> Node:

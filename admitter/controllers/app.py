@@ -18,8 +18,7 @@ from admitter.controllers.placement.placement import Placement
 from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
-from admitter.controllers.telemetry.metrics import Metrics
-from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.telemetry.metrics import Metrics, StateMetrics
 from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
 from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions

@@ -45,7 +45,6 @@ class AppLifecycle:
     """
 
     def __init__(self, app: App) -> None:
-        """Call `run` to begin."""
         self._app = app
         self._shards = app.world.shards
         self.routing = Routing(app)

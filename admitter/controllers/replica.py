@@ -51,7 +51,6 @@ class Replica:
 
     @property
     def role(self) -> Role:
-        """What this process is now."""
         return self._lifecycle.role if self._lifecycle is not None else Role.STARTING
 
     @property

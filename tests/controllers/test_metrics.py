@@ -2,8 +2,7 @@
 
 from prometheus_client.metrics_core import Metric
 
-from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics
-from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics, StateMetrics
 from admitter.engine.commands import Define, Reserve, SetFlavor, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from admitter.cache.views import ObjectView
-from admitter.cache.world import OWN, World
+from admitter.cache.world import World, collection_path
 from admitter.client.errors import NotFoundError
 from admitter.client.source import Json
-from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.policy.generated import Generated, store_of
 
@@ -26,17 +25,16 @@ class GeneratedObjectWriter:
             ClusterError: it can't be written.
         """
         store = store_of(self.world, wanted.plural)
-        view = store.get(wanted.key)
+        view, collection = store.get(wanted.key), collection_path(wanted.plural, wanted.key[0])
         if view is None:
-            raw = await self.transport.create(_collection(wanted.plural, wanted.key), wanted.manifest())
+            raw = await self.transport.create(collection, wanted.manifest())
         elif wanted.is_right(view):
             return
         else:
             version = {"resourceVersion": str(view.version)}
             metadata = {**version, "labels": wanted.labels, "ownerReferences": wanted.owners}
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
-            path = f"{_collection(wanted.plural, wanted.key)}/{wanted.key[1]}"
-            raw = await self.transport.patch(path, body)
+            raw = await self.transport.patch(f"{collection}/{wanted.key[1]}", body)
         self.world.source_of(wanted.plural).take(raw)
 
     async def delete(self, plural: str, view: ObjectView) -> None:
@@ -49,13 +47,9 @@ class GeneratedObjectWriter:
         conditions = {"uid": view.uid, "resourceVersion": str(view.version)}
         body = {"preconditions": conditions, "propagationPolicy": "Background"}
         try:
-            await self.transport.delete(f"{_collection(plural, view.key)}/{view.name}", body)
+            await self.transport.delete(f"{collection_path(plural, view.namespace)}/{view.name}", body)
         except NotFoundError:
             store_of(self.world, plural).delete(view.key, view.uid)
-
-
-def _collection(plural: str, key: Key) -> str:
-    return f"{OWN}/namespaces/{key[0]}/{plural}" if key[0] else f"{OWN}/{plural}"
 
 
 def _difference(before: Json, wanted: Json) -> Json:

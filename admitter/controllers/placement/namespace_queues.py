@@ -63,7 +63,6 @@ class NamespaceQueues:
             self.local_queue_changed(None, local_queue)
 
     def namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
-        """A namespace came, changed or went."""
         before, after = ((view.annotations, view.terminating) if view else ({}, False) for view in (old, new))
         if new is None or before != after:
             self.queue.add(either(old, new).name)

@@ -57,7 +57,6 @@ class Placement:
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
 
     def job_changed(self, old: JobView | None, new: JobView | None) -> None:
-        """A Job came, changed or went."""
         if new is not None and new.submission is not None:
             self.queue.add(new.key)
         elif old is not None:

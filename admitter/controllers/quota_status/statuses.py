@@ -13,7 +13,7 @@ from admitter.api.base import own_name
 from admitter.api.conditions import ActiveReason
 from admitter.cache.ownership import ELASTIC
 from admitter.cache.views import Json, ObjectView, WorkloadView, at, timestamp
-from admitter.cache.world import OWN, World
+from admitter.cache.world import World, collection_path
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError, level_of
 from admitter.client.pace import Pace
 from admitter.client.store import Key, Store, Unreadable
@@ -153,14 +153,12 @@ class QuotaStatuses:
             self.usage_changed(workload.admission.queue)
 
     async def run(self) -> None:
-        """Write statuses until cancelled."""
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all statuses that may have to change."""
         self._ready.clear()
         changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
         await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
@@ -191,7 +189,8 @@ class QuotaStatuses:
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
             async with self.pace.turn():
-                raw = await self.transport.patch(_status_path(plural, key), body)
+                path = f"{collection_path(plural, key[0])}/{key[1]}/status"
+                raw = await self.transport.patch(path, body)
             self.world.source_of(plural).take(raw)
         except (ConflictError, NotFoundError):
             self.touch(plural, key)  # an edit is on its way here
@@ -202,6 +201,7 @@ class QuotaStatuses:
     async def _tell_unreadable(self, plural: str, unreadable: Unreadable) -> None:
         """Say of an object that can't be read that it does not work, once in a while at most."""
         target, loop = (plural, unreadable.key), asyncio.get_running_loop()
+        namespace, name = unreadable.key
         if loop.time() < self._told.get(target, 0.0) or not self.world.shards.owns(self._shard(*target)):
             return
         self._told[target] = loop.time() + TOLD_SECONDS
@@ -211,9 +211,9 @@ class QuotaStatuses:
         body = {"metadata": {"uid": unreadable.uid}, "status": {"conditions": conditions}}
         try:
             async with self.pace.turn():
-                await self.transport.patch(_status_path(plural, unreadable.key), body)
+                await self.transport.patch(f"{collection_path(plural, namespace)}/{name}/status", body)
         except ClusterError as error:
-            log.log(level_of(error), "status not written", kind=plural, name=target[1][1], error=str(error))
+            log.log(level_of(error), "status not written", kind=plural, name=name, error=str(error))
 
     def _shard(self, plural: str, key: Key) -> int:
         """The shard that writes an object's status: the owner of its tree has the newest figures."""
@@ -326,11 +326,6 @@ def _by_flavor(uses: Iterable[tuple[FlavorResource, dict[str, int]]]) -> list[Js
         quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
         flavors.setdefault(flavor, []).append({"name": resource, **quantities})
     return [{"name": name, "resources": resources} for name, resources in flavors.items()]
-
-
-def _status_path(plural: str, key: Key) -> str:
-    namespace = f"/namespaces/{key[0]}" if key[0] else ""
-    return f"{OWN}{namespace}/{plural}/{key[1]}/status"
 
 
 def _merging(before: Json, wanted: Json) -> Json:

@@ -75,7 +75,6 @@ class Admissions:
         self.overruled = self._writer.overruled
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """A Workload came, changed or went."""
         self.grace.workload_changed(old, new)
         if new is not None:
             self._reservations.seen(new)
@@ -85,7 +84,6 @@ class Admissions:
         self.feed.workload_changed(old, new)
 
     def keys_of(self, uids: Iterable[str]) -> list[Key]:
-        """The keys of Workloads."""
         return [self.feed.keys[uid] for uid in uids if uid in self.feed.keys]
 
     def deciding(self) -> Iterator[Key]:

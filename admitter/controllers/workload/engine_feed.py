@@ -49,7 +49,6 @@ class EngineFeed:
         self.changed_pods: set[Key] = set()
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """A Workload came, changed or went."""
         if old is not None and new is None:
             self.keys.pop(old.uid, None)
             self.reasons.forget(old.key)
@@ -65,7 +64,6 @@ class EngineFeed:
         self.fed()
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        """A labelled pod came, changed or went."""
         self.orphaned_pods.pod_changed(old, new)
         if new is not None and new.has_run:
             self.engine.apply(UseReservation(new.workload_uid))
@@ -81,7 +79,6 @@ class EngineFeed:
             self._intake.take_pods(key)
 
     def job_changed(self, key: Key) -> None:
-        """The Job of a Workload came, changed or went."""
         self.orphaned_pods.job_changed(key)
         self.reconsider(key)
 

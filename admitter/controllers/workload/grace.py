@@ -32,7 +32,6 @@ class GracePeriods:
     _timers: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """A Workload came, changed or went."""
         if old is not None and (new is None or new.uid != old.uid):
             self._forget(old.uid)
         if new is None:

@@ -70,7 +70,6 @@ class Marks:
         return OVER_QUOTA if excess is not None and excess.coming else IN_QUOTA
 
     async def run(self) -> None:
-        """Write until cancelled."""
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)

@@ -73,7 +73,6 @@ class OrphanedPods:
             self._count_loose(job)
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        """A labelled pod came, changed or went."""
         pod = either(old, new)
         if any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
             self._engine.apply(Release(pod.uid))  # it is counted with all that its Workload held

@@ -76,14 +76,12 @@ class WaitingReasons:
         self._events.record(subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
 
     async def run(self) -> None:
-        """Write reasons until cancelled."""
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all reasons that are known now."""
         self._ready.clear()
         keys = list(self._wanted)
         await asyncio.gather(*(self._work(keys) for _ in range(min(WRITES_AT_A_TIME, len(keys)))))
