@@ -56,6 +56,13 @@ Listener = Callable[[V | None, V | None], None]
 _REMEMBERED_DELETIONS: Final = 10_000
 
 
+def either(old: V | None, new: V | None) -> V:
+    """The view of an object after a change, or before it if the object is gone."""
+    view = new if new is not None else old
+    assert view is not None, "a change has a before or an after"
+    return view
+
+
 class Store(Generic[V]):
     """Objects of one kind by key, and the listeners to their changes.
 
