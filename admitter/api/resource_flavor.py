@@ -1,5 +1,6 @@
 """ResourceFlavor: one kind of hardware (docs/concepts.md)."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -29,6 +30,13 @@ class NodeTaint(Model):
     """NoSchedule, PreferNoSchedule or NoExecute."""
 
 
+class NodeProvisioning(StrEnum):
+    """Whether a flavor's nodes are all there."""
+
+    STATIC = "Static"
+    ON_DEMAND = "OnDemand"
+
+
 class ResourceFlavorSpec(Model):
     """Which nodes the flavor stands for; an empty one stands for all nodes of a uniform cluster."""
 
@@ -43,6 +51,9 @@ class ResourceFlavorSpec(Model):
     gpu_memory_gb: Int32 | None = Field(default=None, alias="gpuMemoryGB", ge=1, le=2**31 - 1)
     """Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is counted. Absent:
     the controller's default, 32 unless configured otherwise."""
+    node_provisioning: NodeProvisioning = NodeProvisioning.STATIC
+    """Static: a pod that is larger than each of the flavor's nodes never fits (NeverFits), as long as there
+    are any. OnDemand: nodes are made for pods that wait, so a pod of any size may fit."""
 
 
 class ResourceFlavorStatus(Model):

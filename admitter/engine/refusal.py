@@ -36,6 +36,7 @@ class Rule(StrEnum):
     TAINT = "taint"
     LABELS = "labels"
     LIMIT = "limit"
+    NODES = "nodes"
     BUSY = "busy"
 
 
@@ -46,11 +47,12 @@ class FlavorRefusal:
     Attributes:
         rule: which rule refused it.
         resource: the resource that is short; empty for taints and labels.
-        quota: the most of it that the queue could ever use: its own, what others could lend, its max.
+        quota: the most of it that the queue could ever use: its own, what others could lend, its max. Where
+            nodes are too small: the most that one of them has.
         own: how much of that is the queue's own.
-        detail: the taint, or the labels.
+        detail: the taint, the labels, or what no node is or has.
         needed: how much of the resource all pods would need in this flavor, if it is not what they ask for
-            in the first one; else 0.
+            in the first one; else 0. Where nodes are too small: how much one pod needs.
     """
 
     flavor: str
@@ -92,4 +94,4 @@ def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:
     rules = {refusal.rule for refusal in flavors}
     if Rule.BUSY in rules:
         return Reason.INSUFFICIENT_QUOTA
-    return Reason.NEVER_FITS if Rule.LIMIT in rules else Reason.NO_MATCHING_FLAVOR
+    return Reason.NEVER_FITS if rules & {Rule.LIMIT, Rule.NODES} else Reason.NO_MATCHING_FLAVOR

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason, EvictedReason
-from admitter.api.resource_flavor import ResourceFlavor
+from admitter.api.resource_flavor import NodeProvisioning, ResourceFlavor
 from admitter.cache.world import World
 from admitter.client.signal import Signal
 from admitter.client.store import Key
@@ -31,6 +31,7 @@ from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
 from admitter.quotas import hierarchy
 from admitter.quotas.hierarchy import Branch, Hierarchy, Named
+from admitter.quotas.nodes import largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,8 @@ class Catalog:
         self._engine = engine
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
         self._flavor_problems: dict[str, Defect] = {}
+        self._on_demand: set[str] = set()
+        self._nodes_due = False
         self._cohort_problems: dict[str, Defect] = {}
         self.shrinking: dict[str, Branch] = {}
         self._roots = Roots(world, gpus)
@@ -186,14 +189,19 @@ class Catalog:
         view = self._world.flavors.get(("", name))
         flavor = None
         problem = self._flavor_problems.pop(name, None)
+        before = self._flavors.pop(name, None)
+        self._on_demand.discard(name)
         if view is not None:
             written, wrong = parsed(ResourceFlavor, view)
             wrong = unreadable(self._world.flavors, view.key) or wrong
             if wrong is not None:
                 self._flavor_problems[name] = wrong
             elif written is not None:
-                flavor = definitions.flavor(written, self.gpus)
-        before = self._flavors.pop(name, None)
+                made = definitions.flavor(written, self.gpus)
+                flavor = replace(made, shapes=before.shapes) if before is not None else made
+                if written.spec.node_provisioning is NodeProvisioning.ON_DEMAND:
+                    self._on_demand.add(name)
+                self._nodes_due = self._refresh_due = True
         if flavor is not None:
             self._flavors[name] = flavor
             self._gone_flavors.discard(name)
@@ -259,7 +267,7 @@ class Catalog:
 
     def nodes_changed(self) -> None:
         """Nodes came or went, or have more or less."""
-        self._refresh_due = True
+        self._refresh_due = self._nodes_due = True
         self._roots.nodes_changed()
 
     def refresh(self) -> None:
@@ -267,6 +275,8 @@ class Catalog:
         if not self.stale:
             return
         self._refresh_due = False
+        if self._nodes_due:
+            self._tell_shapes()
         queues, self._changed_queues = self._changed_queues, set()
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
@@ -285,6 +295,16 @@ class Catalog:
         self.news.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
         for name in sorted(news):
             self.news.queue(name)
+
+    def _tell_shapes(self) -> None:
+        """Tell the engine what the largest nodes of each flavor are."""
+        self._nodes_due = False
+        found = largest((view.node for view in self._world.nodes), self._flavors.values())
+        for name, flavor in list(self._flavors.items()):
+            shapes = () if name in self._on_demand else found[name]
+            if shapes != flavor.shapes:
+                self._flavors[name] = replace(flavor, shapes=shapes)
+                self._engine.apply(SetFlavor(self._flavors[name]))
 
     def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
         """Some queues as they are to be, and what the engine gets of them."""

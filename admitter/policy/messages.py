@@ -135,12 +135,25 @@ def flavor_sentence(refused: FlavorRefusal) -> str:
             return f"the taint {refused.detail} of {refused.flavor} is not tolerated"
         case Rule.LABELS:
             return f"{refused.flavor} does not match {refused.detail}"
+        case Rule.NODES:
+            return _nodes(refused)
         case Rule.LIMIT if refused.flavor == ANY_NODE:
             return f"there are only {_quota(refused)} in all"
         case Rule.LIMIT:
             return f"{refused.flavor} has only {_quota(refused)} in all{_needed(refused)}"
-    of_flavor = "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
-    return f"too much of the {_quota(refused)}{of_flavor} is in use{_needed(refused)}"
+    return f"too much of the {_quota(refused)}{_of_flavor(refused)} is in use{_needed(refused)}"
+
+
+def _of_flavor(refused: FlavorRefusal) -> str:
+    return "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
+
+
+def _nodes(refused: FlavorRefusal) -> str:
+    """Why no node has room for one pod."""
+    if not refused.resource:
+        return f"no node {refused.detail}"
+    most, needed = (_amount(refused.resource, n) for n in (refused.quota, refused.needed))
+    return f"the largest node{_of_flavor(refused)} has {most}, and a pod needs {needed}"
 
 
 def _needed(refused: FlavorRefusal) -> str:

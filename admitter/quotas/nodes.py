@@ -1,13 +1,13 @@
 """The quota that nodes give to a tree with a root that follows them (docs/design/hierarchy.md)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admitter.api.base import own_name
 from admitter.convert.gpus import GpuSettings
-from admitter.engine.model import Flavor, FlavorResource, Taint
+from admitter.engine.model import Flavor, FlavorResource, NodeShape, Taint
 from admitter.engine.policy import Cohort, Group, Quota
 from admitter.names import ANY_NODE, GPU_MEMORY
 from admitter.quantities.amounts import CPU, Amounts, InvalidQuantityError, to_amount
@@ -66,6 +66,41 @@ def totals(
             for resource, amount in _counted(node, flavor, gpus).items():
                 found[flavor.name, resource] += amount
     return dict(found)
+
+
+def largest(nodes: Iterable[NodeCapacity], flavors: Collection[Flavor]) -> dict[str, tuple[NodeShape, ...]]:
+    """The shapes of each flavor's nodes, by its name, but for those that others exceed in everything.
+
+    Nodes that are cordoned, not ready or tainted count: they may be used again.
+    """
+    keys = {key for flavor in flavors for key, _ in flavor.labels}
+    shapes = {
+        NodeShape(
+            tuple(sorted((key, value) for key, value in node.labels.items() if key in keys)),
+            tuple(sorted(node.allocatable.items())),
+        )
+        for node in nodes
+    }
+    return {
+        flavor.name: _undominated(shape for shape in shapes if {*shape.labels} >= {*flavor.labels})
+        for flavor in flavors
+    }
+
+
+def _undominated(shapes: Iterable[NodeShape]) -> tuple[NodeShape, ...]:
+    """Those that no other of the same labels exceeds in everything."""
+    kept: list[NodeShape] = []
+    for shape in sorted(shapes, key=lambda shape: (shape.labels, shape.allocatable), reverse=True):
+        if not any(_exceeds(other, shape) for other in kept):
+            kept = [*(other for other in kept if not _exceeds(shape, other)), shape]
+    return tuple(kept)
+
+
+def _exceeds(shape: NodeShape, other: NodeShape) -> bool:
+    has = dict(shape.allocatable)
+    return shape.labels == other.labels and all(
+        has.get(resource, 0) >= amount for resource, amount in other.allocatable
+    )
 
 
 def has_labels(node: NodeCapacity, flavor: Flavor) -> bool:

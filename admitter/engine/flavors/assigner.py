@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from admitter.engine.flavors.attempt import Attempt, AttemptContext, Choice, Combination, InVain, Passed, Slot
-from admitter.engine.flavors.matching import conflict, mismatch
+from admitter.engine.flavors.matching import conflict, mismatch, oversize
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Queue
 from admitter.engine.quota.book import Book
@@ -138,7 +138,10 @@ class Assigner:
         return proposal
 
     def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
-        """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
+        """Whether a queue still has all flavors of an admission, and a workload's pods could run on them.
+
+        Nodes that are gone make no difference: others may come, and the quota is reserved.
+        """
         pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
         offered = {(flavor, r) for g in queue.groups for flavor in g.flavors for r in g.resources}
         for assignment in admission.pod_sets:
@@ -149,7 +152,7 @@ class Assigner:
             taken: dict[str, Flavor] = {}
             usage = dict(assignment.usage)
             for resource, name in assignment.flavors:
-                if (name, resource) not in offered or self.mismatch(asking, name) is not None:
+                if (name, resource) not in offered or mismatch(asking, self._flavors[name]) is not None:
                     return False
                 if usage[resource] != asking.request(resource, self._flavors[name]) * assignment.count:
                     return False
@@ -160,7 +163,8 @@ class Assigner:
 
     def mismatch(self, pod_set: PodSet, name: str) -> FlavorRefusal | None:
         """Why a pod set's pods could not run on a flavor; None if they could."""
-        return mismatch(pod_set, self._flavors[name])
+        flavor = self._flavors[name]
+        return mismatch(pod_set, flavor) or oversize(pod_set, flavor)
 
 
 class Ways:

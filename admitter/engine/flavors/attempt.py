@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.engine.flavors.matching import conflict, mismatch
+from admitter.engine.flavors.matching import conflict, mismatch, oversize
 from admitter.engine.model import Flavor, FlavorResource, PodSet
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota.book import Book
@@ -295,6 +295,8 @@ class Attempt:
         refused = mismatch(slot.pod_set, flavor)
         if refused is None and others:
             refused = conflict(slot.pod_set, flavor, others.values())
+        if refused is None and flavor.shapes:
+            refused = oversize(slot.pod_set, flavor, others.values())
         if refused is not None:
             return refused
         fits, wanted = True, []
