@@ -46,12 +46,9 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What a ClusterQueue has in effect.
+    """What a ClusterQueue has in effect: its definition, and the flavors that it has from a Cohort.
 
-    Attributes:
-        queue: its definition, own or inherited.
-        named: flavors that it has from a Cohort.
-        problem: why it can't work; empty if it can.
+    `problem` is why it can't work; empty if it can.
     """
 
     queue: Queue
@@ -136,12 +133,9 @@ class Hierarchy:
         return Leaf(self._counting(written, source.groups, more), source.named)
 
     def _counting(self, written: Queue, groups: tuple[Group, ...], more: Mapping[str, int]) -> Queue:
-        """A queue with some groups that counts what it limits besides.
+        """A queue with groups, its own or a Cohort's, that counts what it limits besides (`more`).
 
-        Args:
-            written: the queue.
-            groups: what is listed, by itself or for it.
-            more: the limits on other resources. Nodes say how much there is of these, or else the limits do.
+        Nodes say how much there is of that, or else the limits do.
         """
         first, *others = groups
         if not more:
@@ -151,13 +145,7 @@ class Hierarchy:
         return _limited(written, first.flavors, groups, more)
 
     def excess(self, title: str, quotas: Mapping[FlavorResource, Quota], cohort: str) -> str | None:
-        """Which number is more than the `max` of a Cohort above.
-
-        Args:
-            title: of the object.
-            quotas: its own.
-            cohort: the one it is in; empty for none.
-        """
+        """Which number of an object in a cohort is more than the `max` of a Cohort above."""
         for (flavor, resource), quota in quotas.items():
             for name in self.above(cohort):
                 most = self._branch(name).rules.quotas.get((flavor, resource), _FREE).maximum
