@@ -234,14 +234,19 @@ class FlavorUsage(Model):
     """What is used of each resource."""
 
 
-class ClusterQueueStatus(Model):
-    """What is in the queue now."""
+class QueueStatus(Model):
+    """What is in a queue now."""
 
     conditions: Conditions
     pending_workloads: int = 0
     """How many Workloads wait."""
     admitted_workloads: int = 0
     """How many Workloads hold quota."""
+
+
+class ClusterQueueStatus(QueueStatus):
+    """What is in the queue now, and what of its quota is used."""
+
     flavors: list[FlavorUsage] = Field(default=[], json_schema_extra=map_list("name", most=64))
     """What is used, by flavor."""
 

@@ -2,14 +2,13 @@
 
 from admitter.api.base import (
     STATE_COLUMNS,
-    Conditions,
     Model,
     Name,
     PrinterColumn,
     PriorityClassNames,
     Resource,
 )
-from admitter.api.cluster_queue import StopPolicy
+from admitter.api.cluster_queue import QueueStatus, StopPolicy
 
 
 class LocalQueueSpec(Model):
@@ -22,16 +21,6 @@ class LocalQueueSpec(Model):
     without a class always may. Absent: all of them."""
     stop_policy: StopPolicy = StopPolicy.NONE
     """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
-
-
-class LocalQueueStatus(Model):
-    """What is in the queue now."""
-
-    conditions: Conditions
-    pending_workloads: int = 0
-    """How many Workloads wait."""
-    admitted_workloads: int = 0
-    """How many Workloads hold quota."""
 
 
 class LocalQueue(Resource):
@@ -49,5 +38,5 @@ class LocalQueue(Resource):
 
     spec: LocalQueueSpec
     """Where the queue leads."""
-    status: LocalQueueStatus | None = None
+    status: QueueStatus | None = None
     """What is in the queue now. Written by the controller."""

@@ -271,7 +271,10 @@ class Catalog:
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
         before, changed = self._hierarchy, self._reshape(cohorts)
-        entries, made = self._derive((queues & self._read.keys()) | self._below(changed, before))
+        due = (queues & self._read.keys()) | self._below(changed, before)
+        derived = {name: self._derived(self._read[name]) for name in sorted(due)}
+        entries = {name: entry for name, (entry, _) in derived.items()}
+        made = {name: queue for name, (_, queue) in derived.items() if queue is not None}
         gone = {name for name in queues if name not in self._read or self._read[name].written is None}
         news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
         news |= {name for name, queue in made.items() if self._counts_else(queue)}
@@ -285,16 +288,6 @@ class Catalog:
         self.news.cohorts({cohort.name for cohort in self._world.cohorts} if changed else around)
         for name in sorted(news):
             self.news.queue(name)
-
-    def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
-        """Some queues as they are to be, and what the engine gets of them."""
-        entries: dict[str, QueueEntry] = {}
-        made: dict[str, Queue] = {}
-        for name in sorted(names):
-            entries[name], queue = self._derived(self._read[name])
-            if queue is not None:
-                made[name] = queue
-        return entries, made
 
     def _define(
         self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy

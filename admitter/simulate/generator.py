@@ -7,7 +7,7 @@ from admitter.cache.world import World
 from admitter.names import GENERATED_LABEL
 from admitter.policy.defects import Defect
 from admitter.policy.generated import KINDS
-from admitter.policy.namespace_plan import NamespacePlan, plan
+from admitter.policy.plans import NamespacePlan, plan
 from admitter.simulate.manifests import Invalid
 
 Json = dict[str, Any]

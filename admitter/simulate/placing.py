@@ -9,7 +9,7 @@ from admitter.cache.world import World
 from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_ALIAS_LABEL
 from admitter.policy.catalog import Catalog
 from admitter.policy.gate import Waiting
-from admitter.policy.placement_plan import generated, surroundings
+from admitter.policy.plans import generated, surroundings
 from admitter.quotas.placement import PlacementError, place
 
 Json = dict[str, Any]

@@ -31,7 +31,7 @@ class GeneratedObjectWriter:
             return
         else:
             version = {"resourceVersion": str(view.version)}
-            metadata = {**version, "labels": wanted.labels, "ownerReferences": wanted.owners}
+            metadata = {**version, "labels": wanted.labels, "ownerReferences": [wanted.owner]}
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
             path = f"{_collection(wanted.plural, wanted.key)}/{wanted.key[1]}"
             raw = await self._transport.patch(path, body)
