@@ -161,7 +161,6 @@ class HttpTransport(Transport):
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._refresher is not None:
             self._refresher.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -56,11 +56,6 @@ class QueueEntry:
         """Whether nothing new is admitted."""
         return self.policy is not StopPolicy.NONE
 
-    @property
-    def drains(self) -> bool:
-        """Whether what runs is evicted."""
-        return self.policy is StopPolicy.HOLD_AND_DRAIN
-
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether a namespace with these labels may use the queue."""
         return self.namespaces is not None and all(r.matches(labels) for r in self.namespaces)
@@ -154,7 +149,7 @@ class Catalog:
         local = self._world.local_queues.get(local_queue)
         if local is not None and local.spec.get("stopPolicy") == "HoldAndDrain" and not admission.pool:
             return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {local.name} is stopped and drained"
-        if self.queue(admission.queue).drains:
+        if self.queue(admission.queue).policy is StopPolicy.HOLD_AND_DRAIN:
             words = f"ClusterQueue {admission.queue} is stopped and drained"
             return EvictedReason.CLUSTER_QUEUE_STOPPED, words
         return None
@@ -178,7 +173,6 @@ class Catalog:
         return self._flavors.get(name)
 
     def flavor_problem(self, name: str) -> Defect | None:
-        """Why a flavor can't be used."""
         return self._flavor_problems.get(name)
 
     def flavor_changed(self, name: str) -> None:

@@ -126,7 +126,6 @@ class ElasticQuotas:
         return None
 
     def uses(self, flavor: str) -> bool:
-        """Whether a quota names a flavor."""
         return flavor in self._flavors
 
     def refresh(self) -> None:
@@ -170,7 +169,6 @@ class ElasticQuotas:
         return made[1]
 
     def _reread(self) -> None:
-        """Read what is new of the objects."""
         found: dict[QuotaKey, _ParsedQuota] = {}
         for kind in PLURALS:
             for view in self._store(kind):

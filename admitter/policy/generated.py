@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cluster_queue import ClusterQueue, LocalQueue
 from admitter.api.cohort import Cohort
-from admitter.api.local_queue import LocalQueue
 from admitter.cache.views import ObjectView
 from admitter.cache.world import World
 from admitter.client.source import Json

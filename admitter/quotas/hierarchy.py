@@ -116,10 +116,12 @@ class Hierarchy:
     def leaf(self, written: Queue) -> Leaf:
         """What a queue has in effect.
 
-        What it limits and no Cohort lists is counted beside what the Cohort lists. Where it lists resources
-        itself, that is so with a limit on pods alone: what requests another resource is not admitted there.
+        Without resources of its own it has those of the nearest Cohort that lists any. What it limits and no
+        Cohort lists is counted beside these. Where it lists resources itself, that is so with a limit on pods
+        alone: what requests another resource is not admitted there.
         """
-        source = self._source(written.cohort)
+        branches = map(self._branch, self.above(written.cohort))
+        source = next((branch for branch in branches if branch.groups), None)
         if written.groups:
             uncounted = written.limits.keys() & {PODS} - {*written.covered()}
             return Leaf(self._counting(written, written.groups, {r: written.limits[r] for r in uncounted}))
@@ -166,11 +168,6 @@ class Hierarchy:
                 if caps and None not in caps and limit > most:
                     return _more(f"the limit of {title} for {resource}", resource, limit, most, name)
         return None
-
-    def _source(self, cohort: str) -> Branch | None:
-        """The nearest Cohort that lists resources."""
-        branches = map(self._branch, self.above(cohort))
-        return next((branch for branch in branches if branch.groups), None)
 
     def _branch(self, name: str) -> Branch:
         return self.branches.get(name, _NOTHING)
