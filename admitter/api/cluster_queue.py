@@ -1,4 +1,7 @@
-"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (docs/concepts.md)."""
+"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (docs/concepts.md).
+
+LocalQueue: where the users of a namespace submit to one.
+"""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -234,14 +237,19 @@ class FlavorUsage(Model):
     """What is used of each resource."""
 
 
-class ClusterQueueStatus(Model):
-    """What is in the queue now."""
+class QueueStatus(Model):
+    """What is in a queue now."""
 
     conditions: Conditions
     pending_workloads: int = 0
     """How many Workloads wait."""
     admitted_workloads: int = 0
     """How many Workloads hold quota."""
+
+
+class ClusterQueueStatus(QueueStatus):
+    """What is in the queue now, and what of its quota is used."""
+
     flavors: list[FlavorUsage] = Field(default=[], json_schema_extra=map_list("name", most=64))
     """What is used, by flavor."""
 
@@ -262,4 +270,35 @@ class ClusterQueue(Resource):
     spec: ClusterQueueSpec = ClusterQueueSpec()
     """The queue's quota and rules."""
     status: ClusterQueueStatus | None = None
+    """What is in the queue now. Written by the controller."""
+
+
+class LocalQueueSpec(Model):
+    """Where the queue leads."""
+
+    cluster_queue: Name
+    """The ClusterQueue that admits what is submitted here."""
+    priority_classes: PriorityClassNames | None = None
+    """The PriorityClasses of Workloads that may be submitted here, of those that the ClusterQueue takes; one
+    without a class always may. Absent: all of them."""
+    stop_policy: StopPolicy = StopPolicy.NONE
+    """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
+
+
+class LocalQueue(Resource):
+    """A namespace's entrance to a ClusterQueue; Jobs name it in their label admitter.dev/queue-name."""
+
+    plural = "localqueues"
+    short_name = "lq"
+    namespaced = True
+    columns = (
+        PrinterColumn("ClusterQueue", "string", ".spec.clusterQueue"),
+        PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
+        PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
+        *STATE_COLUMNS,
+    )
+
+    spec: LocalQueueSpec
+    """Where the queue leads."""
+    status: QueueStatus | None = None
     """What is in the queue now. Written by the controller."""

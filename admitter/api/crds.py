@@ -25,6 +25,7 @@ Schema = dict[str, Any]
 
 def definition(kind: type[Resource]) -> Schema:
     name = kind.__name__
+    selectable = [{"jsonPath": path} for path in kind.selectable]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -47,16 +48,12 @@ def definition(kind: type[Resource]) -> Schema:
                     "storage": True,
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": [_column(column) for column in kind.columns],
-                    **_selectable(kind),
+                    **({"selectableFields": selectable} if selectable else {}),
                     "schema": {"openAPIV3Schema": _root(kind)},
                 }
             ],
         },
     }
-
-
-def _selectable(kind: type[Resource]) -> Schema:
-    return {"selectableFields": [{"jsonPath": path} for path in kind.selectable]} if kind.selectable else {}
 
 
 def _column(column: PrinterColumn) -> Schema:

@@ -18,7 +18,7 @@ from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
-from admitter.convert.templates import kept_template
+from admitter.convert.pod_sets import kept_template
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.names import (

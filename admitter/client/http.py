@@ -59,7 +59,6 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port."""
         return _address(self.url)
 
 
@@ -94,7 +93,6 @@ class _Connection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def send(self, data: bytes, exchange: _Exchange) -> None:
-        """Begin an exchange."""
         self._exchange = exchange
         self.transport.write(data)
 
@@ -110,7 +108,6 @@ class _Connection(asyncio.Protocol):
             self.transport.resume_reading()
 
     def close(self) -> None:
-        """Break the connection off."""
         self.usable = False
         self.transport.abort()
 
@@ -242,7 +239,6 @@ class Client:
             connection.close()
 
     async def close(self) -> None:
-        """Close all connections."""
         for connection in list(self.connections):
             connection.close()
         await asyncio.sleep(0)  # they take notice of it in the next turn of the loop

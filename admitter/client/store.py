@@ -138,7 +138,9 @@ class Store(Generic[V]):
         Unless `rest` says what is to be known of it instead of what was known before.
         """
         old = self._objects.get(now.key)
-        known = max(old.version if old is not None else self._listed, self._version_of_unreadable(now.key))
+        before = self.unreadable.get(now.key)
+        known = old.version if old is not None else self._listed
+        known = max(known, before.version) if before is not None else known
         if now.uid in self._deleted or known >= now.version:
             return
         self.version = max(self.version, now.version)
@@ -150,10 +152,6 @@ class Store(Generic[V]):
         if instead is not None:
             self._put(old, instead)
         self.unreadable_changed(now)
-
-    def _version_of_unreadable(self, key: Key) -> int:
-        known = self.unreadable.get(key)
-        return known.version if known is not None else 0
 
     def take_again(self, view: V) -> None:
         """Take in an object of which less was kept until now, if it is still known in no newer version."""

@@ -57,11 +57,6 @@ class QueueEntry:
         """Whether nothing new is admitted."""
         return self.policy is not StopPolicy.NONE
 
-    @property
-    def drains(self) -> bool:
-        """Whether what runs is evicted."""
-        return self.policy is StopPolicy.HOLD_AND_DRAIN
-
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether a namespace with these labels may use the queue."""
         return self.namespaces is not None and all(r.matches(labels) for r in self.namespaces)
@@ -157,7 +152,7 @@ class Catalog:
         local = self._world.local_queues.get(local_queue)
         if local is not None and local.spec.get("stopPolicy") == "HoldAndDrain" and not admission.pool:
             return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {local.name} is stopped and drained"
-        if self.queue(admission.queue).drains:
+        if self.queue(admission.queue).policy is StopPolicy.HOLD_AND_DRAIN:
             words = f"ClusterQueue {admission.queue} is stopped and drained"
             return EvictedReason.CLUSTER_QUEUE_STOPPED, words
         return None
@@ -181,7 +176,6 @@ class Catalog:
         return self._flavors.get(name)
 
     def flavor_problem(self, name: str) -> Defect | None:
-        """Why a flavor can't be used."""
         return self._flavor_problems.get(name)
 
     def flavor_changed(self, name: str) -> None:
@@ -281,7 +275,10 @@ class Catalog:
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
         before, changed = self._hierarchy, self._reshape(cohorts)
-        entries, made = self._derive((queues & self._read.keys()) | self._below(changed, before))
+        due = (queues & self._read.keys()) | self._below(changed, before)
+        derived = {name: self._derived(self._read[name]) for name in sorted(due)}
+        entries = {name: entry for name, (entry, _) in derived.items()}
+        made = {name: queue for name, (_, queue) in derived.items() if queue is not None}
         gone = {name for name in queues if name not in self._read or self._read[name].written is None}
         news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
         news |= {name for name, queue in made.items() if self._counts_else(queue)}
@@ -305,16 +302,6 @@ class Catalog:
             if shapes != flavor.shapes:
                 self._flavors[name] = replace(flavor, shapes=shapes)
                 self._engine.apply(SetFlavor(self._flavors[name]))
-
-    def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
-        """Some queues as they are to be, and what the engine gets of them."""
-        entries: dict[str, QueueEntry] = {}
-        made: dict[str, Queue] = {}
-        for name in sorted(names):
-            entries[name], queue = self._derived(self._read[name])
-            if queue is not None:
-                made[name] = queue
-        return entries, made
 
     def _define(
         self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy

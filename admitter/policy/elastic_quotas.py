@@ -126,7 +126,6 @@ class ElasticQuotas:
         return None
 
     def uses(self, flavor: str) -> bool:
-        """Whether a quota names a flavor."""
         return flavor in self._flavors
 
     def refresh(self) -> None:
@@ -170,13 +169,13 @@ class ElasticQuotas:
         return made[1]
 
     def _reread(self) -> None:
-        """Read what is new of the objects."""
         found: dict[QuotaKey, _ParsedQuota] = {}
-        for kind, view in self._views():
-            place = (kind, view.key)
-            known = self._read.get(place)
-            same = known is not None and (known.uid, known.raw) == (view.uid, view.spec)
-            found[place] = known if known is not None and same else self._parse(kind, view, known)
+        for kind in PLURALS:
+            for view in self._store(kind):
+                place = (kind, view.key)
+                known = self._read.get(place)
+                same = known is not None and (known.uid, known.raw) == (view.uid, view.spec)
+                found[place] = known if known is not None and same else self._parse(kind, view, known)
         self._read = found
 
     def _parse(self, kind: str, view: ObjectView, known: _ParsedQuota | None) -> _ParsedQuota:
@@ -215,11 +214,6 @@ class ElasticQuotas:
             return None
         words = f"spec.namespaces names {', '.join(missing)}, which does not exist; it works for the others"
         return ActiveReason.NAMESPACE_NOT_FOUND, words
-
-    def _views(self) -> Iterator[tuple[str, ObjectView]]:
-        for kind in PLURALS:
-            for view in self._store(kind):
-                yield kind, view
 
     def _store(self, kind: str) -> Store[ObjectView]:
         composite = kind == "CompositeElasticQuota"

@@ -20,7 +20,7 @@ from admitter.engine.refusal import Refusal
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.messages import queue_title, waiting_message
-from admitter.policy.namespace_plan import defect_of
+from admitter.policy.plans import defect_of
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 

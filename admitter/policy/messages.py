@@ -10,13 +10,13 @@ from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import to_quantity
+from admitter.quotas.elastic import kind_of_queue
 
 
 def queue_title(queue: str) -> str:
     """A queue of the engine as its users know it."""
-    kinds = {"eq": "ElasticQuota", "ceq": "CompositeElasticQuota"}
-    short, _, rest = queue.partition("_")
-    return f"{kinds[short]} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
+    _, _, rest = queue.partition("_")
+    return f"{kind_of_queue(queue)} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
 
 
 def workload_title(namespace: str, name: str, reader: str) -> str:
@@ -107,11 +107,10 @@ def node_title(kind: str, name: str) -> str:
 def _backed_off(back_off: BackOff) -> str:
     """Why nothing is evicted for a workload, and when that is over."""
     after = datetime.fromtimestamp(back_off.until, UTC).strftime("%H:%M:%SZ")
-    if back_off.count == 1:
-        return f"a place gained by eviction was given back unused: evicts again after {after}"
-    return (
-        f"places gained by eviction were given back unused {back_off.count} times: evicts again after {after}"
-    )
+    returned = "a place gained by eviction was given back unused"
+    if back_off.count > 1:
+        returned = f"places gained by eviction were given back unused {back_off.count} times"
+    return f"{returned}: evicts again after {after}"
 
 
 def _shortage(refusal: Refusal, queue: str) -> str:

@@ -74,7 +74,6 @@ class PlacementPolicies:
             self._policies[name] = ReadPolicy(name, view.uid, tuple(made.spec.rules), selector)
 
     def problem(self, name: str) -> Defect | None:
-        """What is wrong with a policy."""
         return self._problems.get(name)
 
     @property

@@ -74,7 +74,6 @@ class Snapshot:
                 source.store.apply(view)
 
     def _define(self) -> None:
-        """Put definitions in force."""
         world, catalog = self.world, self.catalog
         for store, changed in (
             (world.flavors, catalog.flavor_changed),

@@ -40,7 +40,6 @@ def merged(conditions: list[Json], *changes: Json) -> list[Json]:
 
 
 def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) -> Json:
-    """A condition."""
     return {
         "type": kind,
         "status": "True" if holds else "False",

@@ -19,14 +19,7 @@ EVERYWHERE: Final = (CPU, "memory")
 
 @dataclass(frozen=True, slots=True)
 class NodeCapacity:
-    """A node as quota sees it.
-
-    Attributes:
-        labels: all of them.
-        taints: those that repel.
-        schedulable: whether it is ready and not cordoned.
-        allocatable: amount by resource.
-    """
+    """A node as quota sees it, with the taints that repel; schedulable if it is ready and not cordoned."""
 
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
@@ -52,11 +45,6 @@ def totals(
 
     Of the flavors that are a node's, it counts for the one with the most labels, then for one that a
     ResourceFlavor defines, then for the first by name.
-
-    Args:
-        nodes: all there are.
-        flavors: that a tree names.
-        gpus: what counts as a GPU.
     """
     ordered = sorted(flavors, key=lambda flavor: (-len(flavor.labels), flavor.name == ANY_NODE, flavor.name))
     found: Counter[FlavorResource] = Counter()
@@ -133,10 +121,7 @@ def _counted(node: NodeCapacity, flavor: Flavor, gpus: GpuSettings) -> Amounts:
 def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorResource]) -> Branch:
     """A root that lists no resources: it has all that nodes can allocate.
 
-    Args:
-        branch: the root.
-        flavors: that are named below it: what their nodes have counts as theirs, all else on any node.
-        found: what there is.
+    What the nodes of flavors have that are named below it counts as theirs, all else on any node.
     """
     more = sorted({resource for _, resource in found} - {*EVERYWHERE})
     return replace(branch, groups=(Group((*EVERYWHERE, *more), (*sorted(flavors), ANY_NODE)),))
@@ -157,13 +142,7 @@ class Demand:
     def add(
         self, quotas: Mapping[FlavorResource, Quota], groups: Iterable[Group] = (), sign: int = 1
     ) -> None:
-        """Count a queue or a Cohort in, or with sign -1 out again.
-
-        Args:
-            quotas: what it is given.
-            groups: what it counts.
-            sign: 1 or -1.
-        """
+        """Count a queue or a Cohort in, or with sign -1 out again."""
         for key in {*quotas, *_keys(groups)}:
             self.named[key] += sign
             if not self.named[key]:
@@ -180,10 +159,7 @@ class Demand:
 def root(branch: Branch, found: Mapping[FlavorResource, int], below: Demand) -> Cohort:
     """What a root has of its own: what nodes have beyond the `min` of those below; never more than they have.
 
-    Args:
-        branch: the root, with the groups that are in effect.
-        found: what the nodes have.
-        below: what all queues below it, as they are in effect, and all Cohorts below it come to.
+    The groups of the root and the queues below it are those that are in effect.
     """
     own = {}
     for key in sorted({*branch.rules.quotas, *below.named, *_keys(branch.groups)}):

@@ -15,8 +15,7 @@ from admitter.policy.catalog import Catalog
 from admitter.policy.defects import Defect
 from admitter.policy.gate import Waiting
 from admitter.policy.generated import KINDS
-from admitter.policy.namespace_plan import NamespacePlan, plan
-from admitter.policy.placement_plan import generated, surroundings
+from admitter.policy.plans import NamespacePlan, generated, plan, surroundings
 from admitter.quotas.placement import PlacementError, place
 from admitter.simulate.manifests import Invalid
 

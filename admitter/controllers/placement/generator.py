@@ -32,7 +32,7 @@ class GeneratedObjectWriter:
             return
         else:
             version = {"resourceVersion": str(view.version)}
-            metadata = {**version, "labels": wanted.labels, "ownerReferences": wanted.owners}
+            metadata = {**version, "labels": wanted.labels, "ownerReferences": [wanted.owner]}
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
             raw = await self.transport.patch(f"{collection}/{wanted.key[1]}", body)
         self.world.source_of(wanted.plural).take(raw)

@@ -1,7 +1,7 @@
 """The queues of namespaces that bring their own quota: takes a namespace's name, reads the world, converges.
 
 Previous step: a Namespace, a Cohort that one names, or a generated object changed. What is to be done says
-`admitter.policy.namespace_plan`; a defect is told on the Namespace, and on the ClusterQueue by
+`admitter.policy.plans`; a defect is told on the Namespace, and on the ClusterQueue by
 `admitter.controllers.quota_status.statuses`.
 """
 
@@ -20,7 +20,7 @@ from admitter.controllers.placement.generator import GeneratedObjectWriter
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.names import GENERATED_LABEL, ROOT_COHORT
 from admitter.policy.defects import Defect
-from admitter.policy.namespace_plan import plan
+from admitter.policy.plans import plan
 
 WORKERS: Final = 16
 

@@ -24,8 +24,8 @@ from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import hold, release, settle
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import store_of
-from admitter.policy.placement_plan import generated, surroundings
 from admitter.policy.placement_policies import PlacementClaim, ReadPolicy
+from admitter.policy.plans import generated, surroundings
 from admitter.policy.status import Clock
 from admitter.quotas.placement import Placed, PlacementError, place
 

@@ -26,7 +26,7 @@ from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.defects import Defect
 from admitter.policy.elastic_quotas import PLURALS
-from admitter.policy.namespace_plan import defect_of
+from admitter.policy.plans import defect_of
 from admitter.quantities.amounts import to_quantity
 from admitter.quotas.elastic import POOL, Declared
 from admitter.quotas.hierarchy import cohort_use
