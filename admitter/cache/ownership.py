@@ -135,8 +135,7 @@ class Shards:
     def mark_agreed(self, contested: dict[Node, int]) -> None:
         """All other owners know of some changes: these trees, unless contested again, may be decided about.
 
-        Args:
-            contested: as it was when the others were asked.
+        `contested` is as it was when the others were asked.
         """
         for root, change in contested.items():
             if self.contested.get(root) == change:

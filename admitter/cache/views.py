@@ -91,12 +91,8 @@ class Meta:
 
 def meta(metadata: Mapping[str, Any]) -> tuple[str, str, str, int]:
     """The same of an object's metadata, in this order."""
-    return (
-        intern(metadata.get("namespace", "")),
-        metadata["name"],
-        metadata["uid"],
-        int(metadata["resourceVersion"]),
-    )
+    namespace = intern(metadata.get("namespace", ""))
+    return namespace, metadata["name"], metadata["uid"], int(metadata["resourceVersion"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +265,7 @@ def parse_job(raw: Json) -> JobView:
     annotations = metadata.get("annotations") or {}
     by_rules = queue is None or (queue and annotations.get(PLACED_ANNOTATION) == queue)
     template = spec["template"]
+    marks = template.get("metadata") or {}
     kept = kept_template(template["spec"])
     size = len(orjson.dumps(kept))
     oversized = size if size > LONGEST_TEMPLATE else 0
@@ -293,7 +290,12 @@ def parse_job(raw: Json) -> JobView:
                 "template": kept if not oversized else {"containers": []},
             }
         ),
-        template_metadata=_kept_metadata(template.get("metadata") or {}),
+        template_metadata=shared(
+            {
+                part: {k: v for k, v in (marks.get(part) or {}).items() if k in _TEMPLATE_MARKS}
+                for part in ("labels", "annotations")
+            }
+        ),
         status=shared(
             {
                 "active": status.get("active", 0),
@@ -328,17 +330,6 @@ def _workload_name(name: str, uid: str) -> str:
     return f"job-{name[:room].rstrip('-.')}-{digest}"
 
 
-def _kept_metadata(metadata: Json) -> Json:
-    """Labels and annotations of a pod template that Admitter reads or writes."""
-    kept: Json = shared(
-        {
-            part: {k: v for k, v in (metadata.get(part) or {}).items() if k in _TEMPLATE_MARKS}
-            for part in ("labels", "annotations")
-        }
-    )
-    return kept
-
-
 @dataclass(frozen=True, slots=True)
 class WorkloadView(Meta):
     """A Workload.
@@ -347,9 +338,7 @@ class WorkloadView(Meta):
         created: seconds since the epoch.
         job: name and UID of the Job that it was made for; None for one made by hand. The name is empty
             if the Job was deleted and left its Workload behind.
-        spec: as it is.
         admission: the quota it holds; None if it waits, and once it has finished.
-        status: as it is.
         true: the types of the conditions that hold.
         finished: whether its work is over; it holds nothing then.
         size: bytes of its spec as JSON.

@@ -135,12 +135,7 @@ def pods_path(namespace: str) -> str:
 
 
 def parse_held(raw: Json, old: WorkloadView | None) -> WorkloadView | None:
-    """What counts of a Workload that can't be read: the quota that it holds; None if what is known says that.
-
-    Args:
-        raw: the Workload.
-        old: what was known of it before; None: nothing.
-    """
+    """What counts of a Workload that can't be read: the quota that it holds; None if `old` says that."""
     status = raw.get("status") or {}
     over = ConditionType.FINISHED in _holding(status) or not is_admission(status.get("admission"))
     if over or (old is not None and old.admission is not None):

@@ -10,12 +10,7 @@ log = structlog.get_logger(__name__)
 
 
 async def guarded(work: Awaitable[None], what: str) -> None:
-    """Do something about one object; a defect that comes of it is logged, and others go on.
-
-    Args:
-        work: what is done.
-        what: the same in a few words.
-    """
+    """Do something about one object; a defect that comes of it is logged as `what`, and others go on."""
     try:
         await work
     except Exception:  # whatever one object brings out

@@ -34,10 +34,7 @@ class Replica:
     """Runs one controller after the other.
 
     Attributes:
-        connect: opens connections.
-        build: puts a controller together.
         identity: makes a name that no process has had yet; each term has its own.
-        settings: of the Leases.
         shards: how many parts the cohort trees are spread over; the same for all processes.
     """
 

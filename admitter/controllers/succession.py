@@ -28,13 +28,7 @@ from admitter.election.elector import ElectionListener, lease_name, shard_leases
 from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
 from admitter.election.leases import SYSTEM_CLOCKS, Clocks, whole_number
-from admitter.names import (
-    EPOCH_ANNOTATION,
-    NAMESPACE,
-    NEEDED_ANNOTATION,
-    SEEN_ANNOTATION,
-    SERVICE_ACCOUNT,
-)
+from admitter.names import EPOCH_ANNOTATION, NAMESPACE, NEEDED_ANNOTATION, SEEN_ANNOTATION, SERVICE_ACCOUNT
 
 T = TypeVar("T")
 
@@ -147,10 +141,8 @@ class Succession:
     async def _begin_epoch(self, shard: int, term: Term) -> None:
         """Begin an epoch, and wait until no write of an earlier one is in flight."""
         async with self._beginning:
-            epoch = await _persistently(
-                lambda: begin_epoch(self.transport, shard, self.candidacy.shard_count, self.clocks),
-                self.clocks,
-            )
+            begin = partial(begin_epoch, self.transport, shard, self.candidacy.shard_count, self.clocks)
+            epoch = await self._persistently(begin)
         await self.clocks.sleep(UNKNOWN_SECONDS + (0.0 if term.handed_over else FENCED_WRITE_SECONDS))
         if self._terms.get(shard) is term:
             self._epochs[shard] = epoch
@@ -179,7 +171,7 @@ class Succession:
             self._needed = self._shards.versions
             self._publish()
             await self._agreed(self._needed)
-            await _persistently(partial(read_holders, self.world, self.transport), self.clocks)
+            await self._persistently(partial(read_holders, self.world, self.transport))
             self._shards.mark_agreed(contested)
             kept = {shard: term for shard, term in taken.items() if self._terms.get(shard) is term}
             self.decider.lead({shard: self._epochs[shard] for shard in kept})
@@ -237,7 +229,7 @@ class Succession:
 
     async def _read(self, plural: str, store: Store[ObjectView]) -> None:
         """Replace a store by all objects of its kind, as the API server has them, for as long as it takes."""
-        await _persistently(partial(self._read_once, plural, store), self.clocks)
+        await self._persistently(partial(self._read_once, plural, store))
 
     async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
         version = "0"
@@ -253,6 +245,14 @@ class Succession:
                 elif found is not None:
                     views.append(found)
         store.replace(views, int(version), unreadable)
+
+    async def _persistently(self, step: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await step()
+            except ClusterError as error:
+                log.log(level_of(error), "can't take over yet", error=str(error))
+            await self.clocks.sleep(PAUSE_SECONDS)
 
     def _publish(self) -> None:
         """Tell other owners which versions are known here, and which they have to know."""
@@ -311,15 +311,6 @@ async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clo
 def epoch_annotation(shard: int) -> str:
     """Where the epoch of a shard is written."""
     return f"{EPOCH_ANNOTATION}-{shard}" if shard else EPOCH_ANNOTATION
-
-
-async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
-    while True:
-        try:
-            return await step()
-        except ClusterError as error:
-            log.log(level_of(error), "can't take over yet", error=str(error))
-        await clocks.sleep(PAUSE_SECONDS)
 
 
 async def read_holders(world: World, transport: Transport) -> None:

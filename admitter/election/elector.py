@@ -18,7 +18,7 @@ import structlog
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError
 from admitter.client.transport import Json, Transport
 from admitter.election.lease_cache import LeaseCache
-from admitter.election.lease_lock import LeaseLock, LeaseTemplate, Term
+from admitter.election.lease_lock import LeaseLock, Term
 from admitter.election.leases import (
     LEASES,
     PART_OF,
@@ -86,10 +86,6 @@ class Elector:
     Attributes:
         transport: tries each call once, and is used for nothing else.
         identity: unique among all processes, ever.
-        shard_count: the number of shards.
-        settings: of the Leases.
-        listener: is called when something happens.
-        clocks: where the time comes from.
         other_shard_count: the number of shards that other holders know, if it is not this process's.
         cache: the Leases of all processes.
     """
@@ -114,10 +110,13 @@ class Elector:
         self._member_path = f"{LEASES}/{self._member_name}"
 
     def _lock(self, shard: int) -> LeaseLock:
+        lock = LeaseLock(
+            self.transport, self.cache, lease_name(shard), self.identity, self.settings, self.clocks
+        )
+        lock.labels = {SHARD_LABEL: str(shard)}
         shards = str(self.shard_count)
-        annotations = {SHARDS_ANNOTATION: shards, SEEN_ANNOTATION: None, NEEDED_ANNOTATION: None}
-        template = LeaseTemplate(lease_name(shard), {SHARD_LABEL: str(shard)}, annotations)
-        return LeaseLock(self.transport, self.cache, template, self.identity, self.settings, self.clocks)
+        lock.taken_with = {SHARDS_ANNOTATION: shards, SEEN_ANNOTATION: None, NEEDED_ANNOTATION: None}
+        return lock
 
     @property
     def exclusive_until(self) -> float:
@@ -271,6 +270,11 @@ class Elector:
 
     async def _renew_membership(self) -> None:
         """Keep the Lease by which others know that this process is present."""
+        metadata = {
+            "name": self._member_name,
+            "labels": {**PART_OF, MEMBER_LABEL: ""},
+            "annotations": {SHARDS_ANNOTATION: str(self.shard_count)},
+        }
         while True:
             spec: Json = {
                 "holderIdentity": self.identity,
@@ -281,15 +285,7 @@ class Elector:
                 try:
                     await within_call_limit(self.transport.patch(self._member_path, {"spec": spec}))
                 except NotFoundError:
-                    await within_call_limit(self.transport.create(LEASES, self._member(spec)))
+                    await within_call_limit(self.transport.create(LEASES, lease_manifest(metadata, spec)))
             except ClusterError as error:
                 log.debug("the member's lease is not renewed", error=str(error))
             await self.clocks.sleep(MEMBER_RENEWAL_SECONDS)
-
-    def _member(self, spec: Json) -> Json:
-        metadata = {
-            "name": self._member_name,
-            "labels": {**PART_OF, MEMBER_LABEL: ""},
-            "annotations": {SHARDS_ANNOTATION: str(self.shard_count)},
-        }
-        return lease_manifest(metadata, spec)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -32,8 +33,6 @@ class ElectorThread:
     Attributes:
         connect: opens connections for the Leases alone, on which each call is tried once.
         identity: unique among all processes, ever.
-        shard_count: the number of shards.
-        settings: of the Leases.
     """
 
     connect: Callable[[], Awaitable[HttpTransport]]
@@ -80,17 +79,11 @@ class ElectorThread:
             self._elector.publish(shard, annotations)
 
     def release(self, shard: int) -> None:
-        elector = self._elector
-        if elector is not None:
-            self._in_elector_loop(lambda: elector.release(shard))
+        if self._elector is not None:
+            self._in_elector_loop(partial(self._elector.release, shard))
 
     async def resign(self, *, clean: Collection[int]) -> None:
-        """Leave the election.
-
-        Args:
-            clean: shards in which no write is in flight, neither of this process nor of an earlier owner;
-                their Leases are handed over. All other Leases expire.
-        """
+        """Leave the election; `clean` are the shards that `Elector.leave` hands over."""
         self._clean = clean
         if self._thread.ident is None:
             self._elector_loop.close()

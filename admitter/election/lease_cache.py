@@ -23,13 +23,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The result of the last refresh.
-
-    Attributes:
-        leases: each, and the time since which it is unchanged.
-        first: the time of the first refresh; None: there was none.
-        last: the time of the last one.
-    """
+    """Each Lease and since when it is unchanged, and the times of the first refresh and of the last one."""
 
     leases: Mapping[str, tuple[LeaseRecord, float]] = field(default_factory=dict)
     first: float | None = None
@@ -45,7 +39,6 @@ class LeaseCache:
     Attributes:
         transport: tries each call once.
         min_duration: the seconds for which a Lease is its holder's at least, whatever its spec says.
-        clocks: where the time comes from.
     """
 
     transport: Transport

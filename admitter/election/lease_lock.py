@@ -33,21 +33,6 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseTemplate:
-    """What a holder writes to a Lease beside its identity.
-
-    Attributes:
-        name: in the namespace of the controllers.
-        labels: beside those of all Leases.
-        annotations: that each holder sets anew; None removes one.
-    """
-
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Term:
     """The time from taking a Lease to losing it.
 
@@ -65,10 +50,11 @@ class LeaseLock:
     Attributes:
         transport: tries each call once, and is used for nothing else.
         cache: where the Lease is read; the owner of the cache refreshes it.
-        template: of the Lease.
+        name: of the Lease.
         identity: unique among all processes, ever.
         settings: the same for all processes that want this Lease.
-        clocks: where the time comes from.
+        labels: beside those of all Leases.
+        taken_with: annotations that each holder sets anew; None removes one.
         exclusive_until: the monotonic time before which no other process can hold the Lease.
         held: whether it was taken, and not handed over since; a Lease that is lost is never exclusive again.
         annotations: that go with each renewal.
@@ -76,10 +62,12 @@ class LeaseLock:
 
     transport: Transport
     cache: LeaseCache
-    template: LeaseTemplate
+    name: str
     identity: str
     settings: LeaseSettings
     clocks: Clocks
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taken_with: Mapping[str, str | None] = field(default_factory=dict)
     exclusive_until: float = float("-inf")
     held: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -92,15 +80,15 @@ class LeaseLock:
         await self._first_read()
         while True:
             try:
-                record = self.cache.get(self.template.name)
+                record = self.cache.get(self.name)
                 if record is not None and record.holder == self.identity:
                     self._version = record.resource_version  # an earlier call succeeded without an answer
                     return self._acquired(handed_over=False)
-                if self.cache.expired_for(self.template.name) is not None and entitled():
+                if self.cache.expired_for(self.name) is not None and entitled():
                     return await self._take(record)
                 self._follow(record)
             except ConflictError:
-                log.debug("another process was faster, or renewed after all", lease=self.template.name)
+                log.debug("another process was faster, or renewed after all", lease=self.name)
             except ClusterError as error:
                 self._log_once("the lease can't be taken", str(error))
             await self.cache.next_refresh()
@@ -117,13 +105,13 @@ class LeaseLock:
     def _follow(self, record: LeaseRecord | None) -> None:
         if record is not None and record.holder and record.holder != self._leader:
             self._leader = record.holder
-            log.info("following", leader=record.holder, lease=self.template.name)
+            log.info("following", leader=record.holder, lease=self.name)
 
     def _log_once(self, what: str, error: str) -> None:
         """Log a failure, and the same one only once."""
         if (what, error) != self._last_failure:
             self._last_failure = (what, error)
-            log.warning(what, lease=self.template.name, error=error)
+            log.warning(what, lease=self.name, error=error)
 
     async def _take(self, record: LeaseRecord | None) -> Term:
         sent, now = self.clocks.monotonic(), self.clocks.micro_time()
@@ -133,16 +121,15 @@ class LeaseLock:
             "acquireTime": now,
             "renewTime": now,
         }
-        metadata: Json = {"labels": {**PART_OF, **self.template.labels}}
-        annotations = self.template.annotations
+        metadata: Json = {"labels": {**PART_OF, **self.labels}}
         if record is None:
-            metadata["name"] = self.template.name
-            metadata["annotations"] = {name: text for name, text in annotations.items() if text is not None}
+            metadata["name"] = self.name
+            metadata["annotations"] = {k: v for k, v in self.taken_with.items() if v is not None}
             body = lease_manifest(metadata, spec)
             written = await within_call_limit(self.transport.create(LEASES, body))
         else:
             spec["leaseTransitions"] = min(record.transitions + 1, MOST_TRANSITIONS)
-            metadata["annotations"] = {**annotations, HANDED_OVER: None}
+            metadata["annotations"] = {**self.taken_with, HANDED_OVER: None}
             written = await self._patch(record.resource_version, spec, metadata)
         self._renewed(written, sent)
         return self._acquired(handed_over=record is not None and record.handed_over)
@@ -153,7 +140,7 @@ class LeaseLock:
 
     def _acquired(self, *, handed_over: bool) -> Term:
         self.held = True
-        log.info("leading", lease=self.template.name, handed_over=handed_over)
+        log.info("leading", lease=self.name, handed_over=handed_over)
         return Term(handed_over)
 
     async def renew_until_lost(self) -> None:
@@ -203,10 +190,10 @@ class LeaseLock:
 
     async def _read(self) -> LeaseRecord | None:
         try:
-            return parse_lease(await within_call_limit(self.transport.get(f"{LEASES}/{self.template.name}")))
+            return parse_lease(await within_call_limit(self.transport.get(f"{LEASES}/{self.name}")))
         except NotFoundError:
             return None
 
     async def _patch(self, version: str, spec: Json, metadata: Json) -> Json:
         body = {"metadata": {"resourceVersion": version, **metadata}, "spec": spec}
-        return await within_call_limit(self.transport.patch(f"{LEASES}/{self.template.name}", body))
+        return await within_call_limit(self.transport.patch(f"{LEASES}/{self.name}", body))

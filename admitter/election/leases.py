@@ -75,8 +75,6 @@ class LeaseRecord:
         holder: the identity of the process that holds it; empty if it was released.
         transitions: how often it has changed hands.
         duration: the seconds without renewal after which it may be taken.
-        annotations: of the object.
-        labels: of the object.
     """
 
     name: str

@@ -9,7 +9,7 @@ import pytest
 
 from admitter.client.errors import UnreachableError
 from admitter.client.transport import Json, Transport
-from admitter.controllers.placement.submit_access import REVIEWS, SubmitAccess
+from admitter.controllers.placement.guards import REVIEWS, SubmitAccess
 from admitter.quotas.placement import Maker
 
 ALICE = Maker("alice", ("data", "system:authenticated"), known=True)

@@ -11,7 +11,7 @@ import pytest
 from admitter.client.errors import ClusterError, api_error
 from admitter.client.transport import Transport
 from admitter.election.lease_cache import LeaseCache
-from admitter.election.lease_lock import LeaseLock, LeaseTemplate, Term
+from admitter.election.lease_lock import LeaseLock, Term
 from admitter.election.leases import Clocks, LeaseSettings
 from tests.client.virtual_time import VirtualTime
 from tests.election.lease_server import NOON, LeaseServer
@@ -36,7 +36,7 @@ class Candidate:
         clocks = Clocks(lambda: time.now, lambda: NOON, self._sleep)
         transport = cast("Transport", self)
         self._lease_cache = LeaseCache(transport, SETTINGS.duration, clocks)
-        self.lock = LeaseLock(transport, self._lease_cache, LeaseTemplate(NAME), name, SETTINGS, clocks)
+        self.lock = LeaseLock(transport, self._lease_cache, NAME, name, SETTINGS, clocks)
         self._server = server
 
     @property

@@ -1,7 +1,7 @@
-"""What else acts on Jobs when they are made: the policies of the API server, and Kueue.
+"""What else decides about Jobs when they are made: the policies of the API server, Kueue, and users' rights.
 
-They may come and go while the controller runs, so it looks again now and then; a watch is no way: servers
-older than 1.36 lack the kinds.
+The API server is asked. Policies and Kueue may come and go while the controller runs, so it looks again now
+and then; a watch is no way: servers older than 1.36 lack the kinds.
 """
 
 import asyncio
@@ -15,13 +15,19 @@ import structlog
 from admitter.cache.views import seconds
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.transport import Transport
-from admitter.names import MAKERS_POLICY, PLACEMENT_POLICY, SUSPEND_POLICY
+from admitter.names import GROUP, MAKERS_POLICY, PLACEMENT_POLICY, SUBMIT_VERB, SUSPEND_POLICY
 from admitter.policy.placement_policies import NOTICE_SECONDS
 from admitter.policy.status import Clock
+from admitter.quotas.placement import Maker
 
 POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
 KUEUE: Final = "/apis/kueue.x-k8s.io"
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+REMEMBERED_SECONDS: Final = 10.0
+MOST_REMEMBERED: Final = 10_000
+
+_Question = tuple[Maker, str, str]
 
 LOOKED_AGAIN_SECONDS: Final = 10.0
 
@@ -117,6 +123,44 @@ class Guards:
         except NotFoundError:
             return None
         return -math.inf
+
+
+class SubmitAccess:
+    """Asks whether the maker of a Job may submit to the queue that a rule has found.
+
+    The answer is remembered for a moment: many Jobs of one user come at once.
+    """
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self._transport = transport
+        self._clock = clock
+        self._answers: dict[_Question, tuple[bool, float]] = {}
+
+    async def may_submit(self, maker: Maker, namespace: str, queue: str) -> bool:
+        """Whether a user has the verb `submit` on a LocalQueue.
+
+        Raises:
+            ClusterError: the API server does not answer.
+        """
+        question, now = (maker, namespace, queue), self._clock().timestamp()
+        allowed, until = self._answers.get(question, (False, now))
+        if until > now:
+            return allowed
+        if len(self._answers) >= MOST_REMEMBERED:
+            self._answers.clear()
+        attributes = {
+            "verb": SUBMIT_VERB,
+            "group": GROUP,
+            "resource": "localqueues",
+            "namespace": namespace,
+            "name": queue,
+        }
+        spec = {"user": maker.user, "groups": list(maker.groups), "resourceAttributes": attributes}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+        answer = await self._transport.create(REVIEWS, review)
+        allowed = bool(answer["status"].get("allowed"))
+        self._answers[question] = (allowed, now + REMEMBERED_SECONDS)
+        return allowed
 
 
 async def say_what_is_missing(transport: Transport) -> None:

@@ -18,8 +18,7 @@ from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
 from admitter.controllers.placement.generator import GeneratedObjectWriter
-from admitter.controllers.placement.guards import Guards
-from admitter.controllers.placement.submit_access import SubmitAccess
+from admitter.controllers.placement.guards import Guards, SubmitAccess
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import hold, release, settle
 from admitter.policy.catalog import Catalog

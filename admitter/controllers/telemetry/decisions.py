@@ -25,7 +25,6 @@ class Decisions:
     """Tells what became of Workloads and Jobs.
 
     Attributes:
-        metrics: counts decisions.
         workload_of: finds a Workload by its key.
         closed: whether nothing is logged: a follower decides nothing.
     """

@@ -78,14 +78,10 @@ class Events:
     ) -> None:
         """Have an event written soon, unless a newer one of its topic or too many others come first.
 
-        Args:
-            subject: what it is about.
-            reason: one word.
-            message: a sentence.
-            lasting: whether it tells what is so, and not what happens: then it is said again when it comes
-                true again, but not after a restart, as long as the API server keeps what was said before.
-            topic: an event replaces those of the same topic and subject that are not written yet. A Workload
-                that is preempted waits in the next moment: its user is told both.
+        A `lasting` event tells what is so, and not what happens: it is said again when it comes true again,
+        but not after a restart, as long as the API server keeps what was said before. An event replaces those
+        of the same topic and subject that are not written yet. A Workload that is preempted waits in the next
+        moment: its user is told both.
         """
         if self.closed:
             return

@@ -111,12 +111,7 @@ def _refused(status: int, words: str) -> web.Response:
 
 
 async def serve(address: str, port: int, probes: Probes) -> web.AppRunner:
-    """Answer `/healthz`, `/readyz` and `/metrics` until the returned runner is cleaned up.
-
-    Args:
-        address: the interface to bind to.
-        port: 0 picks a free one.
-        probes: answer.
+    """Answer `/healthz`, `/readyz` and `/metrics` until the runner is cleaned up; port 0 picks a free one.
 
     Raises:
         OSError: the address is in use.

@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from platform import python_version
 from typing import Final, NamedTuple, TypeVar
 
@@ -76,8 +77,6 @@ class StateMetrics:
     """Takes down what is so in a turn of the event loop, and shows it as metrics.
 
     Attributes:
-        engine: knows quota, and the workloads that compete for it.
-        queues: count pending and admitted Workloads.
         deciding: for each Workload with an admission that is being written, its LocalQueue.
     """
 
@@ -161,41 +160,26 @@ class Metrics:
         Info("admitter_build", "What runs here.", registry=registry).info(
             {"version": __version__, "python": python_version()}
         )
-        self._leader = Gauge(
-            "admitter_leader",
-            "1 if this process holds the Lease and decides, 0 if it waits.",
-            ("lease",),
-            registry=registry,
+        gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        self._leader = gauge(
+            "admitter_leader", "1 if this process holds the Lease and decides, 0 if it waits.", ("lease",)
         )
-        self._lag = Gauge(
-            "admitter_event_loop_lag_seconds",
-            "By how much the event loop was late last.",
-            registry=registry,
+        self._lag = gauge("admitter_event_loop_lag_seconds", "By how much the event loop was late last.")
+        self._cycles = histogram(
+            "admitter_cycle_duration_seconds", "How long a cycle of decisions takes.", buckets=CYCLE_BUCKETS
         )
-        self._cycles = Histogram(
-            "admitter_cycle_duration_seconds",
-            "How long a cycle of decisions takes.",
-            buckets=CYCLE_BUCKETS,
-            registry=registry,
-        )
-        self._admissions = Counter(
-            "admitter_admissions", "Workloads admitted.", QUEUE_LABELS, registry=registry
-        )
-        self._waits = Histogram(
+        self._admissions = counter("admitter_admissions", "Workloads admitted.", QUEUE_LABELS)
+        self._waits = histogram(
             "admitter_admission_wait_seconds",
             "From a Workload's creation, or its last eviction, to its admission.",
             QUEUE_LABELS,
             buckets=WAIT_BUCKETS,
-            registry=registry,
         )
-        self._evictions = Counter(
-            "admitter_evictions", "Workloads evicted.", (*QUEUE_LABELS, "reason"), registry=registry
-        )
-        self._finished = Counter(
-            "admitter_finished_workloads",
-            "Workloads with a Job that is over.",
-            (*QUEUE_LABELS, "reason"),
-            registry=registry,
+        with_reason = (*QUEUE_LABELS, "reason")
+        self._evictions = counter("admitter_evictions", "Workloads evicted.", with_reason)
+        self._finished = counter(
+            "admitter_finished_workloads", "Workloads with a Job that is over.", with_reason
         )
 
     def with_process(self) -> "Metrics":

@@ -62,16 +62,14 @@ class Admissions:
         self._timer: asyncio.TimerHandle | None = None
         self._gather = GATHER_SECONDS
         self._shards = self.world.shards
-        writes = StatusWrites(self.world, self.transport, self.grace.clock)
+        world, reasons = self.world, self.reasons
+        writes = StatusWrites(world, self.transport, self.grace.clock)
         self._orphaned_pods = OrphanedPods(self.world, self.engine, self.transport, self._freed)
-        self._reservations = ReservationWriter(self.world, self.engine, self.reasons, writes)
+        self._reservations = ReservationWriter(world, self.engine, reasons, writes)
         self._reservations.on_due.listen(self._cycle_due.set)
-        self.feed = EngineFeed(
-            self.world, self.engine, self.gate, self.reasons, self._orphaned_pods, self.schedule_cycle
-        )
-        self._writer = DecisionWriter(
-            self.world, self.gate, self.feed, self.reasons, self._reservations, writes
-        )
+        orphaned = self._orphaned_pods
+        self.feed = EngineFeed(world, self.engine, self.gate, reasons, orphaned, self.schedule_cycle)
+        self._writer = DecisionWriter(world, self.gate, self.feed, reasons, self._reservations, writes)
         self.overruled = self._writer.overruled
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
@@ -117,11 +115,7 @@ class Admissions:
         self.schedule_cycle()
 
     def lead(self, epochs: dict[int, int]) -> None:
-        """Decide for some shards more; pending reservations of their earlier owners are kept.
-
-        Args:
-            epochs: of these shards; admissions carry it.
-        """
+        """Decide for more shards, by their epochs; pending reservations of their earlier owners are kept."""
         self._shards.epochs.update(epochs)
         self.engine.resume(self._shards.decides)
         self._reservations.adopt(keep_reservations(self.world, self.engine, self.gate, self._reservations))

@@ -12,7 +12,7 @@ when the Job has changed, or after a while.
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.api.conditions import EvictedReason
@@ -44,25 +44,25 @@ def is_for_good(error: ApiError) -> bool:
     return not isinstance(error, ConflictError | NotFoundError) and not is_retryable(error)
 
 
+@dataclass(eq=False)
 class RefusedStarts:
     """Remembers which Jobs, as they were then, could not be started, and why.
 
     Attributes:
+        seconds: for which a refusal counts at most.
         over: the start of the Job of the Workload with this key is to be tried again.
     """
 
-    def __init__(self, seconds: float = TRIED_AGAIN_SECONDS) -> None:
-        """A refusal counts for so many seconds at most."""
-        self._seconds = seconds
-        self.over: Signal[[Key]] = Signal()
-        self._refused: dict[str, tuple[int, str]] = {}
+    seconds: float = TRIED_AGAIN_SECONDS
+    over: Signal[[Key]] = field(default_factory=Signal)
+    _refused: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def note(self, job: JobView, error: ApiError) -> str:
         """Remember a refusal; returns it in words."""
         words = f"its Job can't be started: {error}"
         self._refused[job.uid] = (job.version, words)
         key = (job.namespace, job.workload)
-        asyncio.get_running_loop().call_later(self._seconds, self._forget, job.uid, words, key)
+        asyncio.get_running_loop().call_later(self.seconds, self._forget, job.uid, words, key)
         return words
 
     def barred(self, before: JobView, after: JobView) -> None:
@@ -123,12 +123,7 @@ class Evictions:
         self.world.read_workloads.take(raw)
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
-        """Do the next step of an eviction that is wanted or under way.
-
-        Args:
-            workload: it may hold nothing, then there is nothing to do.
-            job: its Job; None for a Workload made by hand.
-        """
+        """Do the next step of an eviction that is wanted or under way; a Workload made by hand has no Job."""
         if workload.admission is None:
             return
         if not workload.evicting:

@@ -21,13 +21,7 @@ from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import adopt, hold
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.names import (
-    API_VERSION,
-    ELASTIC_QUOTA_QUEUE,
-    EVICTION_TIME_ANNOTATION,
-    JOB_LABEL,
-    QUEUE_LABEL,
-)
+from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE, EVICTION_TIME_ANNOTATION, JOB_LABEL, QUEUE_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import covers, priority_of, workload_spec

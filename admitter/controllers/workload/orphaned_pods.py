@@ -6,6 +6,7 @@ The labels and the annotations injected at admission say what such a pod, or Job
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from admitter.cache.pod_views import PodView, loose_usage
@@ -47,17 +48,20 @@ class DeletedWorkload(NamedTuple):
         return pod.workload_uid in {"", self.uid}
 
 
+@dataclass(eq=False)
 class OrphanedPods:
-    """Counts orphaned pods: labelled pods of a Workload that holds no quota."""
+    """Counts orphaned pods: labelled pods of a Workload that holds no quota.
 
-    def __init__(
-        self, world: World, engine: Engine, transport: Transport, freed: Callable[[str], None]
-    ) -> None:
-        """`freed` is called with each queue that has quota free again."""
-        self._freed = freed
-        self._world = world
-        self._engine = engine
-        self._transport = transport
+    Attributes:
+        freed: called with each queue that has quota free again.
+    """
+
+    world: World
+    engine: Engine
+    transport: Transport
+    freed: Callable[[str], None]
+
+    def __post_init__(self) -> None:
         self.queue: WorkQueue[DeletedWorkload] = WorkQueue(self._settle, workers=WORKERS)
         # By namespace and name, and by holder: one of the same name may be gone before another is settled.
         self._unsettled: defaultdict[Key, dict[str, DeletedWorkload]] = defaultdict(dict)
@@ -69,23 +73,23 @@ class OrphanedPods:
         for named in self._unsettled.values():
             for gone in named.values():
                 self.queue.add(gone)
-        for job in self._world.jobs:
+        for job in self.world.jobs:
             self._count_loose(job)
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
         pod = either(old, new)
         if any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
-            self._engine.apply(Release(pod.uid))  # it is counted with all that its Workload held
+            self.engine.apply(Release(pod.uid))  # it is counted with all that its Workload held
             return
         if new is not None and new.live and not self._covered(new):
-            self._engine.apply(Reserve(new.uid, new.usage, since=new.created, namespace=new.namespace))
+            self.engine.apply(Reserve(new.uid, new.usage, since=new.created, namespace=new.namespace))
         elif old is not None:
-            self._engine.apply(Release(old.uid))
+            self.engine.apply(Release(old.uid))
 
     def workload_admitted(self, workload: WorkloadView) -> None:
         """A Workload holds quota now: pods of it that were heard of before are counted with it."""
-        for pod in self._world.pods_of(workload):
-            self._engine.apply(Release(pod.uid))
+        for pod in self.world.pods_of(workload):
+            self.engine.apply(Release(pod.uid))
 
     def workload_gone(self, workload: WorkloadView) -> None:
         """A Workload that held quota is deleted: all of it stays reserved until its pods are counted.
@@ -93,14 +97,13 @@ class OrphanedPods:
         Only Jobs make pods with the labels: one that was made by hand has none that we do not know.
         """
         assert workload.admission is not None
-        gone = DeletedWorkload(
-            workload.key, workload.uid, workload.uid, workload.job[0] if workload.job else ""
-        )
+        job = workload.job[0] if workload.job is not None else ""
+        gone = DeletedWorkload(workload.key, workload.uid, workload.uid, job)
         if workload.job is None:
             self._replace(gone)
             return
         since, namespace = workload.since, workload.namespace
-        self._engine.apply(Reserve(workload.uid, workload.admission, since=since, namespace=namespace))
+        self.engine.apply(Reserve(workload.uid, workload.admission, since=since, namespace=namespace))
         self._count_together(gone)
         self._look_at(gone)
 
@@ -116,7 +119,7 @@ class OrphanedPods:
         """A Job changed: a Job without a Workload may have stopped."""
         for gone in self._named(key):
             self._look_at(gone)
-        job = self._world.job_of(key)
+        job = self.world.job_of(key)
         if job is not None and self._leads:
             self._count_loose(job)
 
@@ -127,21 +130,21 @@ class OrphanedPods:
         left to them: they may have admitted one just now.
         """
         key = (job.namespace, job.workload)
-        usage = loose_usage(job, self._world.workloads.get(key))
-        if usage is None or not self._world.owners.owns(key):
+        usage = loose_usage(job, self.world.workloads.get(key))
+        if usage is None or not self.world.owners.owns(key):
             return
         if any(gone.job == job.name for gone in self._named(key)):
             return  # what it may run is counted already
         gone = DeletedWorkload(key, job.started_by_uid, job.uid, job.name)
-        self._engine.apply(Reserve(job.uid, usage, since=job.created, namespace=job.namespace))
+        self.engine.apply(Reserve(job.uid, usage, since=job.created, namespace=job.namespace))
         self._count_together(gone)
         self.queue.add(gone)
 
     def _count_together(self, gone: DeletedWorkload) -> None:
         """Count pods with all that their Workload held, and not one by one, until that is settled."""
         self._unsettled[gone.key][gone.holder] = gone
-        for pod in filter(gone.counts, self._world.pods_named(gone.key)):
-            self._engine.apply(Release(pod.uid))
+        for pod in filter(gone.counts, self.world.pods_named(gone.key)):
+            self.engine.apply(Release(pod.uid))
 
     def _look_at(self, gone: DeletedWorkload) -> None:
         if self._leads:
@@ -163,11 +166,11 @@ class OrphanedPods:
             if not (job.suspended and (job.stopped or job.unstarted)):
                 return  # its next change brings us here again
             if self._leads:
-                await bar(job, str(job.version), self._world, self._transport)
+                await bar(job, str(job.version), self.world, self.transport)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={name}"}
-        listed = await self._transport.get(pods_path(namespace), query)
+        listed = await self.transport.get(pods_path(namespace), query)
         for raw in listed["items"]:
-            self._world.read_pods.take(raw)
+            self.world.read_pods.take(raw)
         self._unsettled[gone.key].pop(gone.holder, None)
         if not self._unsettled[gone.key]:
             del self._unsettled[gone.key]
@@ -177,20 +180,20 @@ class OrphanedPods:
         if not name:
             return None
         try:
-            return self._world.read_jobs.read(await self._transport.get(job_path((namespace, name))))
+            return self.world.read_jobs.read(await self.transport.get(job_path((namespace, name))))
         except NotFoundError:
             return None
 
     def _replace(self, gone: DeletedWorkload) -> None:
         """Count the pods that there are instead of what their Workload held."""
-        for pod in self._world.pods_named(gone.key):
+        for pod in self.world.pods_named(gone.key):
             self.pod_changed(None, pod)
-        reservation = self._engine.ledger.held(gone.holder)
-        self._engine.apply(Release(gone.holder))
+        reservation = self.engine.ledger.held(gone.holder)
+        self.engine.apply(Release(gone.holder))
         if reservation is not None:
-            self._freed(reservation.queue)
+            self.freed(reservation.queue)
 
     def _covered(self, pod: PodView) -> bool:
         """Whether a pod is counted with the Workload that it names: that one has started it."""
-        workload = self._world.workloads.get((pod.namespace, pod.workload))
+        workload = self.world.workloads.get((pod.namespace, pod.workload))
         return workload is not None and workload.admission is not None and pod.is_of(workload)

@@ -39,8 +39,6 @@ class ReservationRecord:
     """The pending reservation that the status of a Workload is to have.
 
     Attributes:
-        key: namespace and name of the Workload.
-        queue: in which it is.
         place: its status; without an admission once it was used or given up.
         waiting: why the Workload waits, to be written with it; None: that has been written.
     """

@@ -32,7 +32,6 @@ class StatusWrites:
     """Writes decisions to statuses.
 
     Attributes:
-        now: the time.
         slots: bounds how much is written at a time; what is written is looked up within one.
     """
 

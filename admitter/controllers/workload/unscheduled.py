@@ -5,6 +5,7 @@ is said, the pods wait for ever, and their Workload holds its quota: at least it
 """
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 
 from admitter.api.conditions import EventReason
@@ -18,16 +19,15 @@ ANSWER_SECONDS: Final = 30.0
 """A scheduler that works answers in less, also when a burst of pods has just been made."""
 
 
+@dataclass(eq=False)
 class UnscheduledPods:
     """Sends one event for each Workload with pods that no scheduler has answered for."""
 
-    def __init__(self, world: World, events: Events, clock: Clock) -> None:
-        """Call `pod_changed` with every change of a pod."""
-        self._world = world
-        self._events = events
-        self._clock = clock
-        self._timers: dict[Key, asyncio.TimerHandle] = {}
-        self._told: set[Key] = set()
+    world: World
+    events: Events
+    clock: Clock
+    _timers: dict[Key, asyncio.TimerHandle] = field(default_factory=dict)
+    _told: set[Key] = field(default_factory=set)
 
     def pod_changed(self, pod: PodView, *, gone: bool = False) -> None:
         """A pod came, is another one now, or went."""
@@ -49,21 +49,21 @@ class UnscheduledPods:
     def _look(self, key: Key) -> None:
         """Tell, if a pod still waits for an answer and has done so for long enough."""
         del self._timers[key]
-        waiting = [pod for pod in self._world.pods_named(key) if pod.live and pod.unanswered_scheduler]
+        waiting = [pod for pod in self.world.pods_named(key) if pod.live and pod.unanswered_scheduler]
         if not waiting:
             return
         oldest = min(waiting, key=lambda pod: pod.created)
-        left = oldest.created + ANSWER_SECONDS - self._clock().timestamp()
+        left = oldest.created + ANSWER_SECONDS - self.clock().timestamp()
         if left > 0:
             self._look_later(key, left)
-        elif self._events.closed or not self._world.owners.owns(key):
+        elif self.events.closed or not self.world.owners.owns(key):
             self._look_later(key, ANSWER_SECONDS)  # the leader tells; that may be this process by then
         else:
             self._told.add(key)
             self._tell(key, oldest.unanswered_scheduler)
 
     def _tell(self, key: Key, scheduler: str) -> None:
-        job = self._world.job_of(key)
+        job = self.world.job_of(key)
         if job is None:
             return
         words = (
@@ -72,4 +72,4 @@ class UnscheduledPods:
             "delete the Job, or pause it by its Workload's spec.active=false and correct the name"
         )
         subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
-        self._events.record(subject, EventReason.NO_SCHEDULER, words, lasting=True)
+        self.events.record(subject, EventReason.NO_SCHEDULER, words, lasting=True)

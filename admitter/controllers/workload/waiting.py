@@ -4,6 +4,7 @@ Most reasons never get written: the Workload is admitted before its turn comes.
 """
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -11,13 +12,7 @@ import structlog
 from admitter.api.conditions import ConditionType, EventReason
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import (
-    ClusterError,
-    ConflictError,
-    NotFoundError,
-    is_retryable,
-    level_of,
-)
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError, is_retryable, level_of
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Transport
@@ -32,19 +27,17 @@ WRITES_AT_A_TIME: Final = 8
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class WaitingReasons:
     """Collects reasons and writes those that are news."""
 
-    def __init__(
-        self, world: World, events: Events, transport: Transport, clock: status.Clock, pace: Pace
-    ) -> None:
-        self._world = world
-        self._events = events
-        self._transport = transport
-        self._clock = clock
-        self._pace = pace
-        self._wanted: dict[Key, Waiting] = {}
-        self._ready = asyncio.Event()
+    world: World
+    events: Events
+    transport: Transport
+    clock: status.Clock
+    pace: Pace
+    _wanted: dict[Key, Waiting] = field(default_factory=dict)
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def want(self, key: Key, waiting: Waiting) -> None:
         """A Workload waits for this reason from now on."""
@@ -58,7 +51,7 @@ class WaitingReasons:
     def admitted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has been admitted."""
         message = workload.condition(ConditionType.ADMITTED).get("message", "")
-        self._events.record(subject(workload), EventReason.ADMITTED, str(message))
+        self.events.record(subject(workload), EventReason.ADMITTED, str(message))
 
     def evicted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has to stop."""
@@ -68,12 +61,12 @@ class WaitingReasons:
         else:
             reason = EventReason.EVICTION_PENDING
             message = workload.condition(ConditionType.EVICTION_PENDING).get("message", "")
-        self._events.record(subject(workload), reason, message, topic="eviction")
+        self.events.record(subject(workload), reason, message, topic="eviction")
 
     def promised(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has a pending reservation."""
         reserved = workload.condition(ConditionType.QUOTA_RESERVED)
-        self._events.record(subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
+        self.events.record(subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
 
     async def run(self) -> None:
         while True:
@@ -97,27 +90,27 @@ class WaitingReasons:
 
     async def _write(self, key: Key, waiting: Waiting) -> bool:
         """Write a reason if it is news; False: try again."""
-        workload = self._world.workloads.get(key)
+        workload = self.world.workloads.get(key)
         if workload is None or workload.admission is not None or workload.finished:
             return True
-        if not self._world.owners.owns(key) or key in self._world.workloads.unreadable:
+        if not self.world.owners.owns(key) or key in self.world.workloads.unreadable:
             return True  # the shard's owner writes why; if it can't be read, an event says so
         written = workload.condition(ConditionType.QUOTA_RESERVED)
         if (written.get("reason"), written.get("message")) == (waiting.reason, waiting.message):
             return True
         try:
-            async with self._pace.turn():
-                now, back_off = self._clock(), waiting.back_off
+            async with self.pace.turn():
+                now, back_off = self.clock(), waiting.back_off
                 body = status.waiting(workload, waiting.reason, waiting.message, now, back_off)
-                raw = await self._transport.patch(f"{workload_path(key)}/status", body)
-            self._world.read_workloads.take(raw)
+                raw = await self.transport.patch(f"{workload_path(key)}/status", body)
+            self.world.read_workloads.take(raw)
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
             level = level_of(error)
             log.log(level, "reason not written", namespace=key[0], workload=key[1], error=str(error))
             return not is_retryable(error)  # otherwise asking again would change nothing
-        self._events.record(subject(workload), waiting.reason, waiting.message)
+        self.events.record(subject(workload), waiting.reason, waiting.message)
         return True
 
 
