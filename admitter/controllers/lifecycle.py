@@ -148,16 +148,13 @@ class AppLifecycle:
         self._leads.set()
 
     def abandon(self) -> None:
-        """Decide for some shards less."""
         self._app.admissions.abandon_trees()
         self._open()
 
     def refresh(self) -> None:
-        """Decide by the definitions as they are known now."""
         self._app.admissions.refresh()
 
     async def drained(self) -> None:
-        """Wait for the end of all writes that were decided before now."""
         await self._app.admissions.drained()
 
     def _open(self) -> None:

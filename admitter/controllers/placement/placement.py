@@ -20,7 +20,7 @@ from admitter.client.workqueue import WorkQueue
 from admitter.controllers.placement.generator import GeneratedObjectWriter
 from admitter.controllers.placement.guards import Guards, SubmitAccess
 from admitter.controllers.telemetry.events import Events, Subject
-from admitter.controllers.workload.adoption import hold, release, settle
+from admitter.controllers.workload.writes import hold, release, settle
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import store_of
 from admitter.policy.placement_policies import PlacementClaim, ReadPolicy

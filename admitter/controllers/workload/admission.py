@@ -23,8 +23,8 @@ from admitter.controllers.workload.engine_feed import EngineFeed
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
 from admitter.controllers.workload.reservation_writer import ReservationWriter
-from admitter.controllers.workload.status_writes import StatusWrites
 from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.controllers.workload.writes import StatusWrites
 from admitter.engine.cycle import Engine
 from admitter.policy.gate import Gate, Waiting
 from admitter.policy.lifecycle import Phase, Step, phase_of

@@ -28,8 +28,8 @@ from admitter.controllers.guarded import guarded
 from admitter.controllers.succession import FENCED_WRITE_SECONDS
 from admitter.controllers.workload.engine_feed import EngineFeed
 from admitter.controllers.workload.reservation_writer import REFUSED_SECONDS, ReservationWriter
-from admitter.controllers.workload.status_writes import StatusWrites
 from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.controllers.workload.writes import StatusWrites
 from admitter.engine import model
 from admitter.engine.model import Admission
 from admitter.engine.tree_cycle import Plan, PlannedEviction
@@ -89,7 +89,6 @@ class DecisionWriter:
         self.feed.writing[uid] = group.create_task(guarded(work, what))
 
     async def drained(self) -> None:
-        """Wait for the end of all writes that have begun before now."""
         if self.feed.writing:
             await asyncio.wait([*self.feed.writing.values()])
 

@@ -22,8 +22,8 @@ from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_re
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.client.transport import Transport
-from admitter.controllers.workload.adoption import bar, hold
 from admitter.controllers.workload.grace import GracePeriods
+from admitter.controllers.workload.writes import bar, hold
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
@@ -39,9 +39,8 @@ _TOO_LARGE: Final = "request is too large"
 
 def is_for_good(error: ApiError) -> bool:
     """Whether the API server would refuse the same start again and again."""
-    if _TOO_LARGE in str(error):
-        return True
-    return not isinstance(error, ConflictError | NotFoundError) and not is_retryable(error)
+    passes = isinstance(error, ConflictError | NotFoundError) or is_retryable(error)
+    return _TOO_LARGE in str(error) or not passes
 
 
 @dataclass(eq=False)

@@ -18,9 +18,9 @@ from admitter.client.store import Key
 from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, Subject
-from admitter.controllers.workload.adoption import adopt, hold
 from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
+from admitter.controllers.workload.writes import adopt, hold
 from admitter.names import API_VERSION, ELASTIC_QUOTA_QUEUE, EVICTION_TIME_ANNOTATION, JOB_LABEL, QUEUE_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog

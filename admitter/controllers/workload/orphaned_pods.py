@@ -16,7 +16,7 @@ from admitter.client.errors import NotFoundError
 from admitter.client.store import Key, either
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
-from admitter.controllers.workload.adoption import bar
+from admitter.controllers.workload.writes import bar
 from admitter.engine.commands import Release, Reserve
 from admitter.engine.cycle import Engine
 from admitter.names import WORKLOAD_LABEL

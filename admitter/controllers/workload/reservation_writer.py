@@ -19,8 +19,8 @@ from admitter.client.errors import ClusterError, ConflictError, is_retryable, le
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
-from admitter.controllers.workload.status_writes import StatusWrites
 from admitter.controllers.workload.waiting import WaitingReasons
+from admitter.controllers.workload.writes import StatusWrites
 from admitter.engine.cycle import Engine
 from admitter.engine.tree_cycle import Plan
 from admitter.policy import status
