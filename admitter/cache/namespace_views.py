@@ -25,7 +25,6 @@ class NamespaceView(Meta):
     """A namespace.
 
     Attributes:
-        labels: as they are.
         terminating: whether its deletion has begun.
         annotations: those that say which queue it has.
     """

@@ -41,12 +41,13 @@ class AppLifecycle:
 
     Attributes:
         role: what this process is to its cluster now.
-        routing: tells the parts of changes.
+        overruled: set when the API server says that another controller decides.
     """
 
     def __init__(self, app: App) -> None:
         self._app = app
         self._shards = app.world.shards
+        self.overruled = app.admissions.overruled
         self.routing = Routing(app)
         self.role = Role.STARTING
         self._leads = asyncio.Event()
@@ -55,11 +56,6 @@ class AppLifecycle:
         for writer in self._writers:
             writer.closed = True
         app.metrics.leads(lease_name(0), holds=False)
-
-    @property
-    def overruled(self) -> asyncio.Event:
-        """Set when the API server says that another controller decides."""
-        return self._app.admissions.overruled
 
     @property
     def led(self) -> list[int]:

@@ -112,7 +112,6 @@ class Succession:
         self._shards.on_contested.listen(self._due.set)
 
     async def run(self) -> None:
-        """Take part until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             self.candidacy.start(self)
@@ -127,11 +126,9 @@ class Succession:
         self._spawn(self._read_quota(shard, term))
 
     def release_requested(self, shard: int) -> None:
-        """Another process has the right to a shard: it is given up."""
         self._spawn(self._give_up(shard))
 
     def leases_refreshed(self) -> None:
-        """The Leases have been read."""
         self._news.set()
 
     def _spawn(self, doing: Coroutine[Any, Any, None]) -> None:

@@ -50,7 +50,6 @@ class LeaseLock:
     Attributes:
         transport: tries each call once, and is used for nothing else.
         cache: where the Lease is read; the owner of the cache refreshes it.
-        name: of the Lease.
         identity: unique among all processes, ever.
         settings: the same for all processes that want this Lease.
         labels: beside those of all Leases.

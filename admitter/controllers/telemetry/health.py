@@ -58,7 +58,6 @@ class Pulse:
         self._due: float | None = None
 
     async def run(self) -> None:
-        """Beat until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             self._due = loop.time() + PERIOD_SECONDS

@@ -146,7 +146,6 @@ class Metrics:
     """All metrics of one process.
 
     Attributes:
-        registry: where they are to be found.
         calls: what is counted of the way to the API server.
         state: reads what is so now; None: there is nothing yet.
     """

@@ -191,7 +191,6 @@ class Admissions:
             self._gather = min(max(GATHER_SECONDS, taken), LONGEST_GATHER_SECONDS)
 
     def close(self) -> None:
-        """Nothing more is decided."""
         if self._timer is not None:
             self._timer.cancel()
 

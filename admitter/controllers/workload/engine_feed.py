@@ -73,7 +73,6 @@ class EngineFeed:
         self.fed()
 
     def take_pods(self) -> None:
-        """Take in pods that came and went."""
         changed, self.changed_pods = self.changed_pods, set()
         for key in changed:
             self._intake.take_pods(key)
@@ -127,7 +126,6 @@ class EngineFeed:
             self._take(workload)
 
     def _take(self, workload: WorkloadView) -> None:
-        """Bring the engine up to date with one Workload."""
         if not self.restored:
             return
         uid = workload.uid

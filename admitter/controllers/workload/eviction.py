@@ -192,7 +192,6 @@ class ShortageEvictions:
             self._timer = asyncio.get_running_loop().call_later(left, self.look)
 
     def close(self) -> None:
-        """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

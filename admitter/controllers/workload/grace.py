@@ -78,7 +78,6 @@ class GracePeriods:
             self.over(victim.key)
 
     def close(self) -> None:
-        """Stop all timers."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

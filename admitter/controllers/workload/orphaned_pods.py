@@ -32,7 +32,6 @@ class DeletedWorkload(NamedTuple):
     """A Workload that is gone, with what it held.
 
     Attributes:
-        key: its namespace and name.
         uid: its own; empty if it is gone for longer than this process lives, and an older version wrote it.
         holder: the UID under which its quota counts: its own, or that of its Job.
         job: its Job's name; empty if that is gone too.

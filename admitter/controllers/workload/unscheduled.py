@@ -38,7 +38,6 @@ class UnscheduledPods:
             self._look_later(key, ANSWER_SECONDS)
 
     def close(self) -> None:
-        """Tell no user anything any more."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -31,7 +31,6 @@ log = structlog.get_logger(__name__)
 
 
 async def adopt(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
-    """Queue a Job."""
     return await _write(job, {"labels": {QUEUE_LABEL: queue}}, world, transport, suspend=True)
 
 
