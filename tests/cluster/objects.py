@@ -19,7 +19,7 @@ DELETE_IN_USE: Json = {"admitter.dev/delete-in-use": "true"}
 
 def resource_flavor(name: str, spec: Json) -> Json:
     """A ResourceFlavor."""
-    metadata = {"name": name, "annotations": DELETE_IN_USE}
+    metadata = {"name": name, "annotations": {**DELETE_IN_USE}}
     return {"apiVersion": ADMITTER, "kind": "ResourceFlavor", "metadata": metadata, "spec": spec}
 
 
@@ -35,7 +35,7 @@ def cluster_queue(
     return {
         "apiVersion": ADMITTER,
         "kind": "ClusterQueue",
-        "metadata": {"name": name, "annotations": DELETE_IN_USE},
+        "metadata": {"name": name, "annotations": {**DELETE_IN_USE}},
         "spec": {"namespaceSelector": selector, "resources": resources, **spec},
     }
 
@@ -45,7 +45,7 @@ def local_queue(namespace: str, cluster_queue: str, name: str = "main", **spec: 
     return {
         "apiVersion": ADMITTER,
         "kind": "LocalQueue",
-        "metadata": {"name": name, "namespace": namespace, "annotations": DELETE_IN_USE},
+        "metadata": {"name": name, "namespace": namespace, "annotations": {**DELETE_IN_USE}},
         "spec": {"clusterQueue": cluster_queue, **spec},
     }
 
@@ -55,7 +55,7 @@ def elastic_quota(namespace: str, name: str = "quota", **spec: Any) -> Json:
     return {
         "apiVersion": ADMITTER,
         "kind": "CompositeElasticQuota" if "namespaces" in spec else "ElasticQuota",
-        "metadata": {"name": name, "namespace": namespace, "annotations": DELETE_IN_USE},
+        "metadata": {"name": name, "namespace": namespace, "annotations": {**DELETE_IN_USE}},
         "spec": spec,
     }
 

@@ -100,7 +100,7 @@ class Team:
         spec: Json = {"resources": [{"name": "cpu", "flavors": [flavor]}], **more}
         if parent:
             spec["parent"] = f"{self.namespace}-{parent}"
-        metadata = {"name": f"{self.namespace}-{name}", "annotations": DELETE_IN_USE}
+        metadata = {"name": f"{self.namespace}-{name}", "annotations": {**DELETE_IN_USE}}
         self.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": spec})
 
     def apply(self, *manifests: Json) -> None:

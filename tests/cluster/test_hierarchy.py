@@ -61,7 +61,7 @@ def nodes(team: Team) -> Iterator[Nodes]:
 
 def cohort(team: Team, name: str, parent: str = "", **spec: Any) -> None:
     above = {"parent": f"{team.namespace}-{parent}"} if parent else {}
-    metadata = {"name": f"{team.namespace}-{name}", "annotations": DELETE_IN_USE}
+    metadata = {"name": f"{team.namespace}-{name}", "annotations": {**DELETE_IN_USE}}
     team.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": {**above, **spec}})
 
 
@@ -71,7 +71,7 @@ def queue(team: Team, name: str, parent: str, **spec: Any) -> None:
     selector = {"matchLabels": {"team": team.namespace}}
     spec = {"cohort": f"{team.namespace}-{parent}", "namespaceSelector": selector, **spec}
     made = {"apiVersion": ADMITTER, "kind": "ClusterQueue", "spec": spec}
-    made["metadata"] = {"name": full, "annotations": DELETE_IN_USE}
+    made["metadata"] = {"name": full, "annotations": {**DELETE_IN_USE}}
     team.apply(made, local_queue(team.namespace, full, name))
 
 

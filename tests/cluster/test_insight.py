@@ -80,7 +80,7 @@ def changes(team: Team) -> Iterator[Json | str]:
         return {
             "apiVersion": ADMITTER,
             "kind": "Cohort",
-            "metadata": {"name": cohort, "annotations": DELETE_IN_USE},
+            "metadata": {"name": cohort, "annotations": {**DELETE_IN_USE}},
             "spec": {"resources": resources},
         }
 
