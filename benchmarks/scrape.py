@@ -18,8 +18,7 @@ from admitter.api.conditions import EvictedReason, FinishedReason
 from admitter.cache.world import World
 from admitter.client.pace import Pace
 from admitter.controllers.quota_status.statuses import QuotaStatuses
-from admitter.controllers.telemetry.metrics import Metrics
-from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.telemetry.metrics import Metrics, StateMetrics
 from admitter.convert.gpus import DEFAULT_GPUS
 from admitter.engine.commands import Define, Reserve, SetFlavor
 from admitter.engine.cycle import Engine

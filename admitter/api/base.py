@@ -19,7 +19,10 @@ LONGEST_NAME = 63
 
 
 class Model(BaseModel):
-    """Fields in snake case, camelCase in manifests; unknown fields are refused by name."""
+    """Fields in snake case, camelCase in manifests; unknown fields are refused by name.
+
+    The text below a field is its description in the definitions (`admitter.api.crds`).
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True, use_enum_values=False
@@ -189,76 +192,67 @@ def own_name(resource: str) -> str:
     return GPU_MEMORY if resource in GPU_MEMORY_ALIASES else resource
 
 
-GRACE_PERIOD = "How long the eviction of a preempted Workload is pending, such as 30s, 5m or 1h30m."
-MIN_RUNTIME = "How long a Workload has to have run before it may be preempted, such as 30s, 5m or 1h30m."
-
-
 class PreemptionTerms(Model):
     """What Workloads are granted before they are evicted for others."""
 
-    grace_period: Duration = Field(default=0, description=GRACE_PERIOD)
-    min_runtime: Duration = Field(default=0, description=MIN_RUNTIME)
+    grace_period: Duration = 0
+    """How long the eviction of a preempted Workload is pending, such as 30s, 5m or 1h30m."""
+    min_runtime: Duration = 0
+    """How long a Workload has to have run before it may be preempted, such as 30s, 5m or 1h30m."""
 
 
 class Expression(Model):
     """A requirement on a label."""
 
-    key: LabelKey = Field(description="The label that the requirement is on.")
-    operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist)$")] = Field(
-        description="In, NotIn: whether the value of the label is one of values. Exists, DoesNotExist: "
-        "whether the label is there."
-    )
-    values: list[LabelValue] = Field(
-        default=[], description="The values, for In and NotIn.", json_schema_extra=atomic_list(64)
-    )
+    key: LabelKey
+    """The label that the requirement is on."""
+    operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist)$")]
+    """In, NotIn: whether the value of the label is one of values. Exists, DoesNotExist: whether the label is
+    there."""
+    values: list[LabelValue] = Field(default=[], json_schema_extra=atomic_list(64))
+    """The values, for In and NotIn."""
 
 
 class LabelSelector(Model):
     """Selects objects by their labels; all requirements must hold, and an empty selector selects all."""
 
-    match_labels: dict[LabelKey, LabelValue] = Field(
-        default={}, description="Labels that must be there with these values.", max_length=64
-    )
-    match_expressions: list[Expression] = Field(
-        default=[],
-        description="Further requirements on labels, of which all must hold.",
-        json_schema_extra=atomic_list(64),
-    )
+    match_labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=64)
+    """Labels that must be there with these values."""
+    match_expressions: list[Expression] = Field(default=[], json_schema_extra=atomic_list(64))
+    """Further requirements on labels, of which all must hold."""
 
 
 class Toleration(Model):
     """A toleration, as in a pod."""
 
-    key: str | None = Field(default=None, max_length=317, description="The taint's key; empty: any taint.")
-    operator: Annotated[str, Field(pattern="^(Equal|Exists)$")] | None = Field(
-        default=None, description="Equal (if absent) or Exists."
-    )
-    value: str | None = Field(default=None, max_length=63, description="The taint's value, for Equal.")
-    effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] | None = Field(
-        default=None, description="The taint's effect; empty: any effect."
-    )
-    toleration_seconds: Int64 | None = Field(
-        default=None, description="For NoExecute: how long the pod stays, in seconds; absent: for ever."
-    )
+    key: str | None = Field(default=None, max_length=317)
+    """The taint's key; empty: any taint."""
+    operator: Annotated[str, Field(pattern="^(Equal|Exists)$")] | None = None
+    """Equal (if absent) or Exists."""
+    value: str | None = Field(default=None, max_length=63)
+    """The taint's value, for Equal."""
+    effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] | None = None
+    """The taint's effect; empty: any effect."""
+    toleration_seconds: Int64 | None = None
+    """For NoExecute: how long the pod stays, in seconds; absent: for ever."""
 
 
 class Condition(Model):
     """One aspect of an object's state."""
 
-    type: str = Field(
-        max_length=316,
-        description="What it is about: Active, or of a Workload QuotaReserved, Admitted, Evicted, Preempted, "
-        "EvictionPending or Finished.",
-    )
-    status: Annotated[str, Field(pattern="^(True|False|Unknown)$")] = Field(
-        description="Whether it holds: True, False or Unknown."
-    )
-    reason: str = Field(max_length=1024, description="Why, in one CamelCase word.")
-    message: str = Field(default="", max_length=32768, description="Why, in a sentence.")
-    last_transition_time: Moment = Field(description="When status last became what it is.")
-    observed_generation: Int64 | None = Field(
-        default=None, description="The generation of the spec that it is about."
-    )
+    type: str = Field(max_length=316)
+    """What it is about: Active, or of a Workload QuotaReserved, Admitted, Evicted, Preempted, EvictionPending
+    or Finished."""
+    status: Annotated[str, Field(pattern="^(True|False|Unknown)$")]
+    """Whether it holds: True, False or Unknown."""
+    reason: str = Field(max_length=1024)
+    """Why, in one CamelCase word."""
+    message: str = Field(default="", max_length=32768)
+    """Why, in a sentence."""
+    last_transition_time: Moment
+    """When status last became what it is."""
+    observed_generation: Int64 | None = None
+    """The generation of the spec that it is about."""
 
 
 Conditions = Annotated[

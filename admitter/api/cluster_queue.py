@@ -1,4 +1,7 @@
-"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (docs/concepts.md)."""
+"""ClusterQueue: quota for a pool of resources, and the namespaces that may use it (docs/concepts.md).
+
+LocalQueue: where the users of a namespace submit to one.
+"""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -62,16 +65,12 @@ class StopPolicy(StrEnum):
 class Quota(Model):
     """How much of a resource there is in a flavor."""
 
-    min: Quantity = Field(
-        default=0, description="Its own quota. What is unused of it, others of the cohort may borrow."
-    )
-    max: Quantity | None = Field(
-        default=None,
-        description="The most that may be used, borrowed quota included; at least min. Absent: no limit.",
-    )
-    lending_limit: Quantity | None = Field(
-        default=None, description="The most of an unused min that others may borrow. Absent: all of it."
-    )
+    min: Quantity = 0
+    """Its own quota. What is unused of it, others of the cohort may borrow."""
+    max: Quantity | None = None
+    """The most that may be used, borrowed quota included; at least min. Absent: no limit."""
+    lending_limit: Quantity | None = None
+    """The most of an unused min that others may borrow. Absent: all of it."""
 
     def wrong(self, resource: str) -> Iterator[tuple[Place, str]]:
         """What is wrong with it as the quota of a resource."""
@@ -86,22 +85,20 @@ class Quota(Model):
 class FlavorQuota(Model):
     """A flavor of a resource, and its quota."""
 
-    name: Name = Field(description="The name of a ResourceFlavor.")
-    quota: Quota = Field(
-        default=Quota(), description="How much of the resource there is in this flavor; of its own nothing."
-    )
+    name: Name
+    """The name of a ResourceFlavor."""
+    quota: Quota = Quota()
+    """How much of the resource there is in this flavor; of its own nothing."""
 
 
 class ResourceQuota(Model):
     """A resource that the queue counts."""
 
-    name: ResourceName = Field(description="The resource, such as cpu, memory or nvidia.com/gpu.")
-    flavors: list[FlavorQuota] = Field(
-        min_length=1,
-        description="The flavors that the resource comes in, tried in this order. Resources that share a "
-        "flavor must list the same flavors in the same order: a pod set gets one flavor for all of them.",
-        json_schema_extra=map_list("name", most=64),
-    )
+    name: ResourceName
+    """The resource, such as cpu, memory or nvidia.com/gpu."""
+    flavors: list[FlavorQuota] = Field(min_length=1, json_schema_extra=map_list("name", most=64))
+    """The flavors that the resource comes in, tried in this order. Resources that share a flavor must list
+    the same flavors in the same order: a pod set gets one flavor for all of them."""
 
     @model_validator(mode="after")
     def _quotas_are_sound(self) -> Self:
@@ -116,32 +113,21 @@ class ResourceQuota(Model):
 class FlavorFungibility(Model):
     """When a flavor that could do is passed over for the next one."""
 
-    when_can_borrow: WhenCanBorrow = Field(
-        default=WhenCanBorrow.BORROW,
-        description="Borrow: take a flavor that fits by borrowing. TryNextFlavor: see whether a later one "
-        "fits without.",
-    )
-    when_can_preempt: WhenCanPreempt = Field(
-        default=WhenCanPreempt.TRY_NEXT_FLAVOR,
-        description="Preempt: take a flavor that fits by preempting. TryNextFlavor: see whether a later one "
-        "fits without.",
-    )
+    when_can_borrow: WhenCanBorrow = WhenCanBorrow.BORROW
+    """Borrow: take a flavor that fits by borrowing. TryNextFlavor: see whether a later one fits without."""
+    when_can_preempt: WhenCanPreempt = WhenCanPreempt.TRY_NEXT_FLAVOR
+    """Preempt: take a flavor that fits by preempting. TryNextFlavor: see whether a later one fits without."""
 
 
 class BorrowWithinCohort(Model):
     """Preempting in other queues in order to borrow."""
 
-    policy: BorrowWithin = Field(
-        default=BorrowWithin.NEVER,
-        description="Never. LowerPriority: Workloads of lower priority in queues that borrow. "
-        "GuaranteedShare: those of queues that borrow more than their guaranteed part of what is unused, as "
-        "long as this one stays within its own; parts are in proportion to min. Means Never where "
-        "fairSharing is enabled.",
-    )
-    max_priority_threshold: Int32 | None = Field(
-        default=None,
-        description="The highest priority of a Workload that is preempted so. Absent: any that is lower.",
-    )
+    policy: BorrowWithin = BorrowWithin.NEVER
+    """Never. LowerPriority: Workloads of lower priority in queues that borrow. GuaranteedShare: those of
+    queues that borrow more than their guaranteed part of what is unused, as long as this one stays within its
+    own; parts are in proportion to min. Means Never where fairSharing is enabled."""
+    max_priority_threshold: Int32 | None = None
+    """The highest priority of a Workload that is preempted so. Absent: any that is lower."""
 
     @model_validator(mode="after")
     def _threshold_is_for_lower_priority(self) -> Self:
@@ -155,92 +141,58 @@ class BorrowWithinCohort(Model):
 class QueuePreemption(PreemptionTerms):
     """Workloads that the queue's own may preempt to fit, and what the queue's own are granted."""
 
-    within_cluster_queue: WithinQueue = Field(
-        default=WithinQueue.NEVER,
-        description="In the same queue. Never, LowerPriority, or LowerOrNewerEqualPriority: those of equal "
-        "priority too that are newer.",
-    )
-    reclaim_within_cohort: Reclaim = Field(
-        default=Reclaim.NEVER,
-        description="In queues of the cohort that borrow, while this queue stays within its min. Never, "
-        "LowerPriority or Any.",
-    )
-    borrow_within_cohort: BorrowWithinCohort = Field(
-        default=BorrowWithinCohort(),
-        description="In queues of the cohort that borrow, in order to borrow instead of them.",
-    )
-
-
-WEIGHT = (
-    "How much more than one of weight 1 it may borrow, such as 2 or 500m. 0: only what no other queue wants."
-)
+    within_cluster_queue: WithinQueue = WithinQueue.NEVER
+    """In the same queue. Never, LowerPriority, or LowerOrNewerEqualPriority: those of equal priority too that
+    are newer."""
+    reclaim_within_cohort: Reclaim = Reclaim.NEVER
+    """In queues of the cohort that borrow, while this queue stays within its min. Never, LowerPriority or
+    Any."""
+    borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
+    """In queues of the cohort that borrow, in order to borrow instead of them."""
 
 
 class FairSharing(Model):
     """How much a queue may borrow in comparison with others of its cohort."""
 
-    weight: Quantity = Field(default=1, description=WEIGHT)
+    weight: Quantity = 1
+    """How much more than one of weight 1 it may borrow, such as 2 or 500m. 0: only what no other queue
+    wants."""
 
 
 class ClusterQueueSpec(Model):
     """The queue's quota and rules."""
 
-    cohort: Name | None = Field(
-        default=None,
-        description="Queues of the same cohort borrow unused quota from each other. A Cohort object is only "
-        "needed for quota or a parent of its own. Absent: nothing is borrowed.",
-    )
+    cohort: Name | None = None
+    """Queues of the same cohort borrow unused quota from each other. A Cohort object is only needed for quota
+    or a parent of its own. Absent: nothing is borrowed."""
 
-    namespace_selector: LabelSelector | None = Field(
-        default=None,
-        description="The namespaces that may use the queue. Absent: none. Empty ({}): all.",
-    )
-    queueing_strategy: Strategy = Field(
-        default=Strategy.BEST_EFFORT_FIFO,
-        description="BestEffortFIFO: what does not fit lets others pass. StrictFIFO: it blocks the rest.",
-    )
-    namespace_ordering: NamespaceOrdering = Field(
-        default=NamespaceOrdering.NONE,
-        description="None: priority and age decide which is next. WeightedShare: of the namespaces that "
-        "wait, the one that uses least of the queue in proportion to its weight goes first, and priority "
-        "decides only within a namespace.",
-    )
-    resources: list[ResourceQuota] = Field(
-        default=[],
-        description="The resources that the queue counts. What requests any other is not admitted. Absent: "
-        "those of the nearest Cohort above that has any, with nothing of its own.",
-        json_schema_extra=map_list("name", most=64),
-    )
-    limits: dict[ResourceName, Quantity] = Field(
-        default={},
-        max_length=64,
-        description="The most of a resource that may be used in all flavors together, what is borrowed "
-        "included.",
-    )
-    flavor_fungibility: FlavorFungibility = Field(
-        default=FlavorFungibility(),
-        description="When a flavor that could do is passed over for the next one.",
-    )
-    preemption: QueuePreemption = Field(
-        default=QueuePreemption(),
-        description="Which Workloads the queue's own may preempt when they do not fit, and what they are "
-        "granted when others preempt them.",
-    )
-    fair_sharing: FairSharing = Field(
-        default=FairSharing(),
-        description="The queue's weight, if what is borrowed in its cohort's tree is shared by weight "
-        "(fairSharing.enabled of the Cohort at the top).",
-    )
-    priority_classes: PriorityClassNames | None = Field(
-        default=None,
-        description="The PriorityClasses of Workloads that the queue takes; what is of another one waits. "
-        "One without a class, which has priority 0, is always taken. Absent: all but those of Kubernetes "
-        "itself (system-...), which are taken only if they are listed.",
-    )
-    stop_policy: StopPolicy = Field(
-        default=StopPolicy.NONE,
-        description="None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too.",
-    )
+    namespace_selector: LabelSelector | None = None
+    """The namespaces that may use the queue. Absent: none. Empty ({}): all."""
+    queueing_strategy: Strategy = Strategy.BEST_EFFORT_FIFO
+    """BestEffortFIFO: what does not fit lets others pass. StrictFIFO: it blocks the rest."""
+    namespace_ordering: NamespaceOrdering = NamespaceOrdering.NONE
+    """None: priority and age decide which is next. WeightedShare: of the namespaces that wait, the one that
+    uses least of the queue in proportion to its weight goes first, and priority decides only within a
+    namespace."""
+    resources: list[ResourceQuota] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """The resources that the queue counts. What requests any other is not admitted. Absent: those of the
+    nearest Cohort above that has any, with nothing of its own."""
+    limits: dict[ResourceName, Quantity] = Field(default={}, max_length=64)
+    """The most of a resource that may be used in all flavors together, what is borrowed included."""
+    flavor_fungibility: FlavorFungibility = FlavorFungibility()
+    """When a flavor that could do is passed over for the next one."""
+    preemption: QueuePreemption = QueuePreemption()
+    """Which Workloads the queue's own may preempt when they do not fit, and what they are granted when others
+    preempt them."""
+    fair_sharing: FairSharing = FairSharing()
+    """The queue's weight, if what is borrowed in its cohort's tree is shared by weight (fairSharing.enabled
+    of the Cohort at the top)."""
+    priority_classes: PriorityClassNames | None = None
+    """The PriorityClasses of Workloads that the queue takes; what is of another one waits. One without a
+    class, which has priority 0, is always taken. Absent: all but those of Kubernetes itself (system-...),
+    which are taken only if they are listed."""
+    stop_policy: StopPolicy = StopPolicy.NONE
+    """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
 
     @model_validator(mode="after")
     def _lists_are_sound(self) -> Self:
@@ -268,29 +220,38 @@ class ClusterQueueSpec(Model):
 class ResourceUsage(Model):
     """Use of a resource."""
 
-    name: ResourceName = Field(description="The resource.")
-    used: Quantity = Field(description="What admitted Workloads, and pods that outlive theirs, use.")
-    borrowed: Quantity = Field(default=0, description="How much of that is not the queue's own.")
+    name: ResourceName
+    """The resource."""
+    used: Quantity
+    """What admitted Workloads, and pods that outlive theirs, use."""
+    borrowed: Quantity = 0
+    """How much of that is not the queue's own."""
 
 
 class FlavorUsage(Model):
     """Use of a flavor."""
 
-    name: GeneratedName = Field(description="The flavor.")
-    resources: list[ResourceUsage] = Field(
-        default=[], description="What is used of each resource.", json_schema_extra=map_list("name", most=64)
-    )
+    name: GeneratedName
+    """The flavor."""
+    resources: list[ResourceUsage] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """What is used of each resource."""
 
 
-class ClusterQueueStatus(Model):
-    """What is in the queue now."""
+class QueueStatus(Model):
+    """What is in a queue now."""
 
     conditions: Conditions
-    pending_workloads: int = Field(default=0, description="How many Workloads wait.")
-    admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
-    flavors: list[FlavorUsage] = Field(
-        default=[], description="What is used, by flavor.", json_schema_extra=map_list("name", most=64)
-    )
+    pending_workloads: int = 0
+    """How many Workloads wait."""
+    admitted_workloads: int = 0
+    """How many Workloads hold quota."""
+
+
+class ClusterQueueStatus(QueueStatus):
+    """What is in the queue now, and what of its quota is used."""
+
+    flavors: list[FlavorUsage] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """What is used, by flavor."""
 
 
 class ClusterQueue(Resource):
@@ -306,7 +267,38 @@ class ClusterQueue(Resource):
         *STATE_COLUMNS,
     )
 
-    spec: ClusterQueueSpec = Field(default=ClusterQueueSpec(), description="The queue's quota and rules.")
-    status: ClusterQueueStatus | None = Field(
-        default=None, description="What is in the queue now. Written by the controller."
+    spec: ClusterQueueSpec = ClusterQueueSpec()
+    """The queue's quota and rules."""
+    status: ClusterQueueStatus | None = None
+    """What is in the queue now. Written by the controller."""
+
+
+class LocalQueueSpec(Model):
+    """Where the queue leads."""
+
+    cluster_queue: Name
+    """The ClusterQueue that admits what is submitted here."""
+    priority_classes: PriorityClassNames | None = None
+    """The PriorityClasses of Workloads that may be submitted here, of those that the ClusterQueue takes; one
+    without a class always may. Absent: all of them."""
+    stop_policy: StopPolicy = StopPolicy.NONE
+    """None: works. Hold: nothing new is admitted. HoldAndDrain: what runs is evicted too."""
+
+
+class LocalQueue(Resource):
+    """A namespace's entrance to a ClusterQueue; Jobs name it in their label admitter.dev/queue-name."""
+
+    plural = "localqueues"
+    short_name = "lq"
+    namespaced = True
+    columns = (
+        PrinterColumn("ClusterQueue", "string", ".spec.clusterQueue"),
+        PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
+        PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
+        *STATE_COLUMNS,
     )
+
+    spec: LocalQueueSpec
+    """Where the queue leads."""
+    status: QueueStatus | None = None
+    """What is in the queue now. Written by the controller."""

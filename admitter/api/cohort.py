@@ -20,7 +20,7 @@ from admitter.api.base import (
     named_twice,
     refuse,
 )
-from admitter.api.cluster_queue import WEIGHT, ResourceQuota
+from admitter.api.cluster_queue import ResourceQuota
 from admitter.quantities.amounts import parse_quantity
 
 
@@ -41,63 +41,44 @@ class OnShrink(StrEnum):
 class CohortFairSharing(Model):
     """How what is borrowed is shared."""
 
-    enabled: bool = Field(
-        default=False,
-        description="Share what is borrowed below this cohort by weight, at every level. Read only at the "
-        "top of a tree.",
-    )
-    weight: Quantity = Field(default=1, description=WEIGHT)
+    enabled: bool = False
+    """Share what is borrowed below this cohort by weight, at every level. Read only at the top of a tree."""
+    weight: Quantity = 1
+    """How much more than one of weight 1 it may borrow, such as 2 or 500m. 0: only what no other queue
+    wants."""
 
 
 class CohortPreemption(Model):
     """The most that queues may grant their Workloads before these are evicted for others."""
 
-    grace_period: Duration | None = Field(
-        default=None, description="The longest gracePeriod, such as 30s, 5m or 1h30m. Absent: no cap."
-    )
-    min_runtime: Duration | None = Field(
-        default=None, description="The longest minRuntime, such as 30s, 5m or 1h30m. Absent: no cap."
-    )
+    grace_period: Duration | None = None
+    """The longest gracePeriod, such as 30s, 5m or 1h30m. Absent: no cap."""
+    min_runtime: Duration | None = None
+    """The longest minRuntime, such as 30s, 5m or 1h30m. Absent: no cap."""
 
 
 class CohortSpec(Model):
     """Where the cohort stands, and what it has."""
 
-    parent: Name | None = Field(
-        default=None,
-        description="The cohort above, with which unused quota is shared. Absent: this is the top.",
-    )
-    resources: list[ResourceQuota] = Field(
-        default=[],
-        description="Quota of the cohort itself: min belongs to all queues below it, max caps what they use "
-        "together, lendingLimit what the cohort above gets.",
-        json_schema_extra=map_list("name", most=64),
-    )
-    capacity_from: CapacityFrom = Field(
-        default=CapacityFrom.QUOTAS,
-        description="Quotas: the tree has what its min add up to. Nodes: it has what its schedulable nodes "
-        "can allocate, and what no queue below has as its min belongs to all of them. Only at the top of a "
-        "tree, where resources then names flavors and max, but no min; absent: everything on any node.",
-    )
-    on_shrink: OnShrink = Field(
-        default=OnShrink.WAIT,
-        description="With capacityFrom Nodes, when more is in use than there is: Wait admits nothing more, "
-        "Evict evicts as well.",
-    )
-    evict_after: Duration = Field(
-        default=60,
-        description="With onShrink Evict, how long there has to be too little before Workloads are evicted, "
-        "such as 30s, 5m or 1h30m.",
-    )
-    fair_sharing: CohortFairSharing = Field(
-        default=CohortFairSharing(),
-        description="Whether the tree shares what is borrowed by weight, and this cohort's weight among "
-        "its siblings.",
-    )
-    preemption: CohortPreemption = Field(
-        default=CohortPreemption(),
-        description="The most that queues below may grant their Workloads; what they grant beyond is cut.",
-    )
+    parent: Name | None = None
+    """The cohort above, with which unused quota is shared. Absent: this is the top."""
+    resources: list[ResourceQuota] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """Quota of the cohort itself: min belongs to all queues below it, max caps what they use together,
+    lendingLimit what the cohort above gets."""
+    capacity_from: CapacityFrom = CapacityFrom.QUOTAS
+    """Quotas: the tree has what its min add up to. Nodes: it has what its schedulable nodes can allocate, and
+    what no queue below has as its min belongs to all of them. Only at the top of a tree, where resources then
+    names flavors and max, but no min; absent: everything on any node."""
+    on_shrink: OnShrink = OnShrink.WAIT
+    """With capacityFrom Nodes, when more is in use than there is: Wait admits nothing more, Evict evicts as
+    well."""
+    evict_after: Duration = 60
+    """With onShrink Evict, how long there has to be too little before Workloads are evicted, such as 30s, 5m
+    or 1h30m."""
+    fair_sharing: CohortFairSharing = CohortFairSharing()
+    """Whether the tree shares what is borrowed by weight, and this cohort's weight among its siblings."""
+    preemption: CohortPreemption = CohortPreemption()
+    """The most that queues below may grant their Workloads; what they grant beyond is cut."""
 
     @model_validator(mode="after")
     def _resources_are_different(self) -> Self:
@@ -122,35 +103,31 @@ class CohortSpec(Model):
 class CohortResource(Model):
     """A resource, in all that is below a Cohort."""
 
-    name: ResourceName = Field(description="The resource.")
-    total: Quantity = Field(
-        description="What its min and all those below come to; with capacityFrom Nodes what nodes have. At "
-        "most its max."
-    )
-    used: Quantity = Field(description="What is in use below.")
-    borrowed: Quantity = Field(default=0, description="How much of that comes from the Cohort above.")
+    name: ResourceName
+    """The resource."""
+    total: Quantity
+    """What its min and all those below come to; with capacityFrom Nodes what nodes have. At most its max."""
+    used: Quantity
+    """What is in use below."""
+    borrowed: Quantity = 0
+    """How much of that comes from the Cohort above."""
 
 
 class CohortFlavor(Model):
     """A flavor, in all that is below a Cohort."""
 
-    name: GeneratedName = Field(description="The flavor.")
-    resources: list[CohortResource] = Field(
-        default=[],
-        description="What there is and is used of each resource.",
-        json_schema_extra=map_list("name", most=64),
-    )
+    name: GeneratedName
+    """The flavor."""
+    resources: list[CohortResource] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """What there is and is used of each resource."""
 
 
 class CohortStatus(Model):
     """Whether it works, and what there is and is used in its tree."""
 
     conditions: Conditions
-    flavors: list[CohortFlavor] = Field(
-        default=[],
-        description="What there is and is used, by flavor.",
-        json_schema_extra=map_list("name", most=64),
-    )
+    flavors: list[CohortFlavor] = Field(default=[], json_schema_extra=map_list("name", most=64))
+    """What there is and is used, by flavor."""
 
 
 class Cohort(Resource):
@@ -162,8 +139,7 @@ class Cohort(Resource):
         *STATE_COLUMNS,
     )
 
-    spec: CohortSpec = Field(default=CohortSpec(), description="Where the cohort stands, and what it has.")
-    status: CohortStatus | None = Field(
-        default=None,
-        description="Whether it works, and what there is and is used in its tree. Written by the controller.",
-    )
+    spec: CohortSpec = CohortSpec()
+    """Where the cohort stands, and what it has."""
+    status: CohortStatus | None = None
+    """Whether it works, and what there is and is used in its tree. Written by the controller."""

@@ -1,15 +1,19 @@
 """Writes `crds/*.yaml` from the models: `python -m admitter.api.crds`, or `--check` to compare."""
 
+import ast
 import difflib
 import inspect
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
+from typing_extensions import override
 
-from admitter.api.base import LONGEST_NAME, PrinterColumn, Resource
+from admitter.api.base import LONGEST_NAME, Model, PrinterColumn, Resource
 from admitter.api.kinds import KINDS
 from admitter.names import GROUP, VERSION
 
@@ -21,6 +25,7 @@ Schema = dict[str, Any]
 
 def definition(kind: type[Resource]) -> Schema:
     name = kind.__name__
+    selectable = [{"jsonPath": path} for path in kind.selectable]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -43,7 +48,7 @@ def definition(kind: type[Resource]) -> Schema:
                     "storage": True,
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": [_column(column) for column in kind.columns],
-                    **_selectable(kind),
+                    **({"selectableFields": selectable} if selectable else {}),
                     "schema": {"openAPIV3Schema": _root(kind)},
                 }
             ],
@@ -51,17 +56,39 @@ def definition(kind: type[Resource]) -> Schema:
     }
 
 
-def _selectable(kind: type[Resource]) -> Schema:
-    return {"selectableFields": [{"jsonPath": path} for path in kind.selectable]} if kind.selectable else {}
-
-
 def _column(column: PrinterColumn) -> Schema:
     wide = {"priority": 1} if column.wide else {}
     return {"name": column.name, "type": column.kind, "jsonPath": column.path, **wide}
 
 
+class _Described(GenerateJsonSchema):
+    """Takes the text below a field for its description.
+
+    pydantic can too (`use_attribute_docstrings`), but then each command reads the source of all models.
+    """
+
+    @override
+    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
+        made, model = super().model_schema(schema), schema["cls"]
+        for name, text in _texts(model).items():
+            made["properties"][model.model_fields[name].alias]["description"] = text
+        return made
+
+
+def _texts(model: type[Model]) -> dict[str, str]:
+    """The text below each field of a model, or below the same field of a model that it extends."""
+    found: dict[str, str] = {}
+    for each in (kind for kind in reversed(model.__mro__) if issubclass(kind, Model)):
+        (definition,) = ast.parse(inspect.getsource(each)).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, text in pairwise(definition.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                found[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
+    return found
+
+
 def _root(kind: type[Resource]) -> Schema:
-    _, schemas = models_json_schema([(kind, "validation")], by_alias=True)
+    _, schemas = models_json_schema([(kind, "validation")], by_alias=True, schema_generator=_Described)
     definitions = schemas["$defs"]
     own = definitions[kind.__name__]["properties"]
     properties = {

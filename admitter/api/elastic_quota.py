@@ -31,34 +31,22 @@ from admitter.quantities.amounts import parse_quantity
 class ElasticQuotaSpec(Model):
     """The share, and where it counts."""
 
-    min: dict[ResourceName, Quantity] = Field(
-        default={},
-        max_length=64,
-        description="What is guaranteed of each resource. What is unused of it, other elastic quotas may "
-        "borrow until it is needed. Absent: 0.",
-    )
-    max: dict[ResourceName, Quantity] = Field(
-        default={},
-        max_length=64,
-        description="The most of each resource that may be used, borrowed quota included; at least min. "
-        "Absent: no limit. What neither min nor max names is not limited.",
-    )
+    min: dict[ResourceName, Quantity] = Field(default={}, max_length=64)
+    """What is guaranteed of each resource. What is unused of it, other elastic quotas may borrow until it is
+    needed. Absent: 0."""
+    max: dict[ResourceName, Quantity] = Field(default={}, max_length=64)
+    """The most of each resource that may be used, borrowed quota included; at least min. Absent: no limit.
+    What neither min nor max names is not limited."""
     flavors: Annotated[list[Name], AfterValidator(distinct)] = Field(
-        default=[],
-        max_length=64,
-        description="The ResourceFlavors that may be used, tried in this order; the quota limits their sum. "
-        "Absent: any node.",
-        json_schema_extra=SET_LIST,
+        default=[], max_length=64, json_schema_extra=SET_LIST
     )
-    manage_all_jobs: bool = Field(
-        default=False,
-        description="Queue the Jobs that name no queue too, from now on. False: only those with the label "
-        "admitter.dev/queue-name: elastic-quota.",
-    )
-    preemption: PreemptionTerms = Field(
-        default=PreemptionTerms(),
-        description="What Workloads over the quota are granted when others need what they borrow.",
-    )
+    """The ResourceFlavors that may be used, tried in this order; the quota limits their sum. Absent: any
+    node."""
+    manage_all_jobs: bool = False
+    """Queue the Jobs that name no queue too, from now on. False: only those with the label
+    admitter.dev/queue-name: elastic-quota."""
+    preemption: PreemptionTerms = PreemptionTerms()
+    """What Workloads over the quota are granted when others need what they borrow."""
 
     @model_validator(mode="after")
     def _limits_are_sound(self) -> Self:
@@ -86,32 +74,24 @@ class CompositeElasticQuotaSpec(ElasticQuotaSpec):
     """The share, and the namespaces that have it together."""
 
     namespaces: Annotated[list[NamespaceName], AfterValidator(distinct)] = Field(
-        min_length=1,
-        max_length=1024,
-        description="The namespaces that share the quota. One that is in an older elastic quota keeps all of "
-        "this one from working.",
-        json_schema_extra=SET_LIST,
+        min_length=1, max_length=1024, json_schema_extra=SET_LIST
     )
+    """The namespaces that share the quota. One that is in an older elastic quota keeps all of this one from
+    working."""
 
 
 class ElasticQuotaStatus(Model):
     """What is used of it now."""
 
     conditions: Conditions
-    used: dict[ResourceName, Quantity] = Field(
-        default={},
-        max_length=128,
-        description="What admitted Workloads, and pods that outlive theirs, use of each resource that the "
-        "quota limits.",
-    )
-    pending_workloads: int = Field(default=0, description="How many Workloads wait.")
-    admitted_workloads: int = Field(default=0, description="How many Workloads hold quota.")
-    managed_since: dict[NamespaceName, str] = Field(
-        default={},
-        max_length=1024,
-        description="With manageAllJobs, since when which namespace's Jobs are the quota's: older ones are "
-        "left alone.",
-    )
+    used: dict[ResourceName, Quantity] = Field(default={}, max_length=128)
+    """What admitted Workloads, and pods that outlive theirs, use of each resource that the quota limits."""
+    pending_workloads: int = 0
+    """How many Workloads wait."""
+    admitted_workloads: int = 0
+    """How many Workloads hold quota."""
+    managed_since: dict[NamespaceName, str] = Field(default={}, max_length=1024)
+    """With manageAllJobs, since when which namespace's Jobs are the quota's: older ones are left alone."""
 
 
 _COLUMNS = (
@@ -137,10 +117,10 @@ class ElasticQuota(Resource):
     namespaced = True
     columns = _COLUMNS
 
-    spec: ElasticQuotaSpec = Field(default=ElasticQuotaSpec(), description="The share, and where it counts.")
-    status: ElasticQuotaStatus | None = Field(
-        default=None, description="What is used of it now. Written by the controller."
-    )
+    spec: ElasticQuotaSpec = ElasticQuotaSpec()
+    """The share, and where it counts."""
+    status: ElasticQuotaStatus | None = None
+    """What is used of it now. Written by the controller."""
 
 
 class CompositeElasticQuota(Resource):
@@ -157,9 +137,7 @@ class CompositeElasticQuota(Resource):
         *_COLUMNS,
     )
 
-    spec: CompositeElasticQuotaSpec = Field(
-        description="The share, and the namespaces that have it together."
-    )
-    status: ElasticQuotaStatus | None = Field(
-        default=None, description="What is used of it now. Written by the controller."
-    )
+    spec: CompositeElasticQuotaSpec
+    """The share, and the namespaces that have it together."""
+    status: ElasticQuotaStatus | None = None
+    """What is used of it now. Written by the controller."""

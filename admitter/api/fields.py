@@ -51,6 +51,20 @@ NODE_AFFINITY: Final = fields(
 )
 
 
+def conditions(changed: Type, generation: Type) -> Type:
+    """The type of conditions, of which the time of the last change and the generation have some types."""
+    return several(
+        fields(
+            type=needed(str),
+            status=needed(str),
+            reason=str,
+            message=str,
+            lastTransitionTime=changed,
+            observedGeneration=generation,
+        )
+    )
+
+
 def requirements(quantities: Type) -> Type:
     """The type of a container's resources."""
     return fields(requests=quantities, limits=quantities)

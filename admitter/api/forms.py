@@ -24,6 +24,7 @@ from admitter.api.fields import (
     Type,
     Word,
     checker,
+    conditions,
     containers,
     fields,
     limit_range,
@@ -89,23 +90,8 @@ _POD_SPEC: Final = fields(
     resourceClaims=list[Json],
 )
 
-
-def _conditions(changed: Type) -> Type:
-    """Conditions, of which the time of the last change has some type."""
-    return several(
-        fields(
-            type=needed(str),
-            status=needed(str),
-            reason=str,
-            message=str,
-            lastTransitionTime=changed,
-            observedGeneration=_Long,
-        )
-    )
-
-
-_CONDITIONS: Final = _conditions(_Time | None)
-_OWN_CONDITIONS: Final = _conditions(needed(_Time))
+_CONDITIONS: Final = conditions(_Time | None, _Long)
+_OWN_CONDITIONS: Final = conditions(needed(_Time), _Long)
 """What the controller has written says since when it is so."""
 
 _JOB: Final = fields(

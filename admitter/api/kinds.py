@@ -1,10 +1,9 @@
 """All kinds of the API."""
 
 from admitter.api.base import Resource
-from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cluster_queue import ClusterQueue, LocalQueue
 from admitter.api.cohort import Cohort
 from admitter.api.elastic_quota import CompositeElasticQuota, ElasticQuota
-from admitter.api.local_queue import LocalQueue
 from admitter.api.placement_policy import PlacementPolicy
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload

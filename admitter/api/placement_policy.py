@@ -49,30 +49,22 @@ class PlacementRule(Model):
         }
     )
 
-    from_: RuleSource = Field(
-        alias="from",
-        description="What names the queue. Label: a label of the Job or of its pod template. Namespace: the "
-        "Job's namespace. Queue: the rule itself. User, Group: the maker of the Job, and its first group "
-        "that is not of Kubernetes itself (system:...).",
-    )
-    label: LabelKey | None = Field(
-        default=None, description="With from Label: the key of the label that names the queue."
-    )
-    queue: QueuePath | None = Field(
-        default=None, description="With from Queue: the name of the ClusterQueue."
-    )
-    parent: QueuePath | None = Field(
-        default=None,
-        description="The Cohort that a ClusterQueue made by this rule belongs to. Absent: that on the way to "
-        "it if its name is a path such as root.a.b, else that in the namespace's annotation "
-        "admitter.dev/parent-queue, else root. A queue in the namespace's annotations is used instead.",
-    )
-    create: bool = Field(
-        default=False, description="Make the ClusterQueue if there is none. Else the next rule is tried."
-    )
-    create_parent: bool = Field(
-        default=False, description="Make the parent too if there is none. Else the next rule is tried."
-    )
+    from_: RuleSource = Field(alias="from")
+    """What names the queue. Label: a label of the Job or of its pod template. Namespace: the Job's namespace.
+    Queue: the rule itself. User, Group: the maker of the Job, and its first group that is not of Kubernetes
+    itself (system:...)."""
+    label: LabelKey | None = None
+    """With from Label: the key of the label that names the queue."""
+    queue: QueuePath | None = None
+    """With from Queue: the name of the ClusterQueue."""
+    parent: QueuePath | None = None
+    """The Cohort that a ClusterQueue made by this rule belongs to. Absent: that on the way to it if its name
+    is a path such as root.a.b, else that in the namespace's annotation admitter.dev/parent-queue, else root.
+    A queue in the namespace's annotations is used instead."""
+    create: bool = False
+    """Make the ClusterQueue if there is none. Else the next rule is tried."""
+    create_parent: bool = False
+    """Make the parent too if there is none. Else the next rule is tried."""
 
     @model_validator(mode="after")
     def _fields_belong_together(self) -> Self:
@@ -87,27 +79,20 @@ class PlacementRule(Model):
 class PlacementPolicySpec(Model):
     """Where Jobs go that name no queue."""
 
-    namespace_selector: LabelSelector | None = Field(
-        default=None,
-        description="The namespaces in which Jobs are placed. Absent: none. Empty ({}): all. Of several "
-        "policies for one namespace the first by name counts.",
-    )
-    rules: list[PlacementRule] = Field(
-        default=[],
-        description="Tried in this order; the first that leads to a queue decides.",
-        json_schema_extra=atomic_list(32),
-    )
+    namespace_selector: LabelSelector | None = None
+    """The namespaces in which Jobs are placed. Absent: none. Empty ({}): all. Of several policies for one
+    namespace the first by name counts."""
+    rules: list[PlacementRule] = Field(default=[], json_schema_extra=atomic_list(32))
+    """Tried in this order; the first that leads to a queue decides."""
 
 
 class PlacementPolicyStatus(Model):
     """Whether it works, and since when."""
 
     conditions: Conditions
-    since: Moment | None = Field(
-        default=None,
-        description="Since then the spec is what it is. Jobs that were made before, and were not suspended "
-        "for a policy when they were made, are left alone.",
-    )
+    since: Moment | None = None
+    """Since then the spec is what it is. Jobs that were made before, and were not suspended for a policy when
+    they were made, are left alone."""
 
 
 class PlacementPolicy(Resource):
@@ -117,9 +102,7 @@ class PlacementPolicy(Resource):
     short_name = "pp"
     columns = STATE_COLUMNS
 
-    spec: PlacementPolicySpec = Field(
-        default=PlacementPolicySpec(), description="Where Jobs go that name no queue."
-    )
-    status: PlacementPolicyStatus | None = Field(
-        default=None, description="Whether it works, and since when. Written by the controller."
-    )
+    spec: PlacementPolicySpec = PlacementPolicySpec()
+    """Where Jobs go that name no queue."""
+    status: PlacementPolicyStatus | None = None
+    """Whether it works, and since when. Written by the controller."""

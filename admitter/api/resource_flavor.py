@@ -1,5 +1,6 @@
 """ResourceFlavor: one kind of hardware (docs/concepts.md)."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -21,41 +22,38 @@ from admitter.api.base import (
 class NodeTaint(Model):
     """A taint of the flavor's nodes."""
 
-    key: LabelKey = Field(description="The taint's key.")
-    value: LabelValue | None = Field(default=None, description="The taint's value.")
-    effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")] = Field(
-        description="NoSchedule, PreferNoSchedule or NoExecute."
-    )
+    key: LabelKey
+    """The taint's key."""
+    value: LabelValue | None = None
+    """The taint's value."""
+    effect: Annotated[str, Field(pattern="^(NoSchedule|PreferNoSchedule|NoExecute)$")]
+    """NoSchedule, PreferNoSchedule or NoExecute."""
+
+
+class NodeProvisioning(StrEnum):
+    """Whether a flavor's nodes are all there."""
+
+    STATIC = "Static"
+    ON_DEMAND = "OnDemand"
 
 
 class ResourceFlavorSpec(Model):
     """Which nodes the flavor stands for; an empty one stands for all nodes of a uniform cluster."""
 
-    node_labels: dict[LabelKey, LabelValue] = Field(
-        default={},
-        max_length=16,
-        description="Labels that all of its nodes have, and no others. A pod set that selects other values "
-        "gets another flavor. On admission they are added to the nodeSelector of the Job's pods.",
-    )
-    node_taints: list[NodeTaint] = Field(
-        default=[],
-        description="Taints that all of its nodes have. A pod set gets the flavor only if it, or the flavor, "
-        "tolerates them. They are not written to any node.",
-        json_schema_extra=atomic_list(16),
-    )
-    tolerations: list[Toleration] = Field(
-        default=[],
-        description="Tolerations that the Job's pods get on admission, so that users need not write them.",
-        json_schema_extra=atomic_list(16),
-    )
-    gpu_memory_gb: Int32 | None = Field(
-        default=None,
-        alias="gpuMemoryGB",
-        ge=1,
-        le=2**31 - 1,
-        description="Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is "
-        "counted. Absent: the controller's default, 32 unless configured otherwise.",
-    )
+    node_labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=16)
+    """Labels that all of its nodes have, and no others. A pod set that selects other values gets another
+    flavor. On admission they are added to the nodeSelector of the Job's pods."""
+    node_taints: list[NodeTaint] = Field(default=[], json_schema_extra=atomic_list(16))
+    """Taints that all of its nodes have. A pod set gets the flavor only if it, or the flavor, tolerates them.
+    They are not written to any node."""
+    tolerations: list[Toleration] = Field(default=[], json_schema_extra=atomic_list(16))
+    """Tolerations that the Job's pods get on admission, so that users need not write them."""
+    gpu_memory_gb: Int32 | None = Field(default=None, alias="gpuMemoryGB", ge=1, le=2**31 - 1)
+    """Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is counted. Absent:
+    the controller's default, 32 unless configured otherwise."""
+    node_provisioning: NodeProvisioning = NodeProvisioning.STATIC
+    """Static: a pod that is larger than each of the flavor's nodes never fits (NeverFits), as long as there
+    are any. OnDemand: nodes are made for pods that wait, so a pod of any size may fit."""
 
 
 class ResourceFlavorStatus(Model):
@@ -79,7 +77,7 @@ class ResourceFlavor(Resource):
         *STATE_COLUMNS,
     )
 
-    spec: ResourceFlavorSpec = Field(default=ResourceFlavorSpec(), description="What the flavor is.")
-    status: ResourceFlavorStatus | None = Field(
-        default=None, description="Whether the flavor can be used. Written by the controller."
-    )
+    spec: ResourceFlavorSpec = ResourceFlavorSpec()
+    """What the flavor is."""
+    status: ResourceFlavorStatus | None = None
+    """Whether the flavor can be used. Written by the controller."""

@@ -21,6 +21,7 @@ from admitter.api.fields import (
     Type,
     Word,
     checker,
+    conditions,
     containers,
     fields,
     limit_range,
@@ -61,16 +62,7 @@ _METADATA: Final = needed(
         ownerReferences=several(fields(kind=needed(str), name=needed(str), uid=needed(str), controller=bool)),
     )
 )
-_CONDITIONS: Final = several(
-    fields(
-        type=needed(str),
-        status=needed(str),
-        reason=str,
-        message=str,
-        lastTransitionTime=_Time | None,
-        observedGeneration=int,
-    )
-)
+_CONDITIONS: Final = conditions(_Time | None, int)
 _POD_SPEC: Final = fields(
     containers=needed(containers(_Quantities, least=1)),
     initContainers=containers(_Quantities),

@@ -31,91 +31,73 @@ from admitter.api.conditions import WorkloadState
 class NodeRequirement(Model):
     """A requirement on a node's label."""
 
-    key: LabelKey = Field(description="The label's key.")
-    operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist|Gt|Lt)$")] = Field(
-        description="How the label compares with values: In, NotIn, Exists, DoesNotExist, Gt or Lt."
-    )
-    values: list[LabelValue] = Field(
-        default=[], description="The values to compare with.", json_schema_extra=atomic_list(256)
-    )
+    key: LabelKey
+    """The label's key."""
+    operator: Annotated[str, Field(pattern="^(In|NotIn|Exists|DoesNotExist|Gt|Lt)$")]
+    """How the label compares with values: In, NotIn, Exists, DoesNotExist, Gt or Lt."""
+    values: list[LabelValue] = Field(default=[], json_schema_extra=atomic_list(256))
+    """The values to compare with."""
 
 
 class NodeFieldRequirement(Model):
     """A requirement on a node's field."""
 
-    key: str = Field(max_length=253, description="The field, such as metadata.name.")
-    operator: str = Field(max_length=32, description="How the field compares with values: In or NotIn.")
-    values: list[Annotated[str, Field(max_length=253)]] = Field(
-        default=[],
-        description="The values to compare with; Kubernetes takes one.",
-        json_schema_extra=atomic_list(4),
-    )
+    key: str = Field(max_length=253)
+    """The field, such as metadata.name."""
+    operator: str = Field(max_length=32)
+    """How the field compares with values: In or NotIn."""
+    values: list[Annotated[str, Field(max_length=253)]] = Field(default=[], json_schema_extra=atomic_list(4))
+    """The values to compare with; Kubernetes takes one."""
 
 
 class NodeTerm(Model):
     """Requirements of which all must hold."""
 
-    match_expressions: list[NodeRequirement] = Field(
-        default=[],
-        description="Requirements on labels, of which all must hold.",
-        json_schema_extra=atomic_list(16),
-    )
-    match_fields: list[NodeFieldRequirement] = Field(
-        default=[],
-        description="Requirements on fields; no flavor is chosen by them.",
-        json_schema_extra=atomic_list(16),
-    )
+    match_expressions: list[NodeRequirement] = Field(default=[], json_schema_extra=atomic_list(16))
+    """Requirements on labels, of which all must hold."""
+    match_fields: list[NodeFieldRequirement] = Field(default=[], json_schema_extra=atomic_list(16))
+    """Requirements on fields; no flavor is chosen by them."""
 
 
 class NodeSelector(Model):
     """Terms of which one must hold."""
 
-    node_selector_terms: list[NodeTerm] = Field(
-        description="Alternatives: a node must satisfy one of them.", json_schema_extra=atomic_list(16)
-    )
+    node_selector_terms: list[NodeTerm] = Field(json_schema_extra=atomic_list(16))
+    """Alternatives: a node must satisfy one of them."""
 
 
 class NodeAffinity(Model):
     """Required affinity to nodes."""
 
-    required_during_scheduling_ignored_during_execution: NodeSelector | None = Field(
-        default=None,
-        description="What a node must satisfy. Flavors that can have no such node are passed over.",
-    )
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    """What a node must satisfy. Flavors that can have no such node are passed over."""
 
 
 class Affinity(Model):
     """The part of pods' affinity that limits their flavors."""
 
-    node_affinity: NodeAffinity | None = Field(default=None, description="Required affinity to nodes.")
+    node_affinity: NodeAffinity | None = None
+    """Required affinity to nodes."""
 
 
 class PodSet(Model):
     """Pods that are alike."""
 
-    name: Name = Field(description="Unique within the Workload; main for a Job's pods.")
-    count: Int32 = Field(ge=0, le=2**31 - 1, description="How many pods run at a time.")
-    min_count: Int32 | None = Field(
-        default=None,
-        ge=1,
-        le=2**31 - 1,
-        description="With how many pods it can do, if not all of them fit. Absent: with count alone.",
-    )
-    requests: dict[ResourceName, Quantity] = Field(
-        default={},
-        max_length=64,
-        description="What one pod requests, as the scheduler counts it: init and sidecar containers, "
-        "overhead, and defaults by limits and LimitRanges included.",
-    )
-    node_selector: dict[LabelKey, LabelValue] = Field(
-        default={}, max_length=64, description="Labels that its nodes must have."
-    )
-    affinity: Affinity | None = Field(
-        default=None, description="The part of the pods' affinity that says which nodes they may run on."
-    )
-    tolerations: list[Toleration] = Field(
-        default=[], description="Tolerations of its pods.", json_schema_extra=atomic_list(64)
-    )
+    name: Name
+    """Unique within the Workload; main for a Job's pods."""
+    count: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many pods run at a time."""
+    min_count: Int32 | None = Field(default=None, ge=1, le=2**31 - 1)
+    """With how many pods it can do, if not all of them fit. Absent: with count alone."""
+    requests: dict[ResourceName, Quantity] = Field(default={}, max_length=64)
+    """What one pod requests, as the scheduler counts it: init and sidecar containers, overhead, and defaults
+    by limits and LimitRanges included."""
+    node_selector: dict[LabelKey, LabelValue] = Field(default={}, max_length=64)
+    """Labels that its nodes must have."""
+    affinity: Affinity | None = None
+    """The part of the pods' affinity that says which nodes they may run on."""
+    tolerations: list[Toleration] = Field(default=[], json_schema_extra=atomic_list(64))
+    """Tolerations of its pods."""
 
 
 class WorkloadSpec(Model):
@@ -125,24 +107,16 @@ class WorkloadSpec(Model):
         json_schema_extra={"x-kubernetes-validations": [{"rule": weights.RULE, "message": weights.MESSAGE}]}
     )
 
-    queue_name: str = Field(
-        min_length=1, max_length=253, description="The LocalQueue, in the same namespace, that it waits in."
-    )
-    priority: Int32 = Field(
-        default=0, ge=-(2**31), le=2**31 - 1, description="Higher goes first; the value of its PriorityClass."
-    )
-    priority_class_name: str | None = Field(
-        default=None, max_length=253, description="The PriorityClass that the priority comes from."
-    )
-    active: bool = Field(
-        default=True,
-        description="False pauses it: it is not admitted, and evicted if it was. So users pause a Job.",
-    )
-    pod_sets: list[PodSet] = Field(
-        min_length=1,
-        description="What its pods ask for; all of them are admitted together.",
-        json_schema_extra=map_list("name", most=8),
-    )
+    queue_name: str = Field(min_length=1, max_length=253)
+    """The LocalQueue, in the same namespace, that it waits in."""
+    priority: Int32 = Field(default=0, ge=-(2**31), le=2**31 - 1)
+    """Higher goes first; the value of its PriorityClass."""
+    priority_class_name: str | None = Field(default=None, max_length=253)
+    """The PriorityClass that the priority comes from."""
+    active: bool = True
+    """False pauses it: it is not admitted, and evicted if it was. So users pause a Job."""
+    pod_sets: list[PodSet] = Field(min_length=1, json_schema_extra=map_list("name", most=8))
+    """What its pods ask for; all of them are admitted together."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
@@ -155,14 +129,14 @@ class WorkloadSpec(Model):
 class PodSetAssignment(Model):
     """What a pod set got."""
 
-    name: Name = Field(description="The pod set.")
-    count: Int32 = Field(ge=0, le=2**31 - 1, description="How many pods were admitted.")
-    flavors: dict[ResourceName, GeneratedName] = Field(
-        default={}, max_length=64, description="The flavor that it got for each resource."
-    )
-    usage: dict[ResourceName, Quantity] = Field(
-        default={}, max_length=64, description="What all of its pods use of each resource."
-    )
+    name: Name
+    """The pod set."""
+    count: Int32 = Field(ge=0, le=2**31 - 1)
+    """How many pods were admitted."""
+    flavors: dict[ResourceName, GeneratedName] = Field(default={}, max_length=64)
+    """The flavor that it got for each resource."""
+    usage: dict[ResourceName, Quantity] = Field(default={}, max_length=64)
+    """What all of its pods use of each resource."""
 
     @model_validator(mode="after")
     def _used_in_a_flavor(self) -> Self:
@@ -175,106 +149,78 @@ class PodSetAssignment(Model):
 class Admission(Model):
     """The quota that is reserved."""
 
-    cluster_queue: GeneratedName = Field(
-        description="The ClusterQueue of the quota, or the queue that an elastic quota is turned into."
-    )
-    pool: str | None = Field(
-        default=None,
-        max_length=LONGEST_NAME,
-        description="The name under which use is counted, if not by flavor: an elastic quota limits the sum "
-        "of its flavors.",
-    )
-    pod_sets: list[PodSetAssignment] = Field(
-        description="What each pod set got.", json_schema_extra=map_list("name", most=8)
-    )
-    epoch: int | None = Field(
-        default=None,
-        ge=0,
-        description="When the controller that decided began to lead, in milliseconds since 1970. The API "
-        "server takes no admission of an earlier one.",
-    )
-    shard: int | None = Field(
-        default=None,
-        ge=0,
-        description="For which shard it decided, if controllers share the cohort trees; absent: 0.",
-    )
+    cluster_queue: GeneratedName
+    """The ClusterQueue of the quota, or the queue that an elastic quota is turned into."""
+    pool: str | None = Field(default=None, max_length=LONGEST_NAME)
+    """The name under which use is counted, if not by flavor: an elastic quota limits the sum of its
+    flavors."""
+    pod_sets: list[PodSetAssignment] = Field(json_schema_extra=map_list("name", most=8))
+    """What each pod set got."""
+    epoch: int | None = Field(default=None, ge=0)
+    """When the controller that decided began to lead, in milliseconds since 1970. The API server takes no
+    admission of an earlier one."""
+    shard: int | None = Field(default=None, ge=0)
+    """For which shard it decided, if controllers share the cohort trees; absent: 0."""
 
 
 class Place(Model):
     """Its last pending reservation. Written so that a restarted controller keeps it."""
 
-    generation: Int64 = Field(
-        ge=1,
-        description="Goes up by one with each pending reservation that it gets. The Workloads that make room "
-        "for it name the same number.",
-    )
-    admission: Admission | None = Field(
-        default=None, description="What it will get. Absent: the reservation was used, or given up."
-    )
+    generation: Int64 = Field(ge=1)
+    """Goes up by one with each pending reservation that it gets. The Workloads that make room for it name the
+    same number."""
+    admission: Admission | None = None
+    """What it will get. Absent: the reservation was used, or given up."""
 
 
 class Preemption(Model):
     """The Workload that it was preempted for."""
 
-    namespace: str = Field(max_length=63, description="The namespace of the Workload that needs the quota.")
-    name: Name = Field(description="The name of that Workload.")
-    uid: str = Field(max_length=128, description="The UID of that Workload.")
-    admission: Admission = Field(description="What that Workload will get.")
-    generation: Int64 | None = Field(
-        default=None,
-        ge=1,
-        description="For which pending reservation of that Workload. It is void once the "
-        "status.place of that Workload names a later one, or this one without an admission.",
-    )
-    message: str | None = Field(
-        default=None,
-        max_length=2048,
-        description="By which rule it was allowed, and what was compared.",
-    )
-    evict_at: Moment | None = Field(
-        default=None, description="Until when the eviction is pending. Absent: it was evicted at once."
-    )
+    namespace: str = Field(max_length=63)
+    """The namespace of the Workload that needs the quota."""
+    name: Name
+    """The name of that Workload."""
+    uid: str = Field(max_length=128)
+    """The UID of that Workload."""
+    admission: Admission
+    """What that Workload will get."""
+    generation: Int64 | None = Field(default=None, ge=1)
+    """For which pending reservation of that Workload. It is void once the status.place of that Workload names
+    a later one, or this one without an admission."""
+    message: str | None = Field(default=None, max_length=2048)
+    """By which rule it was allowed, and what was compared."""
+    evict_at: Moment | None = None
+    """Until when the eviction is pending. Absent: it was evicted at once."""
 
 
 class BackOff(Model):
     """For how long nothing is evicted for it. Kept so that a restarted controller keeps to it."""
 
-    count: Int32 = Field(
-        ge=1,
-        description="How often places that evictions had made were given back unused lately, by Workloads of "
-        "its namespace in its ClusterQueue or elastic quota.",
-    )
-    until: Moment = Field(description="When others may be evicted for it again.")
+    count: Int32 = Field(ge=1)
+    """How often places that evictions had made were given back unused lately, by Workloads of its namespace
+    in its ClusterQueue or elastic quota."""
+    until: Moment
+    """When others may be evicted for it again."""
 
 
 class WorkloadStatus(Model):
     """Where it stands."""
 
-    state: WorkloadState = Field(
-        default=WorkloadState.PENDING,
-        description="Its life in one word: Pending, Admitted, Evicted or Finished.",
-    )
-    reason: str | None = Field(
-        default=None, max_length=1024, description="Why it waits, or was evicted, in one CamelCase word."
-    )
-    message: str | None = Field(
-        default=None, max_length=32768, description="Why it waits, or was evicted, in a sentence."
-    )
-    admission: Admission | None = Field(
-        default=None,
-        description="The quota that it holds. Written before its Job may start, and removed only when no pod "
-        "of it is left; a finished Workload keeps it as a record and holds nothing.",
-    )
-    preemption: Preemption | None = Field(
-        default=None, description="Its last preemptor, until it is admitted again."
-    )
-    place: Place | None = Field(
-        default=None, description="Its last pending reservation; absent: it never had one."
-    )
-    back_off: BackOff | None = Field(
-        default=None,
-        description="For how long nothing is evicted for it; absent: it does not wait for the end of that.",
-    )
+    state: WorkloadState = WorkloadState.PENDING
+    """Its life in one word: Pending, Admitted, Evicted or Finished."""
+    reason: str | None = Field(default=None, max_length=1024)
+    """Why it waits, or was evicted, in one CamelCase word."""
+    message: str | None = Field(default=None, max_length=32768)
+    """Why it waits, or was evicted, in a sentence."""
+    admission: Admission | None = None
+    """The quota that it holds. Written before its Job may start, and removed only when no pod of it is left;
+    a finished Workload keeps it as a record and holds nothing."""
+    preemption: Preemption | None = None
+    """Its last preemptor, until it is admitted again."""
+    place: Place | None = None
+    """Its last pending reservation; absent: it never had one."""
+    back_off: BackOff | None = None
+    """For how long nothing is evicted for it; absent: it does not wait for the end of that."""
     conditions: Conditions
 
 
@@ -299,9 +245,7 @@ class Workload(Resource):
         PrinterColumn("Message", "string", ".status.message", wide=True),
     )
 
-    spec: WorkloadSpec = Field(description="What is asked for.")
-    status: WorkloadStatus | None = Field(
-        default=None,
-        description="Where it stands. Written by the controller.",
-        json_schema_extra={"default": {}},
-    )
+    spec: WorkloadSpec
+    """What is asked for."""
+    status: WorkloadStatus | None = Field(default=None, json_schema_extra={"default": {}})
+    """Where it stands. Written by the controller."""

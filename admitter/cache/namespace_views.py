@@ -44,7 +44,6 @@ class NamespaceView(Meta):
 
 
 def parse_namespace(raw: Json) -> NamespaceView:
-    """A view of a Namespace."""
     metadata = raw["metadata"]
     given = metadata.get("annotations") or {}
     kept = {name: str(text) for name, text in given.items() if name in _KEPT}
@@ -68,7 +67,6 @@ class ResourceQuotaView(Meta):
 
 
 def parse_resource_quota(raw: Json) -> ResourceQuotaView:
-    """A view of a ResourceQuota."""
     hard = (raw.get("spec") or {}).get("hard") or {}
     found = (hard[name] for name in NAMESPACE_WEIGHT_RESOURCES if name in hard)
     return ResourceQuotaView(*meta(raw["metadata"]), weights=tuple(map(str, found)))

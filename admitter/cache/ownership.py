@@ -6,11 +6,12 @@ from their objects alone, so that processes that know the same objects agree, wh
 
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import lru_cache
 
 from admitter.cache.views import JobView, ObjectView, WorkloadView
 from admitter.client.signal import Signal
-from admitter.client.store import Key, Store
+from admitter.client.store import Key, Store, either
 from admitter.election.rendezvous import shard_of
 from admitter.engine.quota.tree import Node
 from admitter.names import ELASTIC_QUOTA_QUEUE
@@ -87,7 +88,6 @@ class Shards:
         return self.of_tree(self.root(queue)) if self.number > 1 else 0
 
     def of_cohort(self, cohort: str) -> int:
-        """The shard of a Cohort."""
         return self.of_tree(self._top(cohort)) if self.number > 1 else 0
 
     def root(self, queue: str) -> Node:
@@ -107,7 +107,7 @@ class Shards:
         return ("cohort", cohort)
 
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        name = (new or old).name  # type: ignore[union-attr]  # a change has a before or an after
+        name = either(old, new).name
         parent = str(new.spec.get("parent") or "") if new is not None and name != ELASTIC_QUOTA_QUEUE else ""
         if self._parents.get(name, "") == parent and not _is_gap(old, new, self._cohorts.listing):
             return
@@ -145,41 +145,35 @@ class Shards:
             del self._known[name]
 
 
+@dataclass(eq=False)
 class Owners:
     """The shard of a Workload or a Job: that of the queue that has admitted it, or that it asks for."""
 
-    def __init__(
-        self,
-        shards: Shards,
-        workloads: Store[WorkloadView],
-        local_queues: Store[ObjectView],
-        job_of: Callable[[Key], JobView | None],
-    ) -> None:
-        self._shards = shards
-        self._workloads = workloads
-        self._local_queues = local_queues
-        self._job_of = job_of
+    shards: Shards
+    workloads: Store[WorkloadView]
+    local_queues: Store[ObjectView]
+    job_of: Callable[[Key], JobView | None]
 
     def owns(self, key: Key) -> bool:
         """Whether the Workload of a key, or the Job that has none yet, is this process's."""
-        return self._shards.number == 1 or self._shards.owns(self.shard(key))
+        return self.shards.number == 1 or self.shards.owns(self.shard(key))
 
     def shard(self, key: Key) -> int:
         """The shard of a Workload, or of the Job that has none yet; what is in no tree is in shard 0."""
-        workload = self._workloads.get(key)
+        workload = self.workloads.get(key)
         if workload is not None and workload.admission is not None:
-            return self._shards.of_queue(workload.admission.queue)
+            return self.shards.of_queue(workload.admission.queue)
         if workload is not None:
             return self.of_local_queue(workload.namespace, workload.queue)
-        job = self._job_of(key)
+        job = self.job_of(key)
         return self.of_local_queue(job.namespace, job.queue or "") if job is not None else 0
 
     def of_local_queue(self, namespace: str, name: str) -> int:
         """The shard of the queue behind a LocalQueue, or of elastic quotas if it stands for one."""
-        view = self._local_queues.get((namespace, name))
-        if name == ELASTIC_QUOTA_QUEUE and (view is None or namespace in self._shards.governed):
-            return self._shards.of_tree(ELASTIC)
-        return self._shards.of_queue(str(view.spec["clusterQueue"])) if view is not None else 0
+        view = self.local_queues.get((namespace, name))
+        if name == ELASTIC_QUOTA_QUEUE and (view is None or namespace in self.shards.governed):
+            return self.shards.of_tree(ELASTIC)
+        return self.shards.of_queue(str(view.spec["clusterQueue"])) if view is not None else 0
 
 
 def _cohort(queue: ObjectView) -> str:

@@ -66,7 +66,6 @@ class PodView(Meta):
 
 
 def parse_pod(raw: Json) -> PodView:
-    """A view of a labelled pod."""
     metadata = raw["metadata"]
     annotations = metadata.get("annotations") or {}
     phase = (raw.get("status") or {}).get("phase")

@@ -18,7 +18,7 @@ from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.client.sharing import shared
 from admitter.client.store import Key
 from admitter.convert import workloads
-from admitter.convert.templates import kept_template
+from admitter.convert.pod_sets import kept_template
 from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.names import (
@@ -121,7 +121,6 @@ class ObjectView(Meta):
 
 
 def parse_object(raw: Json) -> ObjectView:
-    """A view of any object."""
     metadata = raw["metadata"]
     created = seconds(metadata["creationTimestamp"])
     changes = (m for m in metadata.get("managedFields") or () if not m.get("subresource") and m.get("time"))
@@ -265,7 +264,6 @@ _TEMPLATE_MARKS = frozenset(
 
 
 def parse_job(raw: Json) -> JobView:
-    """A view of a Job."""
     metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
     queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
     annotations = metadata.get("annotations") or {}
@@ -282,8 +280,8 @@ def parse_job(raw: Json) -> JobView:
         deleting="deletionTimestamp" in metadata,
         queue=queue,
         submission=placement.submission(raw) if by_rules else None,
-        injected=_record(annotations.get(INJECTED_ANNOTATION, "")),
-        eviction_time=_record(annotations.get(EVICTION_TIME_ANNOTATION, "")),
+        injected=annotations.get(INJECTED_ANNOTATION, "")[:LONGEST_RECORD],
+        eviction_time=annotations.get(EVICTION_TIME_ANNOTATION, "")[:LONGEST_RECORD],
         oversized=oversized,
         spec=shared(
             {
@@ -308,10 +306,6 @@ def parse_job(raw: Json) -> JobView:
             }
         ),
     )
-
-
-def _record(text: str) -> str:
-    return text if len(text) <= LONGEST_RECORD else text[:LONGEST_RECORD]
 
 
 def _expected(annotations: Mapping[str, str], spec: Json) -> Json:
@@ -454,7 +448,6 @@ class WorkloadView(Meta):
         return {}
 
     def is_true(self, kind: str) -> bool:
-        """Whether a condition holds."""
         return kind in self.true
 
 
@@ -463,7 +456,6 @@ _sets = lru_cache(maxsize=1024)(frozenset[str])
 
 
 def parse_workload(raw: Json) -> WorkloadView:
-    """A view of a Workload."""
     metadata, status = raw["metadata"], raw.get("status") or {}
     marked = (metadata.get("labels") or {}).get(JOB_LABEL)
     owners = [o for o in metadata.get("ownerReferences") or () if o["kind"] == "Job" and o.get("controller")]
@@ -482,13 +474,8 @@ def parse_workload(raw: Json) -> WorkloadView:
         size=len(orjson.dumps(raw["spec"])),
         capacity=capacity(metadata),
     )
-    _ = (
-        view.since,
-        view.preempted,
-        view.preemption,
-        view.back_off,
-        view.reservation,
-    )  # all of them can be read
+    # A Workload can be read if all of them can.
+    _ = (view.since, view.preempted, view.preemption, view.back_off, view.reservation)
     return view
 
 

@@ -5,26 +5,16 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-from admitter.api.forms import fitted
-from admitter.cache.held import parse_held
-from admitter.cache.namespace_views import (
-    NamespaceView,
-    ResourceQuotaView,
-    parse_namespace,
-    parse_resource_quota,
-)
-from admitter.cache.node_views import NodeView, parse_node
+from admitter.api.conditions import ConditionType, WorkloadState
+from admitter.api.forms import fitted, is_admission
+from admitter.cache.namespace_views import parse_namespace, parse_resource_quota
+from admitter.cache.node_views import parse_node
 from admitter.cache.ownership import Owners, Shards
 from admitter.cache.pod_views import PodView, parse_pod
-from admitter.cache.views import (
-    JobView,
-    WorkloadView,
-    parse_job,
-    parse_object,
-    parse_workload,
-)
+from admitter.cache.views import JobView, WorkloadView, meta, parse_job, parse_object, parse_workload
 from admitter.client.source import Json, Source
 from admitter.client.store import Index, Key, Lookup, Store, V
+from admitter.convert import workloads
 from admitter.names import API_VERSION, WORKLOAD_LABEL
 
 OWN: Final = f"/apis/{API_VERSION}"
@@ -53,11 +43,9 @@ class World:
         self.placement_policies = self._keep(f"{OWN}/placementpolicies", parse_object)
         self.elastic_quotas = self._keep(f"{OWN}/elasticquotas", parse_object)
         self.composite_elastic_quotas = self._keep(f"{OWN}/compositeelasticquotas", parse_object)
-        self.namespaces: Store[NamespaceView] = self._keep("/api/v1/namespaces", parse_namespace)
-        self.resource_quotas: Store[ResourceQuotaView] = self._keep(
-            "/api/v1/resourcequotas", parse_resource_quota
-        )
-        self.nodes: Store[NodeView] = self._keep("/api/v1/nodes", parse_node)
+        self.namespaces = self._keep("/api/v1/namespaces", parse_namespace)
+        self.resource_quotas = self._keep("/api/v1/resourcequotas", parse_resource_quota)
+        self.nodes = self._keep("/api/v1/nodes", parse_node)
         self.limit_ranges = self._keep("/api/v1/limitranges", parse_object)
         self.priority_classes = self._keep("/apis/scheduling.k8s.io/v1/priorityclasses", parse_object)
         self.runtime_classes = self._keep("/apis/node.k8s.io/v1/runtimeclasses", parse_object)
@@ -105,7 +93,6 @@ class World:
         return self.jobs.get(found) if found is not None else None
 
     def labels_of(self, namespace: str) -> Mapping[str, str]:
-        """The labels of a namespace."""
         view = self.namespaces.get(("", namespace))
         return view.labels if view is not None else {}
 
@@ -129,8 +116,12 @@ class World:
         return sorted(waiting.union(self.workloads_by_cluster_queue.get(cluster_queue)))
 
 
+def collection_path(plural: str, namespace: str) -> str:
+    """The URL path of Admitter's objects of a kind, in a namespace or, if it is empty, in none."""
+    return f"{OWN}/namespaces/{namespace}/{plural}" if namespace else f"{OWN}/{plural}"
+
+
 def workload_path(key: Key) -> str:
-    """The URL path of a Workload."""
     return f"{OWN}/namespaces/{key[0]}/workloads/{quote(key[1], safe='')}"
 
 
@@ -140,5 +131,35 @@ def job_path(key: Key) -> str:
 
 
 def pods_path(namespace: str) -> str:
-    """The URL path of a namespace's pods."""
     return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def parse_held(raw: Json, old: WorkloadView | None) -> WorkloadView | None:
+    """What counts of a Workload that can't be read: the quota that it holds; None if what is known says that.
+
+    Args:
+        raw: the Workload.
+        old: what was known of it before; None: nothing.
+    """
+    status = raw.get("status") or {}
+    over = ConditionType.FINISHED in _holding(status) or not is_admission(status.get("admission"))
+    if over or (old is not None and old.admission is not None):
+        return None
+    return WorkloadView(
+        *meta(raw["metadata"]),
+        created=0.0,
+        job=old.job if old is not None else None,
+        spec={"queueName": "", "podSets": []},
+        admission=workloads.admission(status["admission"]),
+        status={"state": WorkloadState.ADMITTED},
+        true=frozenset(),
+        finished=False,
+        size=0,
+    )
+
+
+def _holding(status: Json) -> frozenset[str]:
+    """The types of the conditions that hold, as far as they can be read."""
+    conditions = status.get("conditions")
+    found = [c for c in conditions if isinstance(c, dict)] if isinstance(conditions, list) else []
+    return frozenset(str(c.get("type")) for c in found if c.get("status") == "True")

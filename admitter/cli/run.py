@@ -7,7 +7,6 @@ import socket
 import sys
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -44,9 +43,8 @@ from admitter.client.transport import HttpTransport, Permit, Transport
 from admitter.controllers.app import App
 from admitter.controllers.guarded import tree_failed
 from admitter.controllers.replica import Replica
-from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, serve
+from admitter.controllers.telemetry.health import Probes, ProcessState, Pulse, ended, is_local, serve
 from admitter.controllers.telemetry.metrics import Metrics
-from admitter.controllers.telemetry.readers import Readers, is_local
 from admitter.convert.workloads import RequeueBy
 from admitter.election.leases import LeaseSettings
 from admitter.engine.cycle import Engine
@@ -187,9 +185,8 @@ async def _serve(replica: Replica, metrics: Metrics, bind: str, asking: HttpTran
         return ProcessState(replica.role.ready, replica.standing)
 
     address, port = split_address(bind)
-    probes = Probes(lambda: ended(running) or pulse.problem(), state, metrics.page)
-    if not is_local(address):
-        probes = replace(probes, refusal=Readers(Access(asking, time.monotonic)).refusal)
+    access = None if is_local(address) else Access(asking, time.monotonic)
+    probes = Probes(lambda: ended(running) or pulse.problem(), state, metrics.page, access)
     health = await serve(address, port, probes)
     probes_at = "{}:{}".format(*health.addresses[0][:2])
     log.info("starting", version=__version__, api_server=asking.host, probes=probes_at)

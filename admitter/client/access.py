@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Generic, TypeVar
 
-from admitter.client.rates import Rate, Rates
 from admitter.client.transport import Transport
 from admitter.names import GROUP
 
@@ -19,6 +18,18 @@ PROVEN_SECONDS: Final = 300.0
 """For so long a token that was good is asked about again at once, however many others are tried."""
 MOST_REMEMBERED: Final = 10_000
 LONGEST_TOKEN: Final = 64 * 1024
+MOST_ADDRESSES: Final = 10_000
+"""Addresses that are told apart; the one that was heard of longest ago is forgotten, and has all again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often: so many at once after a pause, and so many each second after that."""
+
+    at_once: float
+    a_second: float
+
+
 OF_AN_ADDRESS: Final = Rate(at_once=20, a_second=2)
 OF_ALL: Final = Rate(at_once=100, a_second=20)
 """Tokens of which nothing is known that the API server is asked about."""
@@ -30,13 +41,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user that the API server knows.
+    """A user that the API server knows, and whatever else the authenticator says of the user.
 
-    Attributes:
-        name: the user name.
-        uid: the UID there; empty if there is none.
-        groups: of the user.
-        extra: whatever else the authenticator says of the user.
+    The UID is empty if there is none.
     """
 
     name: str
@@ -74,16 +81,44 @@ class _Memory(Generic[T]):
         return self._now() - self._known[question][0] >= self._seconds
 
 
+class Rates:
+    """What each of many sources has left, and all of them together.
+
+    `now` tells the time, in seconds that only grow.
+    """
+
+    def __init__(self, each: Rate, together: Rate, now: Callable[[], float]) -> None:
+        self._each = each
+        self._together = together
+        self._now = now
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._all = (now(), together.at_once)
+
+    def allows(self, source: str) -> bool:
+        """Whether a source may now; then it has done so."""
+        now = self._now()
+        mine = self._filled(self._left.pop(source, (now, self._each.at_once)), self._each, now)
+        ours = self._filled(self._all, self._together, now)
+        allowed = mine >= 1 and ours >= 1
+        self._left[source] = (now, mine - allowed)
+        self._all = (now, ours - allowed)
+        if len(self._left) > MOST_ADDRESSES:
+            self._left.popitem(last=False)
+        return allowed
+
+    @staticmethod
+    def _filled(known: tuple[float, float], rate: Rate, now: float) -> float:
+        since, left = known
+        return min(rate.at_once, left + (now - since) * rate.a_second)
+
+
 class Access:
-    """Asks the API server."""
+    """Asks the API server, as a user that may create both kinds of reviews.
+
+    `now` tells the time, in seconds that only grow.
+    """
 
     def __init__(self, transport: Transport, now: Callable[[], float]) -> None:
-        """Remember nothing yet.
-
-        Args:
-            transport: as a user that may create both kinds of reviews.
-            now: tells the time, in seconds that only grow.
-        """
         self._transport = transport
         self._users: _Memory[tuple[User | None]] = _Memory(now)
         self._rights: _Memory[bool] = _Memory(now)
@@ -91,11 +126,7 @@ class Access:
         self._rates = Rates(OF_AN_ADDRESS, OF_ALL, now)
 
     async def user(self, token: str, address: str) -> User | None:
-        """The user of a token; None: the API server knows none.
-
-        Args:
-            token: as it was sent.
-            address: from where.
+        """The user of a token, as it was sent from an address; None: the API server knows none.
 
         Raises:
             ClusterError: the API server does not answer.

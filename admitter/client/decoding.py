@@ -41,7 +41,7 @@ def _patiently(text: bytes) -> Any:  # noqa: ANN401
     Raises:
         ValueError: it is no JSON for Python's own parser either.
     """
-    readable = _whole_characters(text.decode(errors="replace"))
+    readable = _CHARACTERS.sub(lambda found: found[1] or _REPLACED, text.decode(errors="replace"))
     try:
         return json.loads(readable, parse_int=_number, strict=False)
     except RecursionError:
@@ -64,11 +64,6 @@ def _shallow(text: str) -> str:
     if depth > DEEPEST:
         raise ValueError("it is cut off")
     return "".join((*kept, text[begin:]))
-
-
-def _whole_characters(text: str) -> str:
-    """A text in which halves of characters are replaced; pairs of them are whole ones."""
-    return _CHARACTERS.sub(lambda found: found[1] or _REPLACED, text)
 
 
 def _number(digits: str) -> int | float:

@@ -1,16 +1,4 @@
-"""What can go wrong between Admitter and the API server.
-
-ClusterError
-├── ConfigurationError    no usable kubeconfig, or a context that is not in it
-├── UnreachableError      no answer: connection refused, lost or too slow
-├── DeniedError           its user may not read all that was asked for together
-├── UnreadableError       an object was answered, or written, that can't be read
-└── ApiError              an answer that refuses; `status` and `reason` as the server gave them
-    ├── ConflictError     409: the object changed, or exists already
-    ├── NotFoundError     404
-    ├── GoneError         410: the resource version is too old to continue from
-    └── InvalidError      422: the object breaks a rule of the API server
-"""
+"""What can go wrong between Admitter and the API server."""
 
 import logging
 from collections.abc import Mapping
@@ -22,11 +10,11 @@ class ClusterError(Exception):
 
 
 class ConfigurationError(ClusterError):
-    """There is no configuration to reach a cluster with."""
+    """There is no configuration to reach a cluster with: no usable kubeconfig, or not the context in it."""
 
 
 class UnreachableError(ClusterError):
-    """The API server gave no answer; whether it acted on the request is unknown."""
+    """The API server gave no answer, or too late; whether it acted on the request is unknown."""
 
 
 class DeniedError(ClusterError):

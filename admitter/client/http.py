@@ -29,13 +29,7 @@ class HttpError(Exception):
 
 @dataclass(slots=True)
 class HttpAnswer:
-    """What a server said.
-
-    Attributes:
-        status: such as 200.
-        headers: by their names in small letters.
-        body: all of it; empty of a stream.
-    """
+    """What a server said: headers by their names in small letters, and all of the body but of a stream."""
 
     status: int
     headers: dict[str, str]
@@ -65,7 +59,6 @@ class Server:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port."""
         return _address(self.url)
 
 
@@ -73,10 +66,8 @@ class Server:
 class _Exchange:
     """A request that waits for its answer.
 
-    Attributes:
-        answered: the answer, when all of it has come; of a stream, when it has begun.
-        body: what has come; of a stream what has not been read yet.
-        more: of a stream, set when there is more, or no more.
+    It is answered when all of the answer has come. A stream is when its answer has begun: then `body` is what
+    has not been read yet, and `more` is set when there is more, or no more.
     """
 
     answered: "asyncio.Future[HttpAnswer]"
@@ -102,7 +93,6 @@ class _Connection(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
 
     def send(self, data: bytes, exchange: _Exchange) -> None:
-        """Begin an exchange."""
         self._exchange = exchange
         self.transport.write(data)
 
@@ -118,7 +108,6 @@ class _Connection(asyncio.Protocol):
             self.transport.resume_reading()
 
     def close(self) -> None:
-        """Break the connection off."""
         self.usable = False
         self.transport.abort()
 
@@ -202,15 +191,10 @@ class Client:
         seconds: float,
         permit: Callable[[], Awaitable[None]] | None = None,
     ) -> HttpAnswer:
-        """Send a request and wait for all of its answer.
+        """Send a request and wait for all of its answer, for so many seconds all in all.
 
-        Args:
-            method: of HTTP.
-            path: with its query.
-            headers: all but those of the connection.
-            body: if there is one.
-            seconds: how long it may take, all in all.
-            permit: waited for when there is a connection, just before the request is sent.
+        The path has its query, and the headers are all but those of the connection. `permit` is waited for
+        when there is a connection, just before the request is sent.
 
         Raises:
             HttpError: none has come; whether the request has reached the server is unknown.
@@ -255,7 +239,6 @@ class Client:
             connection.close()
 
     async def close(self) -> None:
-        """Close all connections."""
         for connection in list(self.connections):
             connection.close()
         await asyncio.sleep(0)  # they take notice of it in the next turn of the loop

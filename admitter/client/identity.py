@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_exponential
 
-from admitter.client.errors import ApiError, ClusterError, ConfigurationError, NotFoundError, is_retryable
+from admitter.client.errors import ApiError, ConfigurationError, NotFoundError, is_retryable
 from admitter.client.transport import Transport
 from admitter.names import CONTROLLER_USER, NAMESPACE, SERVICE_ACCOUNT
 
@@ -34,13 +34,10 @@ async def controller_account(transport: Transport) -> str:
         log.warning("the API server does not name the caller", error=str(error))
 
     waits = wait_exponential(max=LONGEST_PAUSE_SECONDS)
-    retrying = AsyncRetrying(wait=waits, retry=retry_if_exception(_may_pass), before_sleep=tell, reraise=True)
+    again = retry_if_exception(is_retryable)
+    retrying = AsyncRetrying(wait=waits, retry=again, before_sleep=tell, reraise=True)
     account: str = await retrying(account_to_impersonate, transport)
     return account
-
-
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, ClusterError) and is_retryable(error)
 
 
 async def user_of(transport: Transport) -> str:
@@ -82,10 +79,8 @@ async def _is_installed(transport: Transport) -> bool:
     """Whether the account exists; a caller that may not look is not stopped by that."""
     try:
         await transport.get(ACCOUNT_PATH)
-    except NotFoundError:
-        return False
-    except ApiError:
-        return True
+    except ApiError as error:
+        return not isinstance(error, NotFoundError)
     return True
 
 

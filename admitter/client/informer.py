@@ -45,14 +45,10 @@ class Informer(Generic[V]):
         random: Random,
         returned: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `run` to begin to read.
+        """Call `run` to begin to read; `random` spreads the ends of watches over time.
 
-        Args:
-            transport: where to read.
-            source: what to read, and where to keep it.
-            random: spreads the ends of watches over time.
-            returned: called when the API server serves the collection again, after it did not; what there is
-                of it has been read then.
+        `returned` is called when the API server serves the collection again, after it did not, and what there
+        is of it has been read.
         """
         self.synced = asyncio.Event()
         self.failure: ClusterError | None = None
@@ -111,22 +107,19 @@ class Informer(Generic[V]):
             self._returned()
 
     async def _list(self) -> None:
-        with _without_collection():
-            await self._list_all()
-
-    async def _list_all(self) -> None:
         views: list[V] = []
         unreadable: list[tuple[Unreadable, Rest[V]]] = []
         version = ""
-        async for page in pages(self._transport, self.path, self._selector):
-            for item in page["items"]:
-                found = self._source.seen(item)
-                if isinstance(found, Unreadable):
-                    unreadable.append((found, self._source.rest_of(item)))
-                elif found is not None:
-                    views.append(self.store.keep(found))
-            version = page["metadata"]["resourceVersion"]
-        self.store.replace(views, int(version), unreadable)
+        with _without_collection():
+            async for page in pages(self._transport, self.path, self._selector):
+                for item in page["items"]:
+                    found = self._source.seen(item)
+                    if isinstance(found, Unreadable):
+                        unreadable.append((found, self._source.rest_of(item)))
+                    elif found is not None:
+                        views.append(self.store.keep(found))
+                version = page["metadata"]["resourceVersion"]
+            self.store.replace(views, int(version), unreadable)
         self._version = version
 
     async def _watch(self) -> None:

@@ -21,9 +21,8 @@ async def read(
 ) -> tuple[Configuration, asyncio.Task[None] | None]:
     """The configuration, and what keeps its token fresh, if that has to be done.
 
-    Args:
-        kubeconfig: the file to read; by default `KUBECONFIG`, `~/.kube/config`, or the pod's own account.
-        context: the context in it, by default its current one.
+    By default the file is that of `KUBECONFIG`, `~/.kube/config`, or the pod's own account, and the context
+    is its current one.
 
     Raises:
         ConfigurationError: there is no such file or context, or it can't be used.

@@ -18,11 +18,6 @@ class CallMetrics:
     """Counts what one process asks of its API server."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Register all metrics of calls.
-
-        Args:
-            registry: gets them.
-        """
         self._calls = Counter(
             "admitter_api_calls",
             "Calls to the API server, each attempt of those that were repeated too.",
@@ -60,13 +55,7 @@ class CallMetrics:
         )
 
     def called(self, method: str, path: str, code: str) -> None:
-        """A call was made.
-
-        Args:
-            method: of HTTP.
-            path: with or without a query.
-            code: the HTTP status, or `NO_ANSWER`.
-        """
+        """A call was made; `code` is the HTTP status, or `NO_ANSWER`."""
         self._calls.labels(*request_of(method, path), code).inc()
 
     def watched(self, path: str, code: str) -> None:
@@ -75,7 +64,8 @@ class CallMetrics:
 
     def write_failed(self, path: str, error: ClusterError) -> None:
         """A write failed for good; the caller gets the error."""
-        self._write_errors.labels(resource_of(path)[0], code_of(error)).inc()
+        code = str(error.status) if isinstance(error, ApiError) else NO_ANSWER
+        self._write_errors.labels(resource_of(path)[0], code).inc()
 
     def watch_failed(self, path: str) -> None:
         """A list or a watch failed, or a watch broke off."""
@@ -89,11 +79,6 @@ class CallMetrics:
         """Show from now on how much a throttle lets through, in place of an earlier one."""
         self._credit.set_function(lambda: throttle.credit)
         self._waiting.set_function(lambda: throttle.waiting)
-
-
-def code_of(error: ClusterError) -> str:
-    """The HTTP status of a failure, or `NO_ANSWER`."""
-    return str(error.status) if isinstance(error, ApiError) else NO_ANSWER
 
 
 def request_of(method: str, path: str) -> tuple[str, str]:

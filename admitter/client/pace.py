@@ -32,12 +32,7 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Begin without a pause.
-
-        Args:
-            clock: tells the time in seconds.
-            sleep: waits so many seconds.
-        """
+        """Begin without a pause; the clock tells the time in seconds."""
         self._clock = clock
         self._sleep = sleep
         self._best = float("inf")
@@ -46,23 +41,19 @@ class Pace:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """One write, when its turn has come; its place is free after the pause that it should make."""
-        async with self._places, self._measured():
-            yield
-
-    @asynccontextmanager
-    async def _measured(self) -> AsyncIterator[None]:
-        began = self._clock()
-        before = patient.set(True)
-        try:
-            yield
-        except Exception:  # how fast a server refuses says nothing of how fast it works
-            await self._rest(self._clock() - began)
-            raise
-        finally:
-            patient.reset(before)
-        took = self._clock() - began
-        self._best = min(took, self._best * FORGETTING)
-        await self._rest(took)
+        async with self._places:
+            began = self._clock()
+            before = patient.set(True)
+            try:
+                yield
+            except Exception:  # how fast a server refuses says nothing of how fast it works
+                await self._rest(self._clock() - began)
+                raise
+            finally:
+                patient.reset(before)
+            took = self._clock() - began
+            self._best = min(took, self._best * FORGETTING)
+            await self._rest(took)
 
     async def _rest(self, took: float) -> None:
         if took > SLOW * self._best:

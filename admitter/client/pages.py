@@ -37,7 +37,8 @@ async def pages(reader: Reader, path: str, query: Mapping[str, str] | None = Non
         if not page["metadata"].get("continue"):
             return
         asked["continue"] = page["metadata"]["continue"]
-        limit = _limit(len(page["items"]), _size(page["items"]))
+        items = page["items"]
+        limit = max(1, min(MOST, len(items) * BYTES // max(1, _size(items))))
 
 
 def _size(items: list[Json]) -> int:
@@ -46,8 +47,3 @@ def _size(items: list[Json]) -> int:
         return len(orjson.dumps(items))
     except TypeError:
         return BYTES
-
-
-def _limit(objects: int, size: int) -> int:
-    """How many objects the next page should have, after one of so many that took so many bytes."""
-    return max(1, min(MOST, objects * BYTES // max(1, size)))

@@ -105,10 +105,10 @@ class Source(Generic[V]):
         try:
             metadata = raw["metadata"]
             key, uid, version = key_of(metadata), metadata["uid"], int(metadata["resourceVersion"])
+            readable = all(isinstance(text, str) for text in (*key, uid))
         except (KeyError, TypeError, ValueError, AttributeError):
-            log.warning("an object without a readable name is left out", path=self.path, error=words)
-            return None
-        if not all(isinstance(text, str) for text in (*key, uid)):
+            readable = False
+        if not readable:
             log.warning("an object without a readable name is left out", path=self.path, error=words)
             return None
         known = self.store.unreadable.get(key)

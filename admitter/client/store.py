@@ -39,14 +39,7 @@ def key_of(metadata: Mapping[str, Any]) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An object of which the newest version can't be read.
-
-    Attributes:
-        key: its namespace and name.
-        uid: its UID.
-        version: its resource version.
-        words: which field is wrong, and why.
-    """
+    """An object of which the newest version can't be read; the words say which field is wrong, and why."""
 
     key: Key
     uid: str
@@ -63,6 +56,13 @@ Listener = Callable[[V | None, V | None], None]
 _REMEMBERED_DELETIONS: Final = 10_000
 
 
+def either(old: V | None, new: V | None) -> V:
+    """The view of an object after a change, or before it if the object is gone."""
+    view = new if new is not None else old
+    assert view is not None, "a change has a before or an after"
+    return view
+
+
 class Store(Generic[V]):
     """Objects of one kind by key, and the listeners to their changes.
 
@@ -76,11 +76,10 @@ class Store(Generic[V]):
     """
 
     def __init__(self, remembered: int = _REMEMBERED_DELETIONS) -> None:
-        """Begin with nothing.
+        """Begin with nothing, and remember so many deletions.
 
-        Args:
-            remembered: how many deletions. A write's answer may arrive after the event of the object's
-                deletion, and must not bring it back; a store of a process that never writes needs none.
+        A write's answer may arrive after the event of the object's deletion, and must not bring it back; a
+        store of a process that never writes needs none.
         """
         self.version = 0
         self.listing = False
@@ -136,12 +135,12 @@ class Store(Generic[V]):
     def mark_unreadable(self, now: Unreadable, rest: "Rest[V]") -> None:
         """Take in that an object can't be read any more: what was known of it stays in force.
 
-        Args:
-            now: the object.
-            rest: says what is to be known of it instead of what was known before; None: that stays.
+        Unless `rest` says what is to be known of it instead of what was known before.
         """
         old = self._objects.get(now.key)
-        known = max(old.version if old is not None else self._listed, self._version_of_unreadable(now.key))
+        before = self.unreadable.get(now.key)
+        known = old.version if old is not None else self._listed
+        known = max(known, before.version) if before is not None else known
         if now.uid in self._deleted or known >= now.version:
             return
         self.version = max(self.version, now.version)
@@ -153,10 +152,6 @@ class Store(Generic[V]):
         if instead is not None:
             self._put(old, instead)
         self.unreadable_changed(now)
-
-    def _version_of_unreadable(self, key: Key) -> int:
-        known = self.unreadable.get(key)
-        return known.version if known is not None else 0
 
     def take_again(self, view: V) -> None:
         """Take in an object of which less was kept until now, if it is still known in no newer version."""
@@ -187,10 +182,7 @@ class Store(Generic[V]):
     ) -> None:
         """Take in a whole list: what it lacks, and is not newer than the list, is gone.
 
-        Args:
-            views: all objects there are.
-            version: the resource version of the list.
-            unreadable: objects of it that exist, but can't be read; `mark_unreadable` takes them.
+        What can't be read exists too; `mark_unreadable` takes it. The version is that of the list.
         """
         self.listing = True
         unreadable_now = list(unreadable)
@@ -236,15 +228,9 @@ def _whole(view: V) -> V:
 
 
 class Index(Generic[V]):
-    """The keys of a store's objects by something that they have, kept up to date."""
+    """The keys of a store's objects by something that they have, kept up to date; None leaves one out."""
 
     def __init__(self, store: Store[V], by: Callable[[V], Hashable | None]) -> None:
-        """Index what is in the store and what will be.
-
-        Args:
-            store: the store.
-            by: what to find an object by; None leaves it out.
-        """
         self._by = by
         self._keys: defaultdict[Hashable, set[Key]] = defaultdict(set)
         for view in store:
@@ -269,15 +255,9 @@ class Index(Generic[V]):
 
 
 class Lookup(Generic[V]):
-    """The key of the one object in a store that has something, kept up to date."""
+    """The key of the one object in a store that has something, kept up to date; no two have it at a time."""
 
     def __init__(self, store: Store[V], by: Callable[[V], Hashable]) -> None:
-        """Look up what is in the store and what will be.
-
-        Args:
-            store: the store.
-            by: what to find an object by; no two have the same at a time.
-        """
         self._by = by
         self._keys: dict[Hashable, Key] = {}
         for view in store:

@@ -44,14 +44,12 @@ Place = tuple[bool, int]
 
 
 class ThrottleLine:
-    """Lets in the first in line while there is room."""
+    """Lets in the first in line while there is room.
+
+    So many calls may be under way as there is room; half of them calls that can wait, but at least one.
+    """
 
     def __init__(self, room: int) -> None:
-        """Begin with an empty line.
-
-        Args:
-            room: so many calls may be under way; half of them calls that can wait, but at least one.
-        """
         self.room = room
         self.inside = 0
         self._waiting: list[tuple[Place, asyncio.Future[None]]] = []
@@ -186,12 +184,7 @@ class Throttle:
                 log.warning("the API server takes everything again")
 
     async def _rest(self, error: ClusterError, left: int) -> None:
-        """Keep the place while the server wants no more calls; longer with each attempt that failed.
-
-        Args:
-            error: why.
-            left: so many attempts of this call may follow.
-        """
+        """Keep the place while the server wants no more calls; longer the fewer attempts are left."""
         pause = FIRST_PAUSE_SECONDS * 2 ** (ATTEMPTS - 1 - left) if left else 0.0
         if is_busy(error):
             wished = error.retry_after if isinstance(error, ApiError) else None

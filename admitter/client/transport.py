@@ -88,6 +88,7 @@ class HttpTransport(Transport):
     """One connection pool.
 
     Attributes:
+        host: the address of the API server.
         impersonated: the user that calls are made as; empty: the caller itself.
     """
 
@@ -114,21 +115,16 @@ class HttpTransport(Transport):
         """
         self.metrics = metrics if metrics is not None else CallMetrics(CollectorRegistry())
         self._configuration = configuration
-        self._host = str(configuration.host).rstrip("/")
+        self.host = str(configuration.host).rstrip("/")
         name = configuration.tls_server_name or ""
-        proxy = _proxy(configuration, self._host)
-        self._client = Client(Server(self._host, _tls(configuration), name, proxy))
+        proxy = _proxy(configuration, self.host)
+        self._client = Client(Server(self.host, _tls(configuration), name, proxy))
         self._throttle = Throttle() if repeats else None
         if self._throttle is not None:
             self.metrics.follow(self._throttle)
         self._refresher = refresher
         self._permit = permit
         self.impersonated = ""
-
-    @property
-    def host(self) -> str:
-        """The address of the API server."""
-        return self._host
 
     @classmethod
     async def connect(
@@ -143,13 +139,8 @@ class HttpTransport(Transport):
     ) -> Self:
         """Read the configuration and open a pool; the first request connects.
 
-        Args:
-            kubeconfig: the file to read; by default `KUBECONFIG`, `~/.kube/config`, or the pod's own account.
-            context: the context in it, by default its current one.
-            metrics: where calls are counted; None: they are not.
-            repeats: whether calls that the server may take later are held back and repeated.
-            permit: waited for before each attempt to write; None: writing is always permitted.
-            impersonated: the user that calls are made as; empty: the caller itself.
+        By default the file is that of `KUBECONFIG`, `~/.kube/config`, or the pod's own account, and the
+        context is its current one. The rest is as of the constructor.
 
         Raises:
             ConfigurationError: there is no such file or context, or it can't be used.
@@ -170,7 +161,6 @@ class HttpTransport(Transport):
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._refresher is not None:
             self._refresher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -225,9 +215,7 @@ class HttpTransport(Transport):
             answer = await self._client.call(method, path, headers, data, CALL_TIMEOUT_SECONDS, permit)
         except (HttpError, TimeoutError, OSError) as error:
             self.metrics.called(method, path, NO_ANSWER)
-            raise UnreachableError(
-                f"{self._host} does not answer: {error or type(error).__name__}"
-            ) from error
+            raise UnreachableError(f"{self.host} does not answer: {error or type(error).__name__}") from error
         self.metrics.called(method, path, str(answer.status))
         return _decoded(f"{method} {path}", answer)
 

@@ -18,17 +18,14 @@ from admitter.controllers.placement.placement import Placement
 from admitter.controllers.quota_status.statuses import QuotaStatuses
 from admitter.controllers.telemetry.decisions import Decisions
 from admitter.controllers.telemetry.events import Events
-from admitter.controllers.telemetry.metrics import Metrics
-from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.telemetry.metrics import Metrics, StateMetrics
 from admitter.controllers.unreadable import UnreadableObjects
 from admitter.controllers.workload.admission import Admissions
-from admitter.controllers.workload.eviction import Evictions
+from admitter.controllers.workload.eviction import Evictions, RefusedStarts, ShortageEvictions
 from admitter.controllers.workload.grace import GracePeriods
 from admitter.controllers.workload.jobs import Jobs
 from admitter.controllers.workload.marks import Marks
 from admitter.controllers.workload.memory_room import MemoryRoom
-from admitter.controllers.workload.refused_starts import RefusedStarts
-from admitter.controllers.workload.shortage_evictions import ShortageEvictions
 from admitter.controllers.workload.unscheduled import UnscheduledPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.convert.settings import DEFAULTS, Settings
@@ -59,13 +56,7 @@ class App:
     ) -> None:
         """Build all parts; none of them does anything yet.
 
-        Args:
-            transport: to the API server.
-            clock: the time, in UTC.
-            random: spreads load over time.
-            settings: what decisions depend on besides objects.
-            metrics: counts what is done; None: new ones.
-            engine: decides; None: a new one.
+        The clock tells the time in UTC, and `random` spreads load over time.
         """
         pace = Pace()
         self.transport = transport

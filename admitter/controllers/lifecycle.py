@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import gc
+from enum import StrEnum
 from typing import Final
 
 import structlog
 
 from admitter.controllers.app import App
 from admitter.controllers.placement.guards import say_what_is_missing
-from admitter.controllers.role import Role
 from admitter.controllers.routing import Routing
 from admitter.controllers.succession import Candidacy, Succession
 from admitter.election.elector import lease_name
@@ -22,6 +22,20 @@ TELL_SECONDS: Final = 0.5
 log = structlog.get_logger(__name__)
 
 
+class Role(StrEnum):
+    """What this process is to its cluster."""
+
+    STARTING = "not synced with the API server yet"
+    FOLLOWER = "follower"
+    LEADER = "leader"
+    STOPPING = "stopping"
+
+    @property
+    def ready(self) -> bool:
+        """Whether it leads, or could at once."""
+        return self in {Role.FOLLOWER, Role.LEADER}
+
+
 class AppLifecycle:
     """Runs a controller from its start to its end.
 
@@ -31,7 +45,6 @@ class AppLifecycle:
     """
 
     def __init__(self, app: App) -> None:
-        """Call `run` to begin."""
         self._app = app
         self._shards = app.world.shards
         self.routing = Routing(app)
@@ -60,9 +73,6 @@ class AppLifecycle:
         2. What is known is fed in, quota that is held before anything is decided.
         3. Changes are followed, and nothing is written, until this process leads.
         4. What an earlier leader has written last is taken in. Decisions are made and written.
-
-        Args:
-            candidacy: for the shards, each of which has its leader.
         """
         self._shards.spread(candidacy.shard_count)
         try:
@@ -122,10 +132,9 @@ class AppLifecycle:
 
     def stop_timers(self) -> None:
         """Nothing of this controller happens any more."""
-        self._app.grace.close()
-        self._app.unscheduled.close()
-        self._app.admissions.close()
-        self._app.shortage_evictions.close()
+        app = self._app
+        for part in (app.grace, app.unscheduled, app.admissions, app.shortage_evictions):
+            part.close()
 
     def lead(self, epochs: dict[int, int]) -> None:
         """Decide and write for some shards more; what their leaders had to do may have been left undone."""

@@ -6,14 +6,14 @@ What it knows and has decided ends with its term: the next term begins with what
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import structlog
 
 from admitter.client.transport import HttpTransport, Permit, Transport
 from admitter.controllers.app import App
-from admitter.controllers.lifecycle import AppLifecycle
-from admitter.controllers.role import Role
+from admitter.controllers.lifecycle import AppLifecycle, Role
 from admitter.election.elector_thread import ElectorThread
 from admitter.election.leases import LeaseSettings
 
@@ -29,37 +29,28 @@ class Connect(Protocol):
         """Open a pool, as `HttpTransport.connect` does."""
 
 
+@dataclass(eq=False)
 class Replica:
-    """Runs one controller after the other."""
+    """Runs one controller after the other.
 
-    def __init__(
-        self,
-        connect: Connect,
-        build: Callable[[Transport], App],
-        identity: Callable[[], str],
-        settings: LeaseSettings,
-        shards: int = 1,
-    ) -> None:
-        """Call `run` to begin.
+    Attributes:
+        connect: opens connections.
+        build: puts a controller together.
+        identity: makes a name that no process has had yet; each term has its own.
+        settings: of the Leases.
+        shards: how many parts the cohort trees are spread over; the same for all processes.
+    """
 
-        Args:
-            connect: opens connections.
-            build: puts a controller together.
-            identity: makes a name that no process has had yet; each term has its own.
-            settings: of the Leases.
-            shards: how many parts the cohort trees are spread over; the same for all processes.
-        """
-        self._connect = connect
-        self._build = build
-        self._identity = identity
-        self._settings = settings
-        self._shards = shards
-        self._elector: ElectorThread | None = None
-        self._lifecycle: AppLifecycle | None = None
+    connect: Connect
+    build: Callable[[Transport], App]
+    identity: Callable[[], str]
+    settings: LeaseSettings
+    shards: int = 1
+    _elector: ElectorThread | None = None
+    _lifecycle: AppLifecycle | None = None
 
     @property
     def role(self) -> Role:
-        """What this process is now."""
         return self._lifecycle.role if self._lifecycle is not None else Role.STARTING
 
     @property
@@ -67,8 +58,8 @@ class Replica:
         """The same in words, and of what it leads if not of all."""
         other = self._elector.other_shard_count if self._elector is not None else None
         if other is not None:
-            return f"{self.role}: waits for processes that run with --shards {other}, and not {self._shards}"
-        if self._lifecycle is not None and self.role is Role.LEADER and self._shards > 1:
+            return f"{self.role}: waits for processes that run with --shards {other}, and not {self.shards}"
+        if self._lifecycle is not None and self.role is Role.LEADER and self.shards > 1:
             led = self._lifecycle.led
             return f"{self.role} of shard{'s' if len(led) > 1 else ''} {', '.join(map(str, led))}"
         return str(self.role)
@@ -81,10 +72,10 @@ class Replica:
         """
         while not stop.is_set():
             elector = self._elector = ElectorThread(
-                lambda: self._connect(repeats=False), self._identity(), self._shards, self._settings
+                lambda: self.connect(repeats=False), self.identity(), self.shards, self.settings
             )
-            async with await self._connect(repeats=True, permit=elector.permit) as transport:
-                self._lifecycle = AppLifecycle(self._build(transport))
+            async with await self.connect(repeats=True, permit=elector.permit) as transport:
+                self._lifecycle = AppLifecycle(self.build(transport))
                 await self._term(self._lifecycle, elector, stop)
             self._lifecycle = None
             with contextlib.suppress(TimeoutError):

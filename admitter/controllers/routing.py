@@ -7,7 +7,7 @@ from admitter.cache.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.cache.node_views import NodeView
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import JobView, ObjectView, WorkloadView
-from admitter.client.store import Key, Listener, Store, V
+from admitter.client.store import Key, Listener, Store, V, either
 from admitter.controllers.app import App
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.elastic_quotas import PLURALS, QuotaKey
@@ -23,6 +23,7 @@ class Routing:
         self._world = app.world
         self._catalog = app.catalog
         self._admissions = app.admissions
+        self._feed = app.admissions.feed
         self._jobs = app.jobs.queue
         self._marks = app.marks
         self._namespaces = app.namespaces
@@ -50,7 +51,7 @@ class Routing:
         _follow(world.pods, self._pod_changed)
         _follow(world.local_queues, self._local_queue_changed)
         _follow(world.jobs, self._job_changed)
-        self._admissions.restore()
+        self._feed.restore()
         world.namespaces.listen(self._namespace_changed)
         world.limit_ranges.listen(self._limit_range_changed)
         world.priority_classes.listen(self._class_changed)
@@ -64,7 +65,7 @@ class Routing:
         self._catalog.news.quotas.listen(self._quotas_changed)
         self._admissions.decided.listen(self._decided)
         self._admissions.usage_changed.listen(self._statuses.usage_changed)
-        self._app.refused.over.listen(self._admissions.reconsider)
+        self._app.refused.over.listen(self._feed.reconsider)
         self._app.grace_over.listen(self._jobs.add)
         self._app.kind_returned.listen(self._kind_returned)
 
@@ -76,7 +77,7 @@ class Routing:
         for workload in world.workloads:
             self._jobs.add(workload.key)
             if world.shards.number > 1 and workload.admission is None:
-                self._admissions.reconsider(workload.key)  # why it waits was for others to say until now
+                self._feed.reconsider(workload.key)  # why it waits was for others to say until now
             if workload.evict_at is not None or (workload.admission is not None and workload.admission.pool):
                 self._marks.touch(workload.key)
         for job in world.jobs:
@@ -85,7 +86,7 @@ class Routing:
         self._namespaces.touch_all()
 
     def _flavor_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        name = _either(old, new).name
+        name = either(old, new).name
         self._catalog.flavor_changed(name)
         self._statuses.touch("resourceflavors", ("", name))
         self._admissions.schedule_cycle()
@@ -93,14 +94,14 @@ class Routing:
     def _cohort_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         self._namespaces.cohort_changed(old, new)
         if _is_edited(old, new):
-            self._catalog.cohort_changed(_either(old, new).name)
+            self._catalog.cohort_changed(either(old, new).name)
             self._admissions.schedule_cycle()
             self._placement.queues_changed()
 
     def _cluster_queue_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
         self._namespaces.cluster_queue_changed(old, new)
         if _is_edited(old, new) or (old and new and is_lenient(old) != is_lenient(new)):
-            self._catalog.queue_changed(_either(old, new).name)
+            self._catalog.queue_changed(either(old, new).name)
             self._admissions.schedule_cycle()
 
     def _queue_rules_changed(self, name: str) -> None:
@@ -119,7 +120,7 @@ class Routing:
         self._namespaces.local_queue_changed(old, new)
         if not _is_edited(old, new):
             return
-        view = _either(old, new)
+        view = either(old, new)
         self._statuses.touch("localqueues", view.key)
         self._placement.namespace_changed(view.namespace)
         for queue in (old, new):
@@ -133,7 +134,7 @@ class Routing:
             self._admissions.schedule_cycle()
 
     def _policy_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        name = _either(old, new).name
+        name = either(old, new).name
         if old is None or new is None or old.spec != new.spec:
             self._catalog.placement.changed(name)
             self._statuses.touch("placementpolicies", ("", name))
@@ -143,7 +144,7 @@ class Routing:
 
     def _elastic_quota_changed(self, kind: str, old: ObjectView | None, new: ObjectView | None) -> None:
         if old is None or new is None or old.spec != new.spec:
-            self._statuses.touch(PLURALS[kind], _either(old, new).key)
+            self._statuses.touch(PLURALS[kind], either(old, new).key)
             self._catalog.elastic.refresh()
             self._admissions.schedule_cycle()
         elif old.status.get("managedSince") != new.status.get("managedSince"):
@@ -167,12 +168,12 @@ class Routing:
             self._derive_again(self._world.jobs_by_namespace.get(namespace))
 
     def _workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        if self._world.owners.owns(_either(old, new).key):
+        if self._world.owners.owns(either(old, new).key):
             self._app.decisions.workload_changed(old, new)
         self._statuses.workload_changed(old, new)
         self._admissions.workload_changed(old, new)
         self._placement.workload_changed(old, new)
-        self._jobs.add(_either(old, new).key)
+        self._jobs.add(either(old, new).key)
         for view in (old, new):
             if view is not None and view.admission is not None and view.admission.pool:
                 self._marks.touch_queue(view.admission.queue)
@@ -182,15 +183,15 @@ class Routing:
 
     def _job_changed(self, old: JobView | None, new: JobView | None) -> None:
         self._app.decisions.job_changed(old, new)
-        job = _either(old, new)
+        job = either(old, new)
         key = (job.namespace, job.workload)
-        self._admissions.job_changed(key)
+        self._feed.job_changed(key)
         self._jobs.add(key)
         self._placement.job_changed(old, new)
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        pod = _either(old, new)
-        self._admissions.pod_changed(old, new)
+        pod = either(old, new)
+        self._feed.pod_changed(old, new)
         self._app.unscheduled.pod_changed(pod, gone=new is None)
         self._statuses.usage_changed(pod.usage.queue)
         if pod.usage.pool:
@@ -203,7 +204,7 @@ class Routing:
 
     def _namespace_changed(self, old: NamespaceView | None, new: NamespaceView | None) -> None:
         self._namespaces.namespace_changed(old, new)
-        name = _either(old, new).name
+        name = either(old, new).name
         if old is None or new is None or (old.labels, old.terminating) != (new.labels, new.terminating):
             self._reconsider(self._world.workloads_by_namespace.get(name))
             self._placement.labels_changed(name)
@@ -217,7 +218,7 @@ class Routing:
         self._admissions.schedule_cycle()
 
     def _limit_range_changed(self, old: ObjectView | None, new: ObjectView | None) -> None:
-        self._derive_again(self._world.jobs_by_namespace.get(_either(old, new).namespace))
+        self._derive_again(self._world.jobs_by_namespace.get(either(old, new).namespace))
 
     def _class_changed(self, _old: ObjectView | None, _new: ObjectView | None) -> None:
         self._derive_again([job.key for job in self._world.jobs])
@@ -240,10 +241,10 @@ class Routing:
 
     def _reconsider(self, workloads: list[Key]) -> None:
         """What decides whether Workloads may compete, or go on, has changed."""
-        if not self._admissions.restored:
+        if not self._feed.restored:
             return  # all of them are looked at once everything is there
         for key in workloads:
-            self._admissions.reconsider(key)
+            self._feed.reconsider(key)
             self._jobs.add(key)
         self._admissions.schedule_cycle()
 
@@ -262,9 +263,3 @@ def _is_edited(old: ObjectView | None, new: ObjectView | None) -> bool:
 def _placed_by(namespace: NamespaceView) -> tuple[object, ...]:
     """What decides where a namespace's Jobs are placed."""
     return (namespace.labels, namespace.annotations, namespace.terminating)
-
-
-def _either(old: V | None, new: V | None) -> V:
-    view = new if new is not None else old
-    assert view is not None, "a change has a before or an after"
-    return view

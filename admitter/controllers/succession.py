@@ -9,6 +9,7 @@ must know in which shard a queue is before one of them gives its quota away (doc
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeVar
@@ -91,23 +92,18 @@ class Decider(Protocol):
         """Decide in fewer shards."""
 
 
+@dataclass(eq=False)
 class Succession:
     """Takes shards, gives them up, and asks and answers other owners."""
 
-    def __init__(
-        self,
-        world: World,
-        decider: Decider,
-        transport: Transport,
-        candidacy: Candidacy,
-        clocks: Clocks = SYSTEM_CLOCKS,
-    ) -> None:
-        self._world = world
-        self._shards = world.shards
-        self._decider = decider
-        self._transport = transport
-        self._candidacy = candidacy
-        self._clocks = clocks
+    world: World
+    decider: Decider
+    transport: Transport
+    candidacy: Candidacy
+    clocks: Clocks = SYSTEM_CLOCKS
+
+    def __post_init__(self) -> None:
+        self._shards = self.world.shards
         self._terms: dict[int, Term] = {}
         self._epochs: dict[int, int] = {}
         self._beginning = asyncio.Lock()
@@ -125,7 +121,7 @@ class Succession:
         """Take part until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
-            self._candidacy.start(self)
+            self.candidacy.start(self)
             group.create_task(self._take_over(), name="take over")
             group.create_task(self._answer(), name="answer")
 
@@ -152,10 +148,10 @@ class Succession:
         """Begin an epoch, and wait until no write of an earlier one is in flight."""
         async with self._beginning:
             epoch = await _persistently(
-                lambda: begin_epoch(self._transport, shard, self._candidacy.shard_count, self._clocks),
-                self._clocks,
+                lambda: begin_epoch(self.transport, shard, self.candidacy.shard_count, self.clocks),
+                self.clocks,
             )
-        await self._clocks.sleep(UNKNOWN_SECONDS + (0.0 if term.handed_over else FENCED_WRITE_SECONDS))
+        await self.clocks.sleep(UNKNOWN_SECONDS + (0.0 if term.handed_over else FENCED_WRITE_SECONDS))
         if self._terms.get(shard) is term:
             self._epochs[shard] = epoch
             self._fenced.add(shard)
@@ -164,8 +160,8 @@ class Succession:
 
     async def _read_quota(self, shard: int, term: Term) -> None:
         """Know the quota as any earlier owner of a shard may have known it: a limit may have been cut."""
-        await self._read("elasticquotas", self._world.elastic_quotas)
-        await self._read("compositeelasticquotas", self._world.composite_elastic_quotas)
+        await self._read("elasticquotas", self.world.elastic_quotas)
+        await self._read("compositeelasticquotas", self.world.composite_elastic_quotas)
         await self._catch_up()
         if self._terms.get(shard) is term:
             self._quota_read.add(shard)
@@ -183,10 +179,10 @@ class Succession:
             self._needed = self._shards.versions
             self._publish()
             await self._agreed(self._needed)
-            await read_holders(self._world, self._transport, self._clocks)
+            await _persistently(partial(read_holders, self.world, self.transport), self.clocks)
             self._shards.mark_agreed(contested)
             kept = {shard: term for shard, term in taken.items() if self._terms.get(shard) is term}
-            self._decider.lead({shard: self._epochs[shard] for shard in kept})
+            self.decider.lead({shard: self._epochs[shard] for shard in kept})
 
     async def _agreed(self, needed: Versions) -> None:
         """Wait until all owners decide by the trees as they are known here, or newer ones."""
@@ -195,8 +191,8 @@ class Succession:
             await self._news.wait()
 
     def _all_have_seen(self, needed: Versions) -> bool:
-        cache = self._candidacy.lease_cache
-        for shard in range(self._candidacy.shard_count):
+        cache = self.candidacy.lease_cache
+        for shard in range(self.candidacy.shard_count):
             if shard in self._terms:
                 if shard not in self._fenced:
                     return False
@@ -206,7 +202,7 @@ class Succession:
                 return False  # its next owner reads the trees as soon as it has the Lease
             ((_, shard_count, _),) = [*shard_leases([record])] or [(shard, 0, record)]
             seen = _versions(record.annotations.get(SEEN_ANNOTATION))
-            if shard_count != self._candidacy.shard_count or seen is None or not _reaches(seen, needed):
+            if shard_count != self.candidacy.shard_count or seen is None or not _reaches(seen, needed):
                 return False
         return True
 
@@ -215,7 +211,7 @@ class Succession:
         while True:
             await self._news.wait()
             self._news.clear()
-            cache = self._candidacy.lease_cache
+            cache = self.candidacy.lease_cache
             annotations = [record.annotations for _, _, record in shard_leases(cache or ())]
             asked = [needed for each in annotations if (needed := _versions(each.get(NEEDED_ANNOTATION)))]
             most = (max((n for n, _ in asked), default=0), max((n for _, n in asked), default=0))
@@ -225,34 +221,30 @@ class Succession:
     async def _catch_up(self, wanted: Versions | None = None) -> None:
         """Decide by newer trees from now on, with no write in flight that was decided by older ones.
 
-        Args:
-            wanted: versions to be known at least; None: the newest.
+        At least the `wanted` versions are known then; None: the newest.
         """
         async with self._catching_up:
             if wanted is not None and not _reaches(self._shards.versions, wanted):
-                await self._clocks.sleep(WATCH_SECONDS)
+                await self.clocks.sleep(WATCH_SECONDS)
             if wanted is None or not _reaches(self._shards.versions, wanted):
-                await self._read_trees()
-            self._decider.refresh()
+                await self._read("cohorts", self.world.cohorts)
+                await self._read("clusterqueues", self.world.cluster_queues)
+            self.decider.refresh()
             versions = self._shards.versions
-            await self._decider.drained()
+            await self.decider.drained()
             self._seen = versions
             self._publish()
 
-    async def _read_trees(self) -> None:
-        await self._read("cohorts", self._world.cohorts)
-        await self._read("clusterqueues", self._world.cluster_queues)
-
     async def _read(self, plural: str, store: Store[ObjectView]) -> None:
         """Replace a store by all objects of its kind, as the API server has them, for as long as it takes."""
-        await _persistently(partial(self._read_once, plural, store), self._clocks)
+        await _persistently(partial(self._read_once, plural, store), self.clocks)
 
     async def _read_once(self, plural: str, store: Store[ObjectView]) -> None:
         version = "0"
         views: list[ObjectView] = []
-        source = self._world.source_of(plural)
+        source = self.world.source_of(plural)
         unreadable: list[tuple[Unreadable, Rest[ObjectView]]] = []
-        async for page in pages(self._transport, f"{OWN}/{plural}", {}):
+        async for page in pages(self.transport, f"{OWN}/{plural}", {}):
             version = page["metadata"]["resourceVersion"]
             for raw in page["items"]:
                 found = source.seen(raw)
@@ -264,7 +256,7 @@ class Succession:
 
     def _publish(self) -> None:
         """Tell other owners which versions are known here, and which they have to know."""
-        if self._candidacy.shard_count == 1:
+        if self.candidacy.shard_count == 1:
             return
         for shard in self._terms:
             annotations = {}
@@ -272,20 +264,20 @@ class Succession:
                 annotations[NEEDED_ANNOTATION] = "{}.{}".format(*self._needed)
             if self._seen is not None and shard in self._fenced:
                 annotations[SEEN_ANNOTATION] = "{}.{}".format(*self._seen)
-            self._candidacy.publish(shard, annotations)
+            self.candidacy.publish(shard, annotations)
 
     async def _give_up(self, shard: int) -> None:
         """Decide nothing more in a shard, let writes in flight land, and let others have it."""
         while shard in self._terms and shard not in self._fenced:
-            await self._clocks.sleep(PAUSE_SECONDS)  # a write of an earlier owner may be in flight
+            await self.clocks.sleep(PAUSE_SECONDS)  # a write of an earlier owner may be in flight
         log.info("giving a shard up", shard=shard)
         self._terms.pop(shard, None)
         self._fenced.discard(shard)
         self._quota_read.discard(shard)
         self._shards.epochs.pop(shard, None)
-        self._decider.abandon()
-        await self._decider.drained()
-        self._candidacy.release(shard)
+        self.decider.abandon()
+        await self.decider.drained()
+        self.candidacy.release(shard)
 
 
 def _reaches(known: Versions, wanted: Versions) -> bool:
@@ -321,15 +313,6 @@ def epoch_annotation(shard: int) -> str:
     return f"{EPOCH_ANNOTATION}-{shard}" if shard else EPOCH_ANNOTATION
 
 
-async def read_holders(world: World, transport: Transport, clocks: Clocks = SYSTEM_CLOCKS) -> None:
-    """Know all Workloads that hold quota, as the API server has them, and of no other that it holds any.
-
-    A watch that is behind knows an admission that an earlier owner has taken back. The Job, of which a newer
-    version is known, is suspended again, and would be started without an admission.
-    """
-    await _persistently(lambda: _read_holders(world, transport), clocks)
-
-
 async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
     while True:
         try:
@@ -339,8 +322,13 @@ async def _persistently(step: Callable[[], Awaitable[T]], clocks: Clocks) -> T:
         await clocks.sleep(PAUSE_SECONDS)
 
 
-async def _read_holders(world: World, transport: Transport) -> None:
-    """Apply all Workloads that hold quota; of an API server without that field selector, all."""
+async def read_holders(world: World, transport: Transport) -> None:
+    """Know all Workloads that hold quota, as the API server has them, and of no other that it holds any.
+
+    A watch that is behind knows an admission that an earlier owner has taken back. The Job, of which a newer
+    version is known, is suspended again, and would be started without an admission. Of an API server without
+    the field selector for those that hold quota, all Workloads are read.
+    """
     held = [view for view in world.workloads if view.admission is not None]
     listed: set[Key] = set()
     try:

@@ -4,6 +4,7 @@ Previous step: a store notes that the newest version of an object can't be read 
 An event on the object says which field; `quota_status.statuses` writes the condition `Active`.
 """
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -39,45 +40,27 @@ KINDS: Final = {
 """API version and kind by plural."""
 
 
+@dataclass(eq=False)
 class UnreadableObjects:
     """Follows what can't be read in all stores."""
 
-    def __init__(
-        self,
-        world: World,
-        events: Events,
-        catalog: Catalog,
-        queues: QuotaStatuses,
-        admissions: Admissions,
-        jobs: Jobs,
-    ) -> None:
-        """Call `follow` to begin.
-
-        Args:
-            world: all stores.
-            events: report it.
-            catalog: of definitions, which admit nothing while they can't be read.
-            queues: writes their conditions.
-            admissions: decides about Workloads.
-            jobs: starts and stops Jobs that can be read.
-        """
-        self._world = world
-        self._events = events
-        self._catalog = catalog
-        self._queues = queues
-        self._admissions = admissions
-        self._jobs = jobs
+    world: World
+    events: Events
+    catalog: Catalog
+    queues: QuotaStatuses
+    admissions: Admissions
+    jobs: Jobs
 
     def follow(self) -> None:
         """Report what can't be read now, and from now on."""
-        for source in self._world.sources:
+        for source in self.world.sources:
             source.store.unreadable_changed.listen(partial(self._spoilt, source))
             for unreadable in list(source.store.unreadable.values()):
                 self._spoilt(source, unreadable)
 
     def lead(self) -> None:
         """Report what can't be read: an earlier leader may have ended before it could."""
-        for source in self._world.sources:
+        for source in self.world.sources:
             for unreadable in source.store.unreadable.values():
                 self._tell(_plural(source), unreadable)
 
@@ -86,31 +69,31 @@ class UnreadableObjects:
         if source.store.unreadable.get(key) is unreadable:
             self._tell(plural, unreadable)
         if plural == "workloads":
-            self._admissions.reconsider(key)
-            self._jobs.queue.add(key)
-        elif plural == "jobs" and (job := self._world.jobs.get(key)) is not None:
-            self._jobs.queue.add((job.namespace, job.workload))
-        elif plural in self._queues.kinds:
+            self.admissions.feed.reconsider(key)
+            self.jobs.queue.add(key)
+        elif plural == "jobs" and (job := self.world.jobs.get(key)) is not None:
+            self.jobs.queue.add((job.namespace, job.workload))
+        elif plural in self.queues.kinds:
             self._look(plural, key)
 
     def _look(self, plural: str, key: Key) -> None:
         """Look at a definition again: it admits nothing any more, or does so again."""
         match plural:
             case "clusterqueues":
-                self._catalog.queue_changed(key[1])
+                self.catalog.queue_changed(key[1])
             case "resourceflavors":
-                self._catalog.flavor_changed(key[1])
+                self.catalog.flavor_changed(key[1])
             case "elasticquotas" | "compositeelasticquotas":
-                self._catalog.elastic.refresh()
-        self._queues.touch(plural, key)
-        self._admissions.schedule_cycle()
+                self.catalog.elastic.refresh()
+        self.queues.touch(plural, key)
+        self.admissions.schedule_cycle()
 
     def _tell(self, plural: str, unreadable: Unreadable) -> None:
         namespace, name = unreadable.key
         place = name if plural == "namespaces" else namespace
         subject = Subject(*KINDS[plural], place, name, unreadable.uid)
         words = f"it can't be read, so what was known of it before counts: {unreadable.words}"
-        self._events.record(subject, EventReason.UNREADABLE, words, lasting=True, topic="unreadable")
+        self.events.record(subject, EventReason.UNREADABLE, words, lasting=True, topic="unreadable")
 
 
 def _plural(source: Source[V]) -> str:

@@ -44,13 +44,7 @@ def groups(resources: list[ResourceQuota]) -> tuple[Group, ...]:
 
 
 def queue(name: str, spec: ClusterQueueSpec, *, lenient: bool = False) -> Queue:
-    """A queue as it is written.
-
-    Args:
-        name: of the ClusterQueue.
-        spec: its spec.
-        lenient: whether it limits only what it lists.
-    """
+    """A queue as it is written; a lenient one limits only what it lists."""
     borrowing = spec.preemption.borrow_within_cohort
     return Queue(
         name,

@@ -38,9 +38,6 @@ class GpuSettings:
     def gpus(self, requests: Amounts) -> Gpus:
         """The GPUs that one pod requests.
 
-        Args:
-            requests: of one pod, by resource.
-
         Raises:
             InvalidQuantityError: GPUs are requested both as devices and as an amount of memory.
         """

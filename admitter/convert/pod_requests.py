@@ -20,13 +20,10 @@ HUGE_PAGES: Final = "hugepages-"
 def pod_requests(
     spec: Json, limit_ranges: Sequence[Json] = (), runtime_classes: Mapping[str, Json] | None = None
 ) -> Amounts:
-    """The requests of a pod made from a pod spec.
+    """The requests of a pod made from the spec of a pod or pod template.
 
-    Args:
-        spec: of a pod or pod template, as raw JSON.
-        limit_ranges: specs of the namespace's LimitRanges. Where several give a default for the same
-            resource the API server takes any of them; the largest is counted.
-        runtime_classes: by name; the one that the pod names adds its overhead.
+    LimitRanges are given by their specs. Where several have a default for the same resource the API server
+    takes any of them; the largest is counted. The RuntimeClass that the pod names adds its overhead.
 
     Raises:
         InvalidQuantityError: names the field.

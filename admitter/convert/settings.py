@@ -9,12 +9,7 @@ from admitter.convert.workloads import RequeueBy
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The same for all processes that are to decide alike.
-
-    Attributes:
-        requeue_by: where a preempted Workload waits.
-        gpus: what counts as a GPU.
-    """
+    """The same for all processes that are to decide alike."""
 
     requeue_by: RequeueBy = RequeueBy.CREATION
     gpus: GpuSettings = DEFAULT_GPUS

@@ -9,7 +9,7 @@ import orjson
 from admitter.api.base import in_parts, named_twice, own_name
 from admitter.client.sharing import remembered
 from admitter.convert.gpus import GpuSettings
-from admitter.convert.templates import required_affinity
+from admitter.convert.pod_sets import required_affinity
 from admitter.engine.model import (
     Admission,
     Assignment,
@@ -38,23 +38,15 @@ class RequeueBy(StrEnum):
     def age(self, created: float, preempted: float | None) -> float:
         """What its place counts from, in seconds since the epoch.
 
-        Args:
-            created: when it was created.
-            preempted: when it was preempted last; None if it was not, or has been admitted since.
+        `preempted` is when it was preempted last; None if it was not, or has been admitted since.
         """
         return preempted if self is RequeueBy.EVICTION and preempted is not None else created
 
 
 def workload(uid: str, namespace: str, queue: str, spec: Json, created: float, gpus: GpuSettings) -> Workload:
-    """What competes for quota.
+    """What competes for quota, in a queue and in the share that a namespace has of it.
 
-    Args:
-        uid: of the Workload.
-        namespace: its namespace; the workload counts in the namespace's share of the queue.
-        queue: the ClusterQueue it competes in.
-        spec: of the Workload.
-        created: what its age counts from, in seconds since the epoch.
-        gpus: what counts as a GPU.
+    Its age counts from when it was created, in seconds since the epoch.
 
     Raises:
         InvalidQuantityError: a request can't be counted.
@@ -173,12 +165,8 @@ def pays(
     What no quota counts is not reserved: devices where memory of GPUs is counted, and in a quota that limits
     the sum of its flavors whatever it does not name.
 
-    Args:
-        made: the reservation.
-        assignment: the part of it that is for the pod set.
-        pod_set: what asks.
-        flavors: finds a flavor by its name.
-        lenient: whether the queue limits only what it lists: the rest is not reserved either.
+    The assignment is the part of the reservation that is for the pod set. A lenient queue limits only what it
+    lists: the rest is not reserved either.
     """
     usage, by_flavor = dict(assignment.usage), dict(assignment.flavors)
     for resource, name in by_flavor.items():

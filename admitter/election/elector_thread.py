@@ -76,12 +76,10 @@ class ElectorThread:
             await asyncio.sleep(POLL_SECONDS)  # they are renewed in another thread
 
     def publish(self, shard: int, annotations: dict[str, str]) -> None:
-        """Have annotations written to the Lease of a shard that is held, with its next renewal."""
         if self._elector is not None:
             self._elector.publish(shard, annotations)
 
     def release(self, shard: int) -> None:
-        """Let others have a shard; nothing may be decided in it, and no write be in flight, any more."""
         elector = self._elector
         if elector is not None:
             self._in_elector_loop(lambda: elector.release(shard))

@@ -204,4 +204,3 @@ Command = (
     | GainReservation
     | SetBackOff
 )
-"""Any of them."""

@@ -33,7 +33,7 @@ from admitter.engine.quota.redefinition import concerned, roots_of, without_effe
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
-from admitter.engine.tree_cycle import Plan, decide_tree
+from admitter.engine.tree_cycle import Plan, TreeCycle
 
 
 class Engine:
@@ -44,12 +44,7 @@ class Engine:
         failed: Callable[[Node, Exception], None] | None = None,
         observer: Observer | None = None,
     ) -> None:
-        """Begin with nothing.
-
-        Args:
-            failed: gets each tree that can't be decided; None: its error is raised.
-            observer: sees all that this engine is told and decides.
-        """
+        """Begin with nothing. Without `failed`, the error of a tree that can't be decided is raised."""
         self._failed = failed
         self._observer = observer
         self._state = EngineState()
@@ -134,8 +129,7 @@ class Engine:
             return False
         felt = names - without_effect_on_others(tree, self.ledger, queues, gone)
         before = roots_of(self.tree, felt, cohort_names)
-        self._state.claims.drop(names)
-        self._state.claims.drop_trees(before)
+        self._state.claims.drop(names, before)
         for queue in queues:
             tree.set_queue(queue)
         for name in gone:
@@ -204,10 +198,8 @@ class Engine:
         """A workload waits no longer; returns whether it did."""
         pending = self.ledger.drop_pending(uid)
         if pending is not None:
-            self.returned.use(uid)
             self._state.requeue(UsageShrank(pending.queue, pending.usage))
-            self._cancel_pending_evictions(uid)
-            self._state.left(uid)
+            self._lost_reservation(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
             self._state.requeue(NextMayDiffer(queue))  # behind a strict head, it may fit
@@ -308,10 +300,8 @@ class Engine:
         self.ledger.cancel_eviction(command.holder)
         pending = self.ledger.drop_pending(preemptor) if preemptor is not None else None
         if pending is not None:
-            self.returned.use(pending.workload.uid)
             self._state.enqueue(pending.workload)
-            self._cancel_pending_evictions(pending.workload.uid)
-            self._state.left(pending.workload.uid)
+            self._lost_reservation(pending.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
             self._state.requeue(EvictionCancelled(reservation.queue))
@@ -325,9 +315,7 @@ class Engine:
     def overflow(self, cohort: str, leaving: AbstractSet[str] = frozenset()) -> list[str]:
         """UIDs of the victims without which a tree uses no more than the Cohort at its top allows.
 
-        Args:
-            cohort: the one at the top.
-            leaving: UIDs of workloads on their way out for another reason than preemption.
+        Workloads that are `leaving` are on their way out for another reason than preemption.
         """
         search = Overflow(self.tree, self.ledger, ("cohort", cohort))
         return [reservation.holder for reservation in search.victims(leaving)]
@@ -335,9 +323,7 @@ class Engine:
     def explain(self, uid: str, enough: Callable[[], bool] = lambda: False) -> Explanation | None:
         """Why a workload waits, as of now; None if it does not wait in a queue that admits.
 
-        Args:
-            uid: of the workload.
-            enough: asked between attempts whether the search for blocking workloads is to end.
+        `enough` is asked between attempts whether the search for blocking workloads is to end.
         """
         pending = self.ledger.pending_reservations.get(uid)
         workload = pending.workload if pending is not None else self._state.waiting(uid)
@@ -350,16 +336,12 @@ class Engine:
         return explainer.explain(workload, enough)
 
     def cycle(self, now: float = 0.0, decides: Callable[[Node], bool] | None = None) -> Plan:
-        """Decide all that can be decided now.
+        """Decide all that can be decided now, in seconds since the epoch.
 
         1. Pending reservations are given up for which others have left no room.
         2. Only trees in which something changed are looked at, by name: the heads of their queues compete.
+           Those with a root for which `decides` is false wait until `resume`.
         3. New reasons are reported.
-
-        Args:
-            now: when it is, in seconds since the epoch.
-            decides: says by its root whether a tree is looked at; None: all are. What has changed in others
-                is kept until `resume`.
         """
         plan, asked = Plan(), AskedRoots(decides)
         state = self._state
@@ -380,7 +362,7 @@ class Engine:
             changed -= trees.pop(root)
         state.claims.sort_in()
         for root in sorted(trees):
-            decide_tree(state, root, trees[root], now, plan, self._failed)
+            self._decide(root, trees[root], now, plan)
         for name in sorted(changed | state.changed):
             queue, pending = self.tree.queues.get(name), state.pending.get(name)
             if queue is not None and pending is not None and queue.admits:
@@ -395,12 +377,16 @@ class Engine:
             self._observer.decided(now, asked, plan, state)
         return plan
 
-    def resume(self, decides: Callable[[Node], bool]) -> None:
-        """Other trees may be looked at from now on than before; new ones begin afresh.
+    def _decide(self, root: Node, queues: set[str], now: float, plan: Plan) -> None:
+        try:
+            TreeCycle(self._state, root, now, plan).run(queues)
+        except Exception as error:  # a defect that one tree brings out must not stop the others
+            if self._failed is None:
+                raise
+            self._failed(root, error)
 
-        Args:
-            decides: says by its root whether a tree is looked at.
-        """
+    def resume(self, decides: Callable[[Node], bool]) -> None:
+        """Trees with a root for which `decides` is true are looked at from now on; new ones begin afresh."""
         state, asked = self._state, AskedRoots(decides)
         state.changed |= state.put_off
         state.put_off.clear()
@@ -423,17 +409,17 @@ class Engine:
 
     def _give_up(self, pending: PendingReservation) -> None:
         """A preemptor that has lost its pending reservation competes again."""
-        self.returned.use(pending.workload.uid)
         self._state.enqueue(pending.workload)
         self._state.requeue(UsageShrank(pending.queue, pending.usage))
-        self._cancel_pending_evictions(pending.workload.uid)
-        self._state.left(pending.workload.uid)
+        self._lost_reservation(pending.workload.uid)
 
-    def _cancel_pending_evictions(self, preemptor: str) -> None:
-        """Cancel the pending evictions for a workload, which has given up its reservation."""
+    def _lost_reservation(self, preemptor: str) -> None:
+        """A workload has no pending reservation any more: evictions that are pending for it are cancelled."""
+        self.returned.use(preemptor)
         for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
             self._state.requeue(EvictionCancelled(queue))
+        self._state.left(preemptor)
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""

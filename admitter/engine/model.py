@@ -100,10 +100,24 @@ GPU_MEMORY_GB: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
+class NodeShape:
+    """Nodes that are alike.
+
+    Attributes:
+        labels: those of them that flavors name.
+        allocatable: how much of each resource one of them has for pods.
+    """
+
+    labels: tuple[tuple[str, str], ...]
+    allocatable: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Flavor:
     """One kind of hardware: the labels and taints of its nodes, and the tolerations it brings along.
 
-    `gpu_memory` is what one whole GPU of it has, in GB.
+    `gpu_memory` is what one whole GPU of it has, in GB. `shapes` are its largest nodes: a pod that fits none
+    of them never starts. Empty: nothing is known of its nodes, or they come on demand.
     """
 
     name: str
@@ -111,6 +125,7 @@ class Flavor:
     taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     gpu_memory: int = GPU_MEMORY_GB
+    shapes: tuple[NodeShape, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +229,6 @@ class Admission:
 
     Attributes:
         queue: of the quota.
-        pod_sets: what each pod set got.
         pool: if there is one, use counts under that name, whatever the flavor.
         usage: what it holds, as sums by flavor and resource.
     """

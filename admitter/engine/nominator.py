@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
-from admitter.engine.flavors.assigner import Proposal
+from admitter.engine.flavors.assigner import Proposal, Ways
 from admitter.engine.flavors.attempt import Combination, Wanted
 from admitter.engine.flavors.partial_admission import fewest, largest_that_fits
 from admitter.engine.model import FlavorResource, Workload
@@ -22,12 +21,7 @@ from admitter.engine.state import EngineState
 
 
 class Refused(NamedTuple):
-    """A workload gets no nomination.
-
-    Attributes:
-        refusal: why.
-        outlook: what evictions could have done for it.
-    """
+    """A workload gets no nomination: why, and what evictions could have done for it."""
 
     refusal: Refusal
     outlook: Outlook
@@ -69,10 +63,7 @@ class Nominator:
     ) -> Nomination | Refused:
         """As `nominate`, whether or not there is a back-off.
 
-        Args:
-            workload: which one.
-            queue: where it waits.
-            takes_over: whether it may have pending reservations of less important ones.
+        With `takes_over` it may have pending reservations of less important ones.
         """
         outlook = Outlook()
         outcome = self._whole(workload, queue, outlook, takes_over=takes_over)
@@ -86,8 +77,9 @@ class Nominator:
             found = largest_that_fits(workload, lambda smaller: self._by_preemption(smaller, queue, outlook))
             if found is not None:
                 return found
-        if outcome.reason is Reason.NEVER_FITS:
-            outcome = self._of_the_fewest(workload, queue, outlook, takes_over=takes_over) or outcome
+        if outcome.reason is Reason.NEVER_FITS and (smallest := fewest(workload)) is not None:
+            of_fewest = self._whole(smallest, queue, outlook, takes_over=takes_over)
+            outcome = of_fewest if isinstance(of_fewest, Refusal) else outcome
         tree = self._state.tree
         shared = outcome.preempts and tree.fair(tree.root(queue.name))
         return Refused(replace(outcome, shared=True) if shared else outcome, outlook)
@@ -97,11 +89,22 @@ class Nominator:
     ) -> Nomination | Refusal:
         """What exactly so many pods get, if need be by preemption; what comes to nothing is noted."""
         lesser = self._lesser(workload, queue) if takes_over else []
-        taking = self._instead(workload, queue, lesser) if lesser else None
-        if taking is not None:
-            return taking
+        if lesser:
+            now = self._state.assigner.assign(workload, queue)
+            if isinstance(now, Proposal) and not now.preempting:
+                return Nomination(now)
+            taking = self._taking_over(workload, queue, lesser)
+            if taking is not None:
+                return taking
         glance = Glance(self._state.preemption, queue, workload)
-        ways = self._state.assigner.ways(workload, queue, partial(_in_vain, glance, outlook))
+
+        def in_vain(wanted: Wanted) -> bool:
+            seen = glance.at(wanted)
+            if seen is not None:
+                outlook.glanced(seen)  # as a search would be noted
+            return seen is not None
+
+        ways = Ways(self._state.assigner, workload, queue, in_vain)
         while True:
             outcome = ways.best()
             if isinstance(outcome, Refusal):
@@ -114,16 +117,6 @@ class Nominator:
                 return Nomination(outcome, result.victims, result.grounds)
             outlook.note(result)
             ways.rule_out(self._hopeless(workload, queue, outcome))
-
-    def _of_the_fewest(
-        self, workload: Workload, queue: Queue, outlook: Outlook, *, takes_over: bool
-    ) -> Refusal | None:
-        """Why not even the smallest form of a workload fits; None if there is no such form."""
-        smallest = fewest(workload)
-        if smallest is None:
-            return None
-        outcome = self._whole(smallest, queue, outlook, takes_over=takes_over)
-        return outcome if isinstance(outcome, Refusal) else None
 
     def _by_preemption(self, workload: Workload, queue: Queue, outlook: Outlook) -> Nomination | None:
         outcome = self._whole(workload, queue, outlook)
@@ -145,15 +138,6 @@ class Nominator:
             and (not queue.by_namespace or pending.namespace == workload.namespace)
         ]
         return sorted(reservations, key=lambda pending: pending.workload.rank, reverse=True)
-
-    def _instead(
-        self, workload: Workload, queue: Queue, reservations: Sequence[PendingReservation]
-    ) -> Nomination | None:
-        """What it gets without an eviction: as it is, if that is the first choice, or some reservations."""
-        outcome = self._state.assigner.assign(workload, queue)
-        if isinstance(outcome, Proposal) and not outcome.preempting:
-            return Nomination(outcome)
-        return self._taking_over(workload, queue, reservations)
 
     def _taking_over(
         self, workload: Workload, queue: Queue, reservations: Sequence[PendingReservation]
@@ -188,9 +172,8 @@ class Nominator:
 
     def fits(self, workload: Workload, queue: Queue) -> bool:
         """Whether it fits without evictions, perhaps with fewer pods."""
-        if self._fitting(workload, queue) is not None:
-            return True
-        return largest_that_fits(workload, lambda smaller: self._fitting(smaller, queue)) is not None
+        whole = self._fitting(workload, queue)
+        return (whole or largest_that_fits(workload, lambda fewer: self._fitting(fewer, queue))) is not None
 
     def _fitting(
         self, workload: Workload, queue: Queue, room: Callable[[Cell, int], bool] = Cell.fits
@@ -205,14 +188,6 @@ class Nominator:
             if not search(self._state.preemption, queue, workload, usage).victims:
                 return frozenset({choice})
         return together
-
-
-def _in_vain(glance: Glance, outlook: Outlook, wanted: Wanted) -> bool:
-    """Whether a glance says that no evictions make room; then that is noted as a search would be."""
-    seen = glance.at(wanted)
-    if seen is not None:
-        outlook.glanced(seen)
-    return seen is not None
 
 
 def _is_within(proposal: Proposal, reservations: Sequence[PendingReservation]) -> bool:

@@ -96,7 +96,6 @@ class VictimTerms:
     runtime: float = 0.0
 
     def at_most(self, other: "VictimTerms") -> "VictimTerms":
-        """The lesser of both."""
         return VictimTerms(min(self.grace, other.grace), min(self.runtime, other.runtime))
 
 
@@ -130,8 +129,6 @@ class Queue:
     """A ClusterQueue's rules.
 
     Attributes:
-        name: of the ClusterQueue.
-        strategy: its queueing strategy.
         groups: disjoint groups of resources and of flavors.
         quotas: by flavor and resource.
         cohort: the cohort that it shares quota in; empty for none.
@@ -193,7 +190,6 @@ class Cohort:
     """A Cohort object; a cohort that is only named needs none.
 
     Attributes:
-        name: of the Cohort.
         parent: the cohort above it; empty for none.
         quotas: `minimum` is added to what its queues lend, `maximum` caps what the whole subtree uses.
         weight: as of a queue, among its siblings.

@@ -36,6 +36,7 @@ class Rule(StrEnum):
     TAINT = "taint"
     LABELS = "labels"
     LIMIT = "limit"
+    NODES = "nodes"
     BUSY = "busy"
 
 
@@ -44,14 +45,14 @@ class FlavorRefusal:
     """One flavor that a pod set could not have.
 
     Attributes:
-        flavor: its name.
         rule: which rule refused it.
         resource: the resource that is short; empty for taints and labels.
-        quota: the most of it that the queue could ever use: its own, what others could lend, its max.
+        quota: the most of it that the queue could ever use: its own, what others could lend, its max. Where
+            nodes are too small: the most that one of them has.
         own: how much of that is the queue's own.
-        detail: the taint, or the labels.
+        detail: the taint, the labels, or what no node is or has.
         needed: how much of the resource all pods would need in this flavor, if it is not what they ask for
-            in the first one; else 0.
+            in the first one; else 0. Where nodes are too small: how much one pod needs.
     """
 
     flavor: str
@@ -68,8 +69,6 @@ class Refusal:
     """Why a workload was not admitted.
 
     Attributes:
-        reason: the rule.
-        queue: the ClusterQueue that refused.
         resources: those that the queue does not cover, or those it covers if none of them is asked for.
         asked: what the pod set that found no flavor asks for, all of its pods together.
         pod_set: the name of that pod set, if the workload has several.
@@ -95,4 +94,4 @@ def reason_of(flavors: tuple[FlavorRefusal, ...]) -> Reason:
     rules = {refusal.rule for refusal in flavors}
     if Rule.BUSY in rules:
         return Reason.INSUFFICIENT_QUOTA
-    return Reason.NEVER_FITS if Rule.LIMIT in rules else Reason.NO_MATCHING_FLAVOR
+    return Reason.NEVER_FITS if rules & {Rule.LIMIT, Rule.NODES} else Reason.NO_MATCHING_FLAVOR

@@ -35,19 +35,11 @@ class EngineState:
     """Changed in place by events and by decisions.
 
     Attributes:
-        tree: queues, cohorts and their quotas.
-        ledger: what each workload holds.
-        flavors: by name.
-        assigner: finds flavors on what is planned.
         pending: what waits, by queue; queues in which nothing waits are not in it.
         requeue: is told what happens, and tries again what may fit after that.
         changed: queues in which something could be decided.
         put_off: those of them in trees that another process decides about.
         claims: what waiting workloads own, and others may not newly borrow.
-        capacity: which workloads are over quota.
-        preemption: what victims are looked for in.
-        claim_blocked: what has room but for claims.
-        inadmissible: what is not tried before something changes.
         returned: for which queues and namespaces nothing is evicted for a while.
         timers: when what waits in a queue has to be tried again.
         doubtful: queues in which a decision made elsewhere has changed the plan.
@@ -79,19 +71,16 @@ class EngineState:
         self.restored: list[str] = []
 
     def waiting(self, uid: str) -> Workload | None:
-        """A workload that waits in a queue."""
         queue = self._queue_of.get(uid)
         return self.pending[queue].get(uid) if queue is not None else None
 
     def enqueue(self, workload: Workload) -> None:
-        """Let a workload wait that does not."""
         self.claims.mark(workload.queue)
         self._queue_of[workload.uid] = workload.queue
         self._line(workload.queue).add(workload)
         self.requeue(Arrived(workload.queue, workload))
 
     def _line(self, queue: str) -> PendingQueue:
-        """What waits in a queue."""
         found = self.pending.get(queue)
         if found is None:
             sharing = self.ledger.sharing.get(queue)
@@ -114,7 +103,6 @@ class EngineState:
                 self._line(queue).add(workload)
 
     def reweigh(self, namespace: str, weight: int) -> None:
-        """A namespace has got another weight."""
         if weight == 1:
             self.ledger.weights.pop(namespace, None)
         else:
@@ -154,11 +142,7 @@ class EngineState:
         self._taken_up.add(victim)
 
     def restore(self, queues: Iterable[str]) -> None:
-        """Something ended, or was defined anew: what waits displaced may evict what it could before.
-
-        Args:
-            queues: in which that may make a difference to workloads.
-        """
+        """Something ended, or was defined anew: what waits displaced in these queues may evict as before."""
         for name in queues:
             pending = self.pending.get(name)
             for uid in pending.displaced if pending is not None else ():
@@ -221,7 +205,7 @@ class EngineState:
 
     def requeue_due(self, now: float) -> None:
         """Time has passed: timers are due, and back-offs begin and end."""
-        for queue, namespace in sorted(self.returned.turn(now)) if self.returned.is_due(now) else ():
+        for queue, namespace in sorted(self.returned.turn(now)):
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)
             self.requeue(BackOffTurned(queue))

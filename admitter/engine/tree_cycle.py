@@ -6,14 +6,14 @@ grows while it lasts, except by evictions; so a head is nominated again only if 
 since its nomination.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
-from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, CompetingHeads, Nomination
+from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, Nomination
 from admitter.engine.queue.events import (
     EvictionCancelled,
     PendingReservationMade,
@@ -34,10 +34,7 @@ class PlannedEviction:
     """The eviction of one victim.
 
     Attributes:
-        victim: its reservation.
         preemptor: the workload that gets the quota.
-        admission: what the preemptor will get.
-        receipt: the rule that allows it.
         grace: for how long the eviction is pending, in seconds; 0: it starts at once.
     """
 
@@ -55,7 +52,6 @@ class Reassignment:
     Attributes:
         victim: UID of the victim; it may be gone already.
         preemptor: the new one.
-        admission: what the new preemptor will get.
     """
 
     victim: str
@@ -104,78 +100,51 @@ class Plan:
         self.reassigned.append(Reassignment(victim, preemptor, admission))
 
 
-def decide_tree(
-    state: EngineState,
-    root: Node,
-    changed: set[str],
-    now: float,
-    plan: Plan,
-    failed: Callable[[Node, Exception], None] | None,
-) -> None:
-    """Decide what can be decided in one tree; arguments as of `TreeCycle.run`.
-
-    Args:
-        state: of the engine.
-        root: of the tree.
-        changed: queues of it in which something has changed.
-        now: when it is, in seconds since the epoch.
-        plan: gets what is decided.
-        failed: called with a defect that the tree brings out, while others are decided; None: it is raised.
-    """
-    try:
-        TreeCycle(state, root).run(changed, now, plan)
-    except Exception as error:  # a defect that one tree brings out must not stop the others
-        if failed is None:
-            raise
-        failed(root, error)
-
-
 class TreeCycle:
     """Decides what can be decided in one tree."""
 
-    def __init__(self, state: EngineState, root: Node) -> None:
+    def __init__(self, state: EngineState, root: Node, now: float, plan: Plan) -> None:
+        """What is decided goes into `plan`; it is `now`, in seconds since the epoch."""
         self._state = state
         self._root = root
+        self._now = now
+        self._plan = plan
         self._tree = state.tree
         self._ledger = state.ledger
         self._decisions = 0
-        self._heads: CompetingHeads = (
-            ByShare(self._tree, self._ledger.planned, root) if self._tree.fair(root) else ByRank()
-        )
+        fair = self._tree.fair(root)
+        self._heads = ByShare(self._tree, self._ledger.planned, root) if fair else ByRank()
         self._nominator = Nominator(state)
         self._renewal = self._ledger.planned.renewal
         # What workloads have got since claims were made anew, and the queues that these have requeued.
         self._taken: dict[str, Usage] = {}
         self._requeued: set[str] = set()
 
-    def run(self, queues: set[str], now: float, plan: Plan) -> None:
-        """Admit pending reservations that fit now, then let the heads of some queues compete."""
+    def run(self, queues: set[str]) -> None:
+        """Admit pending reservations that fit now, then let the heads of some (changed) queues compete."""
         names = queues
         self._ledger.keep_rooms(self._pending_reservations())
         try:
             while True:
-                redeemed = self._redeem(now, plan)
+                redeemed = self._redeem()
                 if redeemed or names:
-                    self._claim_anew()
+                    self._renewal.due = self._renew
                 requeued = redeemed | self._released() | self._state.requeue(RoundBegan(self._root))
                 self._state.changed |= redeemed  # what is behind those gets another reason
                 self._enter_all(names | requeued)
                 if not self._heads:
                     return
-                self._drain(now, plan)
+                self._drain()
                 names = set()
         finally:
             self._ledger.free_rooms()
             self._renewal.due = None
 
-    def _claim_anew(self) -> None:
+    def _renew(self) -> None:
         """Workloads may claim something else than before: found out before any claim is looked at next.
 
         Most decisions concern none, and nothing is found out for those.
         """
-        self._renewal.due = self._renew
-
-    def _renew(self) -> None:
         taken, self._taken = self._taken, {}
         self._requeued |= self._state.renew_claims(self._root, taken)
 
@@ -188,7 +157,7 @@ class TreeCycle:
         requeued, self._requeued = self._requeued, set()
         return requeued
 
-    def _drain(self, now: float, plan: Plan) -> None:
+    def _drain(self) -> None:
         """Take the turn of each head that competes."""
         while self._heads:
             entry = self._heads.pop()
@@ -196,7 +165,7 @@ class TreeCycle:
                 fresh = entry.nomination is not None and entry.nominated_at == self._decisions
                 nomination = entry.nomination if fresh else self._nominate_again(entry)
                 if nomination is not None:
-                    self._decide(entry.workload, nomination, now, plan)
+                    self._decide(entry.workload, nomination)
                     if released := self._released():
                         self._enter_all(released)
             self._enter(entry.workload.queue)
@@ -269,33 +238,32 @@ class TreeCycle:
             members.proposal = outcome.proposal
         return outcome
 
-    def _decide(self, workload: Workload, nomination: Nomination, now: float, plan: Plan) -> None:
-        """Admit the nominated workload, or preempt for it."""
+    def _decide(self, workload: Workload, nomination: Nomination) -> None:
         admission = nomination.proposal.admission
         self._decisions += 1
         self._state.dequeue(workload.uid)
         if nomination.victims:
-            self._preempt(workload, admission, nomination, plan)
+            self._preempt(workload, admission, nomination)
         elif nomination.places:
-            self._take_over(workload, admission, nomination.places, plan)
+            self._take_over(workload, admission, nomination.places)
         else:
-            self._admit_or_reserve(workload, admission, now, plan)
+            self._admit_or_reserve(workload, admission)
         self._state.settled(workload.uid)
 
-    def _admit_or_reserve(self, workload: Workload, admission: Admission, now: float, plan: Plan) -> None:
+    def _admit_or_reserve(self, workload: Workload, admission: Admission) -> None:
         """Admit now if that fits real use too; else make a pending reservation."""
         if self._ledger.fits_really(admission.queue, admission.usage):
-            borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, now))
+            borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, self._now))
             self._placed(workload, admission.usage)
-            self._admit(workload, admission, plan)
+            self._admit(workload, admission)
         else:
-            borrowed = self._reserve_pending(workload, admission, plan)
+            borrowed = self._reserve_pending(workload, admission)
         self._heads.changed(admission.queue)
         self._enter_all(self._state.requeue(UsageGrew(admission.queue, borrowed, workload)))
 
-    def _reserve_pending(self, workload: Workload, admission: Admission, plan: Plan) -> list[FlavorResource]:
+    def _reserve_pending(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Make a pending reservation for a workload; returns what `Ledger.add_pending` does."""
-        plan.planned[workload.uid] = admission
+        self._plan.planned[workload.uid] = admission
         self._state.requeue(PendingReservationMade(workload.queue, workload.priority))
         borrowed = self._ledger.add_pending(workload, admission)
         self._placed(workload, admission.usage)
@@ -304,11 +272,11 @@ class TreeCycle:
     def _placed(self, workload: Workload, usage: Usage) -> None:
         """A workload has a reservation: the next of its queue may claim."""
         self._taken[workload.uid] = usage
-        self._claim_anew()
+        self._renewal.due = self._renew
 
-    def _admit(self, workload: Workload, admission: Admission, plan: Plan) -> None:
+    def _admit(self, workload: Workload, admission: Admission) -> None:
         """Record the admission, and the workload of its queue that it passes."""
-        plan.admissions.append((workload, admission))
+        self._plan.admissions.append((workload, admission))
         pending = self._state.pending.get(workload.queue)
         first = pending.ahead_of(workload) if pending is not None else None
         if pending is None or first is None:
@@ -319,9 +287,9 @@ class TreeCycle:
             rule = Passing.NAMESPACE_SHARE
         else:
             rule = Passing.PROMISED
-        plan.passed[workload.uid] = Passed(first, rule)
+        self._plan.passed[workload.uid] = Passed(first, rule)
 
-    def _preempt(self, workload: Workload, admission: Admission, nomination: Nomination, plan: Plan) -> None:
+    def _preempt(self, workload: Workload, admission: Admission, nomination: Nomination) -> None:
         victims = nomination.victims
         receipts = Receipts(self._tree, self._ledger.planned, workload, nomination.grounds, victims)
         freed = self._ledger.evict_all(victims, workload.uid)
@@ -330,9 +298,11 @@ class TreeCycle:
         for victim in victims:
             if graces[victim.queue]:
                 self._ledger.mark_eviction_pending(victim.holder)
-        borrowed = self._reserve_pending(workload, admission, plan)
-        for victim, receipt in zip(victims, receipts.finished(victims), strict=True):
-            plan.evictions.append(PlannedEviction(victim, workload, admission, receipt, graces[victim.queue]))
+        borrowed = self._reserve_pending(workload, admission)
+        self._plan.evictions += [
+            PlannedEviction(victim, workload, admission, receipt, graces[victim.queue])
+            for victim, receipt in zip(victims, receipts.finished(victims), strict=True)
+        ]
         self._heads.changed(admission.queue)
         requeued = self._state.requeue(UsageGrew(admission.queue, borrowed, workload))
         for name, usage in freed.items():
@@ -341,14 +311,14 @@ class TreeCycle:
         self._enter_all(requeued)  # once all are requeued: of a queue the first of them competes
 
     def _take_over(
-        self, workload: Workload, admission: Admission, reservations: Sequence[PendingReservation], plan: Plan
+        self, workload: Workload, admission: Admission, reservations: Sequence[PendingReservation]
     ) -> None:
         """Let a workload take over pending reservations of less important ones of its queue.
 
         It becomes the preemptor of their victims. Pending evictions that it does not need are cancelled, the
         most important victims first. The workloads that lose a reservation compete anew.
         """
-        ledger, state = self._ledger, self._state
+        ledger, state, plan = self._ledger, self._state, self._plan
         for reservation in reservations:
             ledger.drop_pending(reservation.workload.uid)
             plan.planned.pop(reservation.workload.uid, None)
@@ -373,7 +343,7 @@ class TreeCycle:
         for victim in sorted(ledger.displacements.victims(workload.uid)):
             plan.reassign(victim, workload, admission)
         plan.taken_over[workload.uid] = tuple(reservation.workload for reservation in reservations)
-        borrowed = self._reserve_pending(workload, admission, plan)
+        borrowed = self._reserve_pending(workload, admission)
         self._heads.changed(admission.queue)
         for reservation in reservations:
             state.enqueue(reservation.workload)
@@ -381,17 +351,7 @@ class TreeCycle:
         requeued |= state.requeue(UsageGrew(admission.queue, borrowed, workload))
         self._enter_all(requeued | {workload.queue})
 
-    def _cancel_needless(self, uid: str) -> set[str]:
-        """Preemptor admitted early: cancel its pending evictions.
-
-        Returns:
-            The requeued queues: their workloads may evict what stays.
-        """
-        cancelled = self._ledger.cancel_pending_evictions(uid)
-        self._state.doubtful |= cancelled  # reservations may have relied on their end
-        return self._state.requeue(EvictionCancelled(min(cancelled))) if cancelled else set()
-
-    def _redeem(self, now: float, plan: Plan) -> set[str]:
+    def _redeem(self) -> set[str]:
         """Admit preemptors with a pending reservation that fits real use; returns the queues concerned."""
         ledger = self._ledger
         requeued: set[str] = set()
@@ -399,13 +359,17 @@ class TreeCycle:
             return requeued
         for pending in sorted(self._pending_reservations(), key=ledger.turn):
             if ledger.redeems(pending):
-                ledger.drop_pending(pending.workload.uid)
-                ledger.reserve(Reservation(pending.workload.uid, pending.admission, pending.workload, now))
-                self._admit(pending.workload, pending.admission, plan)
-                requeued.add(pending.workload.queue)
-                requeued |= self._cancel_needless(pending.workload.uid)
+                workload = pending.workload
+                ledger.drop_pending(workload.uid)
+                ledger.reserve(Reservation(workload.uid, pending.admission, workload, self._now))
+                self._admit(workload, pending.admission)
+                requeued.add(workload.queue)
+                cancelled = ledger.cancel_pending_evictions(workload.uid)  # admitted early, it needs none
+                if cancelled:
+                    self._state.doubtful |= cancelled  # reservations may have relied on their end
+                    requeued |= self._state.requeue(EvictionCancelled(min(cancelled)))
                 keys = [key for key, _ in pending.usage]
-                requeued |= self._state.requeue(UsageGrew(pending.queue, keys, pending.workload))
+                requeued |= self._state.requeue(UsageGrew(pending.queue, keys, workload))
         return requeued
 
     def _pending_reservations(self) -> list[PendingReservation]:

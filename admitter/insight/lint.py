@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import permutations
 from typing import Final
 
 from admitter.api.conditions import ActiveReason
@@ -234,6 +235,28 @@ def no_nodes(given: LintedConfiguration) -> Iterator[Found]:
             yield f"ResourceFlavor {name}", words
 
 
+def no_node_for_all(given: LintedConfiguration) -> Iterator[Found]:
+    """A pod gets a flavor for each group of resources that it requests, and no node is of all of these."""
+    for _, queue in given.queues():
+        for group, other in permutations(queue.groups, 2):
+            others = [given.flavors.get(name) for name in other.flavors]
+            for name in group.flavors:
+                if all(_are_apart(given.flavors.get(name), each) for each in others):
+                    asked = " and ".join((*group.resources, *other.resources))
+                    words = (
+                        f"a pod that requests {asked} never gets {name}: no node of that is also of "
+                        f"{' or '.join(other.flavors)}"
+                    )
+                    yield f"ClusterQueue {queue.name}", words
+
+
+def _are_apart(flavor: Flavor | None, other: Flavor | None) -> bool:
+    """Whether two flavors have nodes, and none in common."""
+    if flavor is None or other is None or not flavor.shapes or not other.shapes:
+        return False
+    return not any({*shape.labels} >= {*other.labels} for shape in flavor.shapes)
+
+
 def closed_nodes(given: LintedConfiguration) -> Iterator[Found]:
     """No node of a flavor accepts the pods admitted to it: each is cordoned, not ready, or tainted.
 
@@ -341,6 +364,7 @@ RULES: Final[tuple[tuple[str, Severity, Rule], ...]] = (
     ("MoreThanNodes", Severity.WARNING, more_than_nodes),
     ("MoreThanNodes", Severity.WARNING, elastic_more_than_nodes),
     ("NoNodes", Severity.WARNING, no_nodes),
+    ("NoNodeForAll", Severity.WARNING, no_node_for_all),
     ("ClosedNodes", Severity.WARNING, closed_nodes),
     ("UnusedFlavor", Severity.NOTE, unused_flavor),
     ("SameNodes", Severity.WARNING, same_nodes),

@@ -17,8 +17,8 @@ from admitter.cache.world import World
 from admitter.client.errors import UnreadableError
 from admitter.client.source import Json
 from admitter.convert.gpus import GpuSettings
+from admitter.convert.pod_sets import kept_template
 from admitter.convert.settings import Settings
-from admitter.convert.templates import kept_template
 from admitter.convert.workloads import RequeueBy
 from admitter.documents import ManifestError
 from admitter.names import API_VERSION, GROUP, NAMESPACE_WEIGHT_RESOURCES

@@ -48,12 +48,9 @@ def object_path(manifest: Json) -> str:
 async def install(
     transport: Transport, *, deployment: bool, report: Callable[[ApplyOutcome], None] = lambda _: None
 ) -> list[ApplyOutcome]:
-    """Apply the bundle, and wait until the cluster works with it.
+    """Apply the bundle as an administrator, and wait until the cluster works with it.
 
-    Args:
-        transport: as an administrator.
-        deployment: whether the controller is to run in the cluster.
-        report: called with each outcome as it comes.
+    With a deployment the controller is to run in the cluster. Each outcome is reported as it comes.
 
     Raises:
         ClusterError: the cluster refuses an object, or does not take it up within a minute.

@@ -23,11 +23,7 @@ def bundled(name: str) -> Path:
 
 
 def manifests(*, deployment: bool) -> Iterator[Json]:
-    """Everything to apply, in order.
-
-    Args:
-        deployment: whether the controller is to run in the cluster.
-    """
+    """Everything to apply, in order; with a deployment the controller is to run in the cluster."""
     for folder in ("crds", "manifests"):
         for path in sorted(bundled(folder).glob("*.yaml")):
             for document in yaml.safe_load_all(path.read_text()):

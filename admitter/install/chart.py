@@ -119,7 +119,8 @@ def main(arguments: list[str]) -> int:
     wanted = dict(contents())
     generated = {path.relative_to(CHART) for name in ("templates", "files") for path in _old(CHART / name)}
     stale = sorted(generated - set(wanted))
-    changed = [path for path, text in wanted.items() if not _is(CHART / path, text)]
+    found = {path: (CHART / path).read_text() for path in wanted if (CHART / path).is_file()}
+    changed = [path for path, text in wanted.items() if found.get(path) != text]
     if arguments == ["--check"]:
         for path in [*changed, *stale]:
             sys.stdout.write(f"deploy/chart/{path} differs from what it is made of: run make crds\n")
@@ -138,10 +139,6 @@ def _old(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         if path.is_file() and path.read_text().startswith(beginning):
             yield path
-
-
-def _is(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_text() == text
 
 
 if __name__ == "__main__":

@@ -126,21 +126,6 @@ def written(call: Call, plan: Json | None = None) -> bytes:
     return orjson.dumps(line, default=_plain, option=orjson.OPT_APPEND_NEWLINE | _OPTIONS)
 
 
-def read(line: bytes) -> Json:
-    """A line as JSON.
-
-    Raises:
-        JournalError: it is not one.
-    """
-    try:
-        found = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise JournalError(f"is no JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise JournalError("is no object")
-    return found
-
-
 def parsed(line: Json) -> Call:
     """The call that a line tells of.
 

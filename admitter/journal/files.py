@@ -11,7 +11,7 @@ from typing import BinaryIO, Final
 import orjson
 import structlog
 
-from admitter.journal.calls import VERSION, Call, JournalError, Json, read, written
+from admitter.journal.calls import VERSION, Call, JournalError, Json, written
 
 PREFIX: Final = "decisions-"
 SUFFIX: Final = ".jsonl"
@@ -30,11 +30,8 @@ class Journal:
     def __init__(self, folder: Path, version: str, megabytes: int, files: int) -> None:
         """Write the first file at the first call.
 
-        Args:
-            folder: of the files; made if it is not there.
-            version: of the program.
-            megabytes: how long a file becomes, about.
-            files: how many are kept, the newest included.
+        A file becomes about so many megabytes long; so many files are kept, the newest included. `version` is
+        that of the program.
         """
         self._folder = folder
         self._version = version
@@ -63,7 +60,6 @@ class Journal:
                 self.begin(state())
 
     def close(self) -> None:
-        """Write nothing more to this file."""
         if self._file is not None:
             self._guarded(self._file.close)
             self._file = None
@@ -123,6 +119,9 @@ def lines(path: Path) -> Iterator[tuple[int, Json]]:
 
 def _read(path: Path, number: int, line: bytes) -> Json:
     try:
-        return read(line)
-    except JournalError as error:
-        raise JournalError(f"{path}:{number}: {error}") from error
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise JournalError(f"{path}:{number}: is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise JournalError(f"{path}:{number}: is no object")
+    return found

@@ -19,7 +19,6 @@ class Recorder:
         self._decides = False
 
     def applied(self, command: Command) -> None:
-        """Write a command."""
         if self._decides:
             self._journal.write(command)
 

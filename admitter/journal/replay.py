@@ -17,7 +17,6 @@ class ReplayDifference:
     """A cycle that decides something else now.
 
     Attributes:
-        line: its number in the file.
         time: when the cycle was, in seconds since the epoch.
         then: what it decided, where that differs.
         now: what it decides.
@@ -34,12 +33,8 @@ class Replayed:
     """What came of one file.
 
     Attributes:
-        path: of the file.
         version: of the program that wrote it.
         calls: how many calls it has, cycles included.
-        cycles: how many cycles.
-        admissions: how many Workloads these admitted.
-        evictions: how many they evicted.
         refusals: how often they told one why it waits.
         difference: the first cycle that decides something else; nothing after it was looked at.
     """
@@ -68,7 +63,7 @@ def replay(path: Path) -> Replayed:
         JournalError: it can't be read; the file and the line are named.
     """
     done, engine = Replayed(path), Engine()
-    found = iter(lines(path))
+    found = lines(path)
     _, header = next(found, (0, {}))
     done.version = str(header.get("admitter", ""))
     for number, line in found:

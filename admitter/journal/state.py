@@ -31,13 +31,7 @@ def known(state: EngineState) -> Iterator[commands.Command]:
 
 
 def settled(state: EngineState, now: float, decides: Callable[[Node], bool]) -> Cycle:
-    """A cycle that decides nothing, since it comes right after one.
-
-    Args:
-        state: of the engine.
-        now: of the cycle before, in seconds since the epoch.
-        decides: which trees that one looked at, by their roots.
-    """
+    """A cycle that decides nothing, since it comes right after one, of that time and with those trees."""
     # A workload may wait in a queue that is not there any more.
     roots = sorted({state.tree.root(name) for name in (*state.tree.queues, *state.pending)})
     return Cycle(now, Looks(tuple((root, decides(root)) for root in roots)))

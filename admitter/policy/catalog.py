@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from admitter.api.base import checked
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
 from admitter.api.conditions import ActiveReason, EvictedReason
-from admitter.api.resource_flavor import ResourceFlavor
-from admitter.cache.views import ObjectView
+from admitter.api.resource_flavor import NodeProvisioning, ResourceFlavor
 from admitter.cache.world import World
 from admitter.client.signal import Signal
-from admitter.client.store import Key, Store
+from admitter.client.store import Key
 from admitter.convert import definitions
 from admitter.convert.gpus import GpuSettings
 from admitter.engine.commands import Define, RemoveFlavor, SetFlavor
@@ -26,13 +24,14 @@ from admitter.engine.model import Admission, Flavor, Requirement
 from admitter.engine.policy import Cohort as CohortRules
 from admitter.engine.policy import Queue
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
-from admitter.policy.defects import Defect, raw, sentence
+from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
 from admitter.quotas import hierarchy
 from admitter.quotas.hierarchy import Branch, Hierarchy, Named
+from admitter.quotas.nodes import largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +57,6 @@ class QueueEntry:
         """Whether nothing new is admitted."""
         return self.policy is not StopPolicy.NONE
 
-    @property
-    def drains(self) -> bool:
-        """Whether what runs is evicted."""
-        return self.policy is StopPolicy.HOLD_AND_DRAIN
-
     def selects(self, labels: Mapping[str, str]) -> bool:
         """Whether a namespace with these labels may use the queue."""
         return self.namespaces is not None and all(r.matches(labels) for r in self.namespaces)
@@ -73,13 +67,10 @@ _MISSING = QueueEntry((ActiveReason.CLUSTER_QUEUE_NOT_FOUND, "it does not exist"
 
 @dataclass(frozen=True, slots=True)
 class _ParsedQueue:
-    """A ClusterQueue as it was read last.
+    """A ClusterQueue as it was read last, by itself.
 
-    Attributes:
-        uid: of the object: one of the same name that was deleted is another one.
-        entry: by itself.
-        written: its last valid definition, by itself; None if it never was valid.
-        named: flavors that it names.
+    `written` is its last valid definition; None if it never was valid. An object of the same name with
+    another UID is another one.
     """
 
     uid: str
@@ -119,13 +110,7 @@ class Catalog:
     """
 
     def __init__(self, world: World, engine: Engine, gpus: GpuSettings) -> None:
-        """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object.
-
-        Args:
-            world: where definitions are read.
-            engine: gets the definitions.
-            gpus: what counts as a GPU.
-        """
+        """Call `flavor_changed`, `queue_changed` and `cohort_changed` for every object."""
         self.gpus = gpus
         self.news = CatalogNews()
         self.elastic = ElasticQuotas(world, engine, self._flavor_defect, gpus.memory, self.news.quotas)
@@ -134,6 +119,8 @@ class Catalog:
         self._engine = engine
         self._flavors: dict[str, Flavor] = {ANY_NODE: self.elastic.any_node}
         self._flavor_problems: dict[str, Defect] = {}
+        self._on_demand: set[str] = set()
+        self._nodes_due = False
         self._cohort_problems: dict[str, Defect] = {}
         self.shrinking: dict[str, Branch] = {}
         self._roots = Roots(world, gpus)
@@ -160,14 +147,12 @@ class Catalog:
     def drained(self, local_queue: Key, admission: Admission) -> tuple[EvictedReason, str] | None:
         """Why an admission must end because a queue of it is stopped and drained; None if none is.
 
-        Args:
-            local_queue: from which it was admitted; it counts only if it leads to a ClusterQueue.
-            admission: what is held.
+        The LocalQueue from which it was admitted counts only if it leads to a ClusterQueue.
         """
         local = self._world.local_queues.get(local_queue)
         if local is not None and local.spec.get("stopPolicy") == "HoldAndDrain" and not admission.pool:
             return EvictedReason.LOCAL_QUEUE_STOPPED, f"LocalQueue {local.name} is stopped and drained"
-        if self.queue(admission.queue).drains:
+        if self.queue(admission.queue).policy is StopPolicy.HOLD_AND_DRAIN:
             words = f"ClusterQueue {admission.queue} is stopped and drained"
             return EvictedReason.CLUSTER_QUEUE_STOPPED, words
         return None
@@ -191,7 +176,6 @@ class Catalog:
         return self._flavors.get(name)
 
     def flavor_problem(self, name: str) -> Defect | None:
-        """Why a flavor can't be used."""
         return self._flavor_problems.get(name)
 
     def flavor_changed(self, name: str) -> None:
@@ -199,16 +183,19 @@ class Catalog:
         view = self._world.flavors.get(("", name))
         flavor = None
         problem = self._flavor_problems.pop(name, None)
-        if view is not None:
-            written, found = checked(ResourceFlavor, raw(view))
-            unreadable = self._unreadable(self._world.flavors, name)
-            if unreadable is not None:
-                self._flavor_problems[name] = unreadable
-            elif written is None:
-                self._flavor_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
-            else:
-                flavor = definitions.flavor(written, self.gpus)
         before = self._flavors.pop(name, None)
+        self._on_demand.discard(name)
+        if view is not None:
+            written, wrong = parsed(ResourceFlavor, view)
+            wrong = unreadable(self._world.flavors, view.key) or wrong
+            if wrong is not None:
+                self._flavor_problems[name] = wrong
+            elif written is not None:
+                made = definitions.flavor(written, self.gpus)
+                flavor = replace(made, shapes=before.shapes) if before is not None else made
+                if written.spec.node_provisioning is NodeProvisioning.ON_DEMAND:
+                    self._on_demand.add(name)
+                self._nodes_due = self._refresh_due = True
         if flavor is not None:
             self._flavors[name] = flavor
             self._gone_flavors.discard(name)
@@ -235,12 +222,11 @@ class Catalog:
         self._roots.queue_written(name)
         if view is None:
             return
-        made, found = checked(ClusterQueue, raw(view))
-        unreadable = self._unreadable(self._world.cluster_queues, name)
-        if made is None or unreadable is not None:  # it admits nothing, but lends and counts as before
+        made, wrong = parsed(ClusterQueue, view)
+        wrong = unreadable(self._world.cluster_queues, view.key) or wrong
+        if made is None or wrong is not None:  # it admits nothing, but lends and counts as before
             valid = known if before is not None and before.uid == view.uid else None
-            problem = unreadable or (ActiveReason.INVALID_SPEC, sentence(found))
-            read = _ParsedQueue(view.uid, QueueEntry(problem), valid)
+            read = _ParsedQueue(view.uid, QueueEntry(wrong), valid)
         else:
             spec = made.spec
             read = _ParsedQueue(
@@ -262,26 +248,20 @@ class Catalog:
         if view is None:
             self._branches.pop(name, None)
             return
-        written, found = checked(Cohort, raw(view))
-        if written is None:  # an invalid one stays what it was, but where it says: all agree on the trees
-            self._cohort_problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
+        written, wrong = parsed(Cohort, view)
+        if wrong is not None:  # an invalid one stays what it was, but where it says: all agree on the trees
+            self._cohort_problems[name] = wrong
             known = self._branches.get(name, Branch(CohortRules(name)))
             if name != ELASTIC_QUOTA_QUEUE:
                 parent = str(view.spec.get("parent") or "")
                 self._branches[name] = replace(known, rules=replace(known.rules, parent=parent))
-        else:
+        elif written is not None:
             made = hierarchy.branch(name, written.spec)
             self._branches[name] = self._elastic_cohort(made) if name == ELASTIC_QUOTA_QUEUE else made
 
-    @staticmethod
-    def _unreadable(store: Store[ObjectView], name: str) -> Defect | None:
-        """That the newest version of a definition can't be read, if so: what was known of it counts."""
-        unreadable = store.unreadable.get(("", name))
-        return (ActiveReason.UNREADABLE, unreadable.words) if unreadable is not None else None
-
     def nodes_changed(self) -> None:
         """Nodes came or went, or have more or less."""
-        self._refresh_due = True
+        self._refresh_due = self._nodes_due = True
         self._roots.nodes_changed()
 
     def refresh(self) -> None:
@@ -289,11 +269,16 @@ class Catalog:
         if not self.stale:
             return
         self._refresh_due = False
+        if self._nodes_due:
+            self._tell_shapes()
         queues, self._changed_queues = self._changed_queues, set()
         cohorts, self._changed_cohorts = self._changed_cohorts, set()
         gone_flavors, self._gone_flavors = self._gone_flavors, set()
         before, changed = self._hierarchy, self._reshape(cohorts)
-        entries, made = self._derive((queues & self._read.keys()) | self._below(changed, before))
+        due = (queues & self._read.keys()) | self._below(changed, before)
+        derived = {name: self._derived(self._read[name]) for name in sorted(due)}
+        entries = {name: entry for name, (entry, _) in derived.items()}
+        made = {name: queue for name, (_, queue) in derived.items() if queue is not None}
         gone = {name for name in queues if name not in self._read or self._read[name].written is None}
         news = queues | {name for name, entry in entries.items() if entry != self._queues.get(name)}
         news |= {name for name, queue in made.items() if self._counts_else(queue)}
@@ -308,27 +293,20 @@ class Catalog:
         for name in sorted(news):
             self.news.queue(name)
 
-    def _derive(self, names: set[str]) -> tuple[dict[str, QueueEntry], dict[str, Queue]]:
-        """Some queues as they are to be, and what the engine gets of them."""
-        entries: dict[str, QueueEntry] = {}
-        made: dict[str, Queue] = {}
-        for name in sorted(names):
-            entries[name], queue = self._derived(self._read[name])
-            if queue is not None:
-                made[name] = queue
-        return entries, made
+    def _tell_shapes(self) -> None:
+        """Tell the engine what the largest nodes of each flavor are."""
+        self._nodes_due = False
+        found = largest((view.node for view in self._world.nodes), self._flavors.values())
+        for name, flavor in list(self._flavors.items()):
+            shapes = () if name in self._on_demand else found[name]
+            if shapes != flavor.shapes:
+                self._flavors[name] = replace(flavor, shapes=shapes)
+                self._engine.apply(SetFlavor(self._flavors[name]))
 
     def _define(
         self, made: Mapping[str, Queue], gone: set[str], cohorts: set[str], before: Hierarchy
     ) -> set[str]:
-        """Define queues and Cohorts in the engine; returns the Cohorts for which that makes a difference.
-
-        Args:
-            made: queues as they are to be.
-            gone: queues that are there no longer.
-            cohorts: that were written.
-            before: the Cohort trees before this change.
-        """
+        """Define queues and Cohorts in the engine; returns the Cohorts for which that makes a difference."""
         for name in {*made, *gone}:
             self._roots.queue_defined(name, made.get(name))
         branches = self._hierarchy.branches
@@ -346,11 +324,7 @@ class Catalog:
         return around | self._around(made, self._hierarchy)
 
     def _reshape(self, cohorts: set[str]) -> set[str]:
-        """Take the Cohorts as they are now, with what nodes give them; returns those that have changed.
-
-        Args:
-            cohorts: that were written.
-        """
+        """Take the Cohorts as they are now, with what nodes give them; returns those that have changed."""
         if cohorts:
             self.shrinking = {n: b for n, b in self._branches.items() if b.evict_after is not None}
             self._following = [name for name, branch in self._branches.items() if branch.from_nodes]

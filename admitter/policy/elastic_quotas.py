@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.api.base import problems
 from admitter.api.conditions import ActiveReason
 from admitter.api.elastic_quota import (
     CompositeElasticQuota,
@@ -23,7 +22,7 @@ from admitter.engine.cycle import Engine
 from admitter.engine.model import Flavor
 from admitter.engine.policy import Queue
 from admitter.names import ANY_NODE
-from admitter.policy.defects import Defect, raw, sentence
+from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.quotas import elastic
 from admitter.quotas.elastic import Declared
 
@@ -35,15 +34,7 @@ QuotaKey = tuple[str, Key]
 
 @dataclass(frozen=True, slots=True)
 class _ParsedQuota:
-    """An object as it was read last.
-
-    Attributes:
-        uid: of the object.
-        raw: its spec as it is.
-        declared: the namespaces that it governs; None if its spec was never valid.
-        spec: the last valid one.
-        problem: why the present one is not.
-    """
+    """An object as it was read last, its last valid spec, and why the present one (`raw`) is not valid."""
 
     uid: str
     raw: Json
@@ -65,13 +56,9 @@ class ElasticQuotas:
     ) -> None:
         """Call `refresh` after every change.
 
-        Args:
-            world: where quotas and namespaces are read.
-            engine: where the queues go.
-            flavor_problem: says why a flavor, named in a field, can't be used.
-            gpu_memory: of a whole GPU on any node, in GB.
-            changed: called with the namespaces that have another quota now, and the quotas that have another
-                condition.
+        `flavor_problem` says why a flavor, named in a field, can't be used; `gpu_memory` is that of a whole
+        GPU on any node, in GB. `changed` is called with the namespaces that have another quota now, and the
+        quotas that have another condition.
         """
         self._world = world
         self._engine = engine
@@ -139,7 +126,6 @@ class ElasticQuotas:
         return None
 
     def uses(self, flavor: str) -> bool:
-        """Whether a quota names a flavor."""
         return flavor in self._flavors
 
     def refresh(self) -> None:
@@ -175,7 +161,7 @@ class ElasticQuotas:
     def _queue(self, quota: Declared, read: _ParsedQuota) -> Queue:
         assert read.spec is not None, "what is declared was valid once"
         flavored = all(self._flavor_problem("", name) is None for name in read.spec.flavors)
-        readable = self._unreadable((quota.kind, (quota.namespace, quota.name))) is None
+        readable = unreadable(self._store(quota.kind), (quota.namespace, quota.name)) is None
         admits = read.problem is None and flavored and readable
         made = self._made.get(quota.queue)
         if made is None or made[0] is not read or made[1].admits != admits:
@@ -183,24 +169,24 @@ class ElasticQuotas:
         return made[1]
 
     def _reread(self) -> None:
-        """Read what is new of the objects."""
         found: dict[QuotaKey, _ParsedQuota] = {}
-        for kind, view in self._views():
-            place = (kind, view.key)
-            known = self._read.get(place)
-            same = known is not None and (known.uid, known.raw) == (view.uid, view.spec)
-            found[place] = known if known is not None and same else self._parse(kind, view, known)
+        for kind in PLURALS:
+            for view in self._store(kind):
+                place = (kind, view.key)
+                known = self._read.get(place)
+                same = known is not None and (known.uid, known.raw) == (view.uid, view.spec)
+                found[place] = known if known is not None and same else self._parse(kind, view, known)
         self._read = found
 
     def _parse(self, kind: str, view: ObjectView, known: _ParsedQuota | None) -> _ParsedQuota:
         model: type[ElasticQuota | CompositeElasticQuota] = (
             ElasticQuota if kind == "ElasticQuota" else CompositeElasticQuota
         )
-        wrong = problems(model, raw(view))
-        if wrong:
+        made, wrong = parsed(model, view)
+        if made is None:
             before = (known.declared, known.spec) if known is not None else (None, None)
-            return _ParsedQuota(view.uid, view.spec, *before, (ActiveReason.INVALID_SPEC, sentence(wrong)))
-        spec = model.model_validate(raw(view)).spec
+            return _ParsedQuota(view.uid, view.spec, *before, wrong)
+        spec = made.spec
         namespaces: tuple[str, ...] = (view.namespace,)
         if isinstance(spec, CompositeElasticQuotaSpec):
             namespaces = tuple(spec.namespaces)
@@ -209,22 +195,18 @@ class ElasticQuotas:
 
     def _find_problems(self, conflicts: dict[Declared, str]) -> Iterator[tuple[QuotaKey, Defect]]:
         for place, read in self._read.items():
-            found = self._unreadable(place) or read.problem
+            kind, key = place
+            found = unreadable(self._store(kind), key) or read.problem
             if found is None and read.declared in conflicts:
                 found = (ActiveReason.CONFLICT, conflicts[read.declared])
             if found is None and read.spec is not None:
                 named = enumerate(read.spec.flavors)
                 fields = ((f"spec.flavors[{number}] names {name}", name) for number, name in named)
                 found = next((p for f, name in fields if (p := self._flavor_problem(f, name))), None)
-            if found is None and read.declared is not None and place[0] == "CompositeElasticQuota":
+            if found is None and read.declared is not None and kind == "CompositeElasticQuota":
                 found = self._missing(read.declared)
             if found is not None:
                 yield place, found
-
-    def _unreadable(self, place: QuotaKey) -> Defect | None:
-        """That the newest version of a quota can't be read, if so: what was known of it stays in force."""
-        unreadable = self._store(place[0]).unreadable.get(place[1])
-        return (ActiveReason.UNREADABLE, unreadable.words) if unreadable is not None else None
 
     def _missing(self, quota: Declared) -> Defect | None:
         missing = [n for n in quota.namespaces if self._world.namespaces.get(("", n)) is None]
@@ -232,11 +214,6 @@ class ElasticQuotas:
             return None
         words = f"spec.namespaces names {', '.join(missing)}, which does not exist; it works for the others"
         return ActiveReason.NAMESPACE_NOT_FOUND, words
-
-    def _views(self) -> Iterator[tuple[str, ObjectView]]:
-        for kind in PLURALS:
-            for view in self._store(kind):
-                yield kind, view
 
     def _store(self, kind: str) -> Store[ObjectView]:
         composite = kind == "CompositeElasticQuota"

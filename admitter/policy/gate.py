@@ -20,7 +20,7 @@ from admitter.engine.refusal import Refusal
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.messages import queue_title, waiting_message
-from admitter.policy.namespace_plan import defect_of
+from admitter.policy.plans import defect_of
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 
@@ -32,10 +32,7 @@ SYSTEM_CLASSES: Final = "system-"
 class Waiting:
     """Why a workload waits: one CamelCase word, and a sentence.
 
-    Attributes:
-        reason: the word.
-        message: the sentence.
-        back_off: for how long nothing is evicted for it, if it waits for the end of that.
+    `back_off` says for how long nothing is evicted for it, if it waits for the end of that.
     """
 
     reason: str
@@ -107,11 +104,9 @@ class Gate:
         return workloads.suits(admission, competing, self._catalog.flavor, lenient=lenient)
 
     def check(self, workload: WorkloadView, job: JobView | None) -> str | Waiting:
-        """The ClusterQueue to compete in, or why not.
+        """The ClusterQueue to compete in, or why not, for a Workload without quota that is not finished.
 
-        Args:
-            workload: one that holds no quota and is not finished.
-            job: its Job; None for a Workload made by hand.
+        One that was made by hand has no Job.
         """
         if not workload.active:
             return Waiting(WaitingReason.INACTIVE, "paused: its spec.active is false")
@@ -202,10 +197,7 @@ class Gate:
     def _for_kubernetes(workload: WorkloadView, title: str, listed: Collection[str] | None) -> Waiting | None:
         """Refuse a class above all that users can make, unless it is listed: it would evict everything.
 
-        Args:
-            workload: what waits.
-            title: the queue or quota.
-            listed: the classes that it names; None: it can't name any.
+        What `title` names lists these classes; None: it can't list any.
         """
         chosen = str(workload.spec.get("priorityClassName") or "")
         if not chosen.startswith(SYSTEM_CLASSES) or chosen in (listed or ()):

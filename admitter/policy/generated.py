@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cluster_queue import ClusterQueue, LocalQueue
 from admitter.api.cohort import Cohort
-from admitter.api.local_queue import LocalQueue
 from admitter.cache.views import ObjectView
 from admitter.cache.world import World
 from admitter.client.source import Json
@@ -33,19 +32,9 @@ class Origin(StrEnum):
     """A Job too, but by the name of a user or group."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The cluster-scoped object with which a generated one goes."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-
-
-def owning_namespace(name: str, uid: str) -> Owner:
-    """A namespace as an owner."""
-    return Owner("v1", "Namespace", name, uid)
+def owner(kind: str, name: str, uid: str, api_version: str = "v1") -> Json:
+    """The cluster-scoped object with which a generated one goes, as its ownerReference."""
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +43,8 @@ class Generated:
 
     Attributes:
         plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
-        key: its namespace and name.
         spec: all of it, with the defaults that the API server would fill in.
         namespace: the one that it is for; `ANY_NAMESPACE` if it is no namespace's own.
-        origin: what asked for it.
-        owner: what it goes with.
     """
 
     plural: str
@@ -66,25 +52,19 @@ class Generated:
     spec: Json
     namespace: str
     origin: Origin
-    owner: Owner
+    owner: Json
 
     @property
     def labels(self) -> dict[str, str]:
         """By which it is known again."""
         return {GENERATED_LABEL: self.namespace, GENERATED_BY_LABEL: str(self.origin)}
 
-    @property
-    def owners(self) -> list[Json]:
-        """Its ownerReferences."""
-        owner = {"apiVersion": self.owner.api_version, "kind": self.owner.kind}
-        return [{**owner, "name": self.owner.name, "uid": self.owner.uid}]
-
     def manifest(self) -> Json:
         """The object, to be created."""
         metadata: Json = {"name": self.key[1], "labels": self.labels}
         if self.key[0]:
             metadata["namespace"] = self.key[0]
-        metadata["ownerReferences"] = self.owners
+        metadata["ownerReferences"] = [self.owner]
         kind = KINDS[self.plural]
         return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": self.spec}
 
@@ -94,13 +74,7 @@ class Generated:
 
 
 def is_generated(view: ObjectView, namespace: str, origin: Origin | None = None) -> bool:
-    """Whether the controller made an object for a namespace.
-
-    Args:
-        view: the object.
-        namespace: the namespace.
-        origin: what has to have asked for it; None: anything.
-    """
+    """Whether the controller made an object for a namespace, if need be because `origin` asked for it."""
     made = view.labels.get(GENERATED_LABEL) == namespace
     return made and (origin is None or view.labels.get(GENERATED_BY_LABEL) == origin)
 

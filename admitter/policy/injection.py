@@ -4,7 +4,7 @@ The Job remembers in an annotation what was put in. So the pods of a Job that is
 time, to another flavor, carry nothing of the first, and what the user wrote is never touched.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -54,19 +54,16 @@ def start_patch(
     not started on what it asked for before. A pod is replaced when it has ended, and not while it takes
     its time to end: both together would use more than was admitted.
 
-    Args:
-        job: the suspended Job.
-        workload: its Workload.
-        admission: the reservation of the Workload; its only pod set is the Job's.
-        flavors: every flavor of the admission, by name.
-        capacity: whether its pods will be in quota or over it; None outside of elastic quotas.
+    The only pod set of the admission is the Job's. `capacity` says whether its pods will be in quota or over
+    it; None outside of elastic quotas.
     """
     original = original_template(job)
     assignment = admission.pod_sets[0]
     chosen = [flavors[name] for name in dict.fromkeys(flavor for _, flavor in assignment.flavors)]
     own_selector, own_tolerations = original.get("nodeSelector") or {}, original.get("tolerations") or []
     added_labels = {k: v for flavor in chosen for k, v in flavor.labels if k not in own_selector}
-    added_tolerations = [t for t in _tolerations(chosen) if t not in own_tolerations]
+    tolerations_of_flavors = [_toleration(t) for flavor in chosen for t in flavor.tolerations]
+    added_tolerations = [t for t in tolerations_of_flavors if t not in own_tolerations]
     taken_out = {key: None for key in job.template.get("nodeSelector") or {} if key not in own_selector}
     injected = {"nodeSelector": added_labels, "tolerations": added_tolerations}
     spec: Json = {"nodeSelector": {**taken_out, **added_labels}}
@@ -121,10 +118,6 @@ def _injected(job: JobView) -> dict[str, Any] | None:
     if not isinstance(record, dict) or not isinstance(record.get("nodeSelector"), dict):
         return None
     return record if isinstance(record.get("tolerations"), list) else None
-
-
-def _tolerations(flavors: Iterable[Flavor]) -> list[Json]:
-    return [_toleration(toleration) for flavor in flavors for toleration in flavor.tolerations]
 
 
 def _toleration(toleration: Toleration) -> Json:

@@ -2,11 +2,15 @@
 
 The same whether decisions are written afterwards (`controllers.workload.admission`) or only asked about
 (`admitter.policy.snapshot`).
+
+A place that evictions have made is used once a pod of it has run (`engine.quota.back_off` has what else
+counts). It is given back if its Workload is deleted or paused, or changes its requests or its queue, but not
+if an administrator or another Workload has stopped it (docs/design/preemption.md).
 """
 
 from typing import Final
 
-from admitter.api.conditions import WaitingReason
+from admitter.api.conditions import ConditionType, EvictedReason, WaitingReason
 from admitter.cache.views import JobView, Json, WorkloadView
 from admitter.cache.world import World
 from admitter.client.store import Key
@@ -24,11 +28,36 @@ from admitter.engine.commands import (
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.policy.gate import Gate, Waiting
-from admitter.policy.returns import gives_back, is_given_back
 from admitter.quantities.amounts import InvalidQuantityError
 
 NO_WORKLOAD: Final = ""
 """A UID that no Workload has."""
+
+_BY_OTHERS: Final = frozenset(
+    {
+        *(WaitingReason.QUEUE_STOPPED, WaitingReason.CLUSTER_QUEUE_STOPPED),
+        *(WaitingReason.CLUSTER_QUEUE_NOT_FOUND, WaitingReason.CLUSTER_QUEUE_INACTIVE),
+        *(WaitingReason.QUOTA_INACTIVE, WaitingReason.NAMESPACE_NOT_SELECTED),
+        *(WaitingReason.NAMESPACE_TERMINATING, WaitingReason.PARKED),
+    }
+)
+"""What administrators and other Workloads do: a Workload that waits for that has given nothing back."""
+_BY_ITSELF: Final = frozenset(
+    {EvictedReason.DEACTIVATED, EvictedReason.JOB_CHANGED, EvictedReason.NOT_STARTED}
+)
+"""Reasons of evictions by which a Workload gives its place back."""
+
+
+def is_given_back(workload: WorkloadView) -> bool:
+    """Whether a Workload that holds quota is about to give it back, by an act of its user."""
+    if workload.evicting:
+        return workload.condition(ConditionType.EVICTED).get("reason") in _BY_ITSELF
+    return not workload.active
+
+
+def gives_back(waiting: Waiting) -> bool:
+    """Whether a Workload that may not compete gives its pending reservation back, by the reason."""
+    return waiting.reason not in _BY_OTHERS
 
 
 class Intake:
@@ -40,11 +69,7 @@ class Intake:
         self._gate = gate
 
     def take(self, workload: WorkloadView, *, pauses: bool = False) -> str | Waiting | None:
-        """Take a Workload in as it is now.
-
-        Args:
-            workload: its newest known version.
-            pauses: whether it does not compete for a while.
+        """Take a Workload in as it is now; one that pauses does not compete for a while.
 
         Returns:
             The queue in which it competes, or would but for its pause; why it may not; None if it holds

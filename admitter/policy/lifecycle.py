@@ -109,10 +109,7 @@ def planned_eviction(phase: Phase, grace: float) -> Step | None:
 def due_step(evict_at: float, now: float, *, needed: bool) -> Step | None:
     """The step of a victim with a pending eviction; None if it runs on.
 
-    Args:
-        evict_at: until when it may run, in seconds since the epoch.
-        now: when it is, in seconds since the epoch.
-        needed: whether a preemptor still needs its quota.
+    It may run until `evict_at`, in seconds since the epoch, as long as a preemptor still needs its quota.
     """
     if not needed:
         return Step.CANCEL

@@ -10,25 +10,21 @@ from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import ANY_NODE
 from admitter.quantities.amounts import to_quantity
+from admitter.quotas.elastic import kind_of_queue
 
 
 def queue_title(queue: str) -> str:
     """A queue of the engine as its users know it."""
-    kinds = {"eq": "ElasticQuota", "ceq": "CompositeElasticQuota"}
-    short, _, rest = queue.partition("_")
-    return f"{kinds[short]} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
+    _, _, rest = queue.partition("_")
+    return f"{kind_of_queue(queue)} {rest.replace('_', '/', 1)}" if rest else f"ClusterQueue {queue}"
 
 
 def workload_title(namespace: str, name: str, reader: str) -> str:
     """A Workload in a message that is read in a namespace: that of another tenant has no name there.
 
-    Every sentence about another Workload in a Workload's status or events names it so. Users with more rights
-    read the name in the log, or ask `explain`.
-
-    Args:
-        namespace: of the Workload.
-        name: of the same.
-        reader: the namespace of the object with that status or event.
+    Every sentence about another Workload in a Workload's status or events names it so; `reader` is the
+    namespace of the object with that status or event. Users with more rights read the name in the log, or ask
+    `explain`.
     """
     return f"Workload {namespace}/{name}" if namespace == reader else "a Workload of another namespace"
 
@@ -36,9 +32,7 @@ def workload_title(namespace: str, name: str, reader: str) -> str:
 def waiting_message(refusal: Refusal, queue: str = "") -> str:
     """One sentence on what stopped a workload, naming queue, resource and flavors.
 
-    Args:
-        refusal: why it waits.
-        queue: what the queue is called; by default what its name tells.
+    The queue is called by default what its name tells.
     """
     queue = queue or queue_title(refusal.queue)
     resources = _listed(refusal.resources)
@@ -94,12 +88,7 @@ _PASSING: Final = {
 
 
 def passing_message(passed: Passed, title: str) -> str:
-    """The Workload that another one passes, admitted out of order, and the rule that allows it.
-
-    Args:
-        passed: the passed Workload, and the rule.
-        title: of the passed Workload (`workload_title`).
-    """
+    """The Workload with this title that another one passes, admitted out of order, and by which rule."""
     words = _PASSING[passed.rule].format(queue=queue_title(passed.workload.queue))
     return f"ahead of {title}, {words}"
 
@@ -118,11 +107,10 @@ def node_title(kind: str, name: str) -> str:
 def _backed_off(back_off: BackOff) -> str:
     """Why nothing is evicted for a workload, and when that is over."""
     after = datetime.fromtimestamp(back_off.until, UTC).strftime("%H:%M:%SZ")
-    if back_off.count == 1:
-        return f"a place gained by eviction was given back unused: evicts again after {after}"
-    return (
-        f"places gained by eviction were given back unused {back_off.count} times: evicts again after {after}"
-    )
+    returned = "a place gained by eviction was given back unused"
+    if back_off.count > 1:
+        returned = f"places gained by eviction were given back unused {back_off.count} times"
+    return f"{returned}: evicts again after {after}"
 
 
 def _shortage(refusal: Refusal, queue: str) -> str:
@@ -146,12 +134,25 @@ def flavor_sentence(refused: FlavorRefusal) -> str:
             return f"the taint {refused.detail} of {refused.flavor} is not tolerated"
         case Rule.LABELS:
             return f"{refused.flavor} does not match {refused.detail}"
+        case Rule.NODES:
+            return _nodes(refused)
         case Rule.LIMIT if refused.flavor == ANY_NODE:
             return f"there are only {_quota(refused)} in all"
         case Rule.LIMIT:
             return f"{refused.flavor} has only {_quota(refused)} in all{_needed(refused)}"
-    of_flavor = "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
-    return f"too much of the {_quota(refused)}{of_flavor} is in use{_needed(refused)}"
+    return f"too much of the {_quota(refused)}{_of_flavor(refused)} is in use{_needed(refused)}"
+
+
+def _of_flavor(refused: FlavorRefusal) -> str:
+    return "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
+
+
+def _nodes(refused: FlavorRefusal) -> str:
+    """Why no node has room for one pod."""
+    if not refused.resource:
+        return f"no node {refused.detail}"
+    most, needed = (_amount(refused.resource, n) for n in (refused.quota, refused.needed))
+    return f"the largest node{_of_flavor(refused)} has {most}, and a pod needs {needed}"
 
 
 def _needed(refused: FlavorRefusal) -> str:

@@ -1,10 +1,15 @@
-"""The weights of namespaces, followed live: from their ResourceQuotas to the engine."""
+"""The weights of namespaces that share a queue, from their ResourceQuotas (docs/namespace-fairness.md)."""
+
+from collections.abc import Iterable
+from typing import Final
 
 from admitter.cache.namespace_views import ResourceQuotaView
 from admitter.cache.world import World
 from admitter.engine.commands import SetWeight
 from admitter.engine.cycle import Engine
-from admitter.quotas.weights import weight
+from admitter.quantities.amounts import InvalidQuantityError, parse_quantity
+
+DEFAULT_WEIGHT: Final = 1
 
 
 class NamespaceWeights:
@@ -24,3 +29,20 @@ class NamespaceWeights:
         quotas = (self._world.resource_quotas.get(key) for key in keys)
         entries = [entry for quota in quotas if quota is not None for entry in quota.weights]
         self._engine.apply(SetWeight(view.namespace, weight(entries)))
+
+
+def weight(entries: Iterable[str]) -> int:
+    """The highest of some weights; what is no positive whole number counts as 1, and so does their absence.
+
+    Args:
+        entries: the weights in all ResourceQuotas of a namespace, as quantities: 2000m is 2.
+    """
+    return max(map(_weight, entries), default=DEFAULT_WEIGHT)
+
+
+def _weight(entry: str) -> int:
+    try:
+        value = parse_quantity(entry)
+    except InvalidQuantityError:
+        return DEFAULT_WEIGHT
+    return int(value) if value.denominator == 1 and value > 0 else DEFAULT_WEIGHT

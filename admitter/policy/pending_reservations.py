@@ -9,26 +9,22 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
+from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
 from admitter.client.store import Key
-from admitter.engine.commands import Displace, Evict, GainReservation
+from admitter.engine.commands import Displace, Evict, GainReservation, SetBackOff, UseReservation
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.ledger import PendingReservation
 from admitter.policy.gate import Gate
 from admitter.policy.intake import NO_WORKLOAD
-from admitter.policy.returns import take_up
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedReservation:
-    """A pending reservation that statuses report.
+    """A pending reservation that statuses report, of a preemptor that will get the admission.
 
-    Attributes:
-        key: namespace and name of the preemptor.
-        uid: of the same.
-        generation: how many pending reservations it has had, this one included.
-        admission: what it will get.
+    The generation is how many pending reservations the preemptor has had, this one included.
     """
 
     key: Key
@@ -49,11 +45,7 @@ def keep_reservations(
 
     The next cycle gives up reservations for which there is no room, as always.
 
-    Args:
-        world: all objects.
-        engine: knows which Workloads hold quota and which wait.
-        gate: knows which Workloads may compete.
-        known: the UIDs of Workloads of which this process knows newer reservations than the status has.
+    Of Workloads with a known UID this process knows newer reservations than their statuses have.
 
     Returns:
         All that statuses report in these trees, those included that are not kept.
@@ -79,7 +71,7 @@ def keep_reservations(
             engine.apply(Displace(victim.uid, wanted.uid))
             if engine.ledger.held(wanted.uid) is not None or wanted.uid in engine.ledger.pending_reservations:
                 engine.apply(GainReservation(wanted.uid))
-    take_up(world, engine, gate)
+    _take_up(world, engine, gate)
     return found
 
 
@@ -129,3 +121,24 @@ def _competing(world: World, gate: Gate, reported: ReportedReservation) -> Workl
         return None
     competing = gate.countable(workload, job, admission.queue)
     return competing if competing is not None and gate.suits(admission, competing) else None
+
+
+def _take_up(world: World, engine: Engine, gate: Gate) -> None:
+    """Take in used places and back-offs from statuses, after the pending reservations are restored."""
+    gained = engine.returned.gained
+    for workload in world.workloads:
+        if workload.uid in gained and _has_run(world, workload):
+            engine.apply(UseReservation(workload.uid))
+        back_off = workload.back_off
+        if back_off is None or workload.admission is not None or workload.finished:
+            continue
+        queue = gate.check(workload, world.job_of(workload.key))
+        if isinstance(queue, str) and world.shards.epoch_of(queue) is not None:
+            engine.apply(SetBackOff(queue, workload.namespace, back_off))
+
+
+def _has_run(world: World, workload: WorkloadView) -> bool:
+    """Whether a pod of a Workload has run, as far as its pods and Job show."""
+    job = world.job_of(workload.key)
+    worked = job is not None and job.is_started_by(workload) and bool(job.status["succeeded"])
+    return worked or any(pod.has_run for pod in world.pods_of(workload))

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from admitter.api.base import problems
-from admitter.api.conditions import ActiveReason, ConditionType
+from admitter.api.conditions import ConditionType
 from admitter.api.placement_policy import PlacementPolicy, PlacementRule
 from admitter.cache.views import JobView, ObjectView, at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.convert import definitions
 from admitter.engine.model import Requirement
 from admitter.names import QUEUE_ALIAS_LABEL
-from admitter.policy.defects import Defect, raw, sentence
+from admitter.policy.defects import Defect, parsed
 
 NOTICE_SECONDS: Final = 60.0
 """By then after a change of a policy the API server acts on it."""
@@ -39,11 +38,7 @@ class PlacementClaim(Enum):
 class ReadPolicy:
     """A PlacementPolicy as it is followed.
 
-    Attributes:
-        name: of the object.
-        uid: of the object.
-        rules: in their order.
-        namespaces: what a namespace's labels must satisfy; None selects none.
+    `namespaces` is what a namespace's labels must satisfy; None selects none.
     """
 
     name: str
@@ -71,16 +66,14 @@ class PlacementPolicies:
         if view is None:
             self._policies.pop(name, None)
             return
-        found = problems(PlacementPolicy, raw(view))
-        if found:
-            self._problems[name] = (ActiveReason.INVALID_SPEC, sentence(found))
-            return
-        spec = PlacementPolicy.model_validate(raw(view)).spec
-        selector = definitions.requirements(spec.namespace_selector)
-        self._policies[name] = ReadPolicy(name, view.uid, tuple(spec.rules), selector)
+        made, wrong = parsed(PlacementPolicy, view)
+        if wrong is not None:
+            self._problems[name] = wrong
+        elif made is not None:
+            selector = definitions.requirements(made.spec.namespace_selector)
+            self._policies[name] = ReadPolicy(name, view.uid, tuple(made.spec.rules), selector)
 
     def problem(self, name: str) -> Defect | None:
-        """What is wrong with a policy."""
         return self._problems.get(name)
 
     @property
@@ -108,11 +101,8 @@ class PlacementPolicies:
         before the API server has taken notice of a policy it marks none, nor when it can't read policies.
         The controller notes the Jobs that a policy has had and that no user has resumed since.
 
-        Args:
-            policy: governs the Job's namespace.
-            job: the Job.
-            labelled: since when its namespace has the labels that it has, or has been seen with them; in
-                seconds since the epoch.
+        The policy governs the Job's namespace, which has the labels that it has, or has been seen with them,
+        since `labelled`, in seconds since the epoch.
         """
         if job.submission is None:
             return PlacementClaim.NO

@@ -60,12 +60,7 @@ class Roots:
             self._demands[queue.cohort].add(queue.quotas, queue.groups)
 
     def branches(self, branches: Mapping[str, Branch], flavors: Mapping[str, Flavor]) -> dict[str, Branch]:
-        """All Cohorts, with what the roots have that list no resources themselves.
-
-        Args:
-            branches: as they are declared.
-            flavors: all there are.
-        """
+        """All Cohorts as they are declared, with what the roots have that list no resources themselves."""
         made = dict(branches)
         roots = [name for name, branch in branches.items() if branch.from_nodes]
         if not roots:

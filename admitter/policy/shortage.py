@@ -37,9 +37,8 @@ class Shortages:
 
         A delay begins when there is too little, and anew when the Cohort is edited or there was enough.
 
-        Args:
-            now: in seconds since the epoch.
-            leaving: the UIDs of the workloads that are evicted already.
+        The time is in seconds since the epoch; `leaving` gives the UIDs of the workloads that are evicted
+        already.
 
         Returns:
             The UIDs of the victims, in order.

@@ -30,13 +30,7 @@ Views = Mapping[str, Mapping[Key, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a cluster at one moment.
-
-    Attributes:
-        taken: when, in seconds since the epoch.
-        settings: of the controller.
-        views: what there is.
-    """
+    """What is known of a cluster at one moment; `taken` is that moment, in seconds since the epoch."""
 
     taken: float
     settings: Settings = DEFAULTS
@@ -80,7 +74,6 @@ class Snapshot:
                 source.store.apply(view)
 
     def _define(self) -> None:
-        """Put definitions in force."""
         world, catalog = self.world, self.catalog
         for store, changed in (
             (world.flavors, catalog.flavor_changed),

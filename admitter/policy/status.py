@@ -40,7 +40,6 @@ def merged(conditions: list[Json], *changes: Json) -> list[Json]:
 
 
 def condition(kind: str, holds: bool, reason: str, message: str, now: datetime) -> Json:
-    """A condition."""
     return {
         "type": kind,
         "status": "True" if holds else "False",
@@ -74,12 +73,11 @@ def admitted(
         condition(ConditionType.QUOTA_RESERVED, True, ConditionType.QUOTA_RESERVED, words, now),
         condition(ConditionType.ADMITTED, True, ConditionType.ADMITTED, words, now),
     ]
-    if workload.is_true(ConditionType.EVICTED):
-        changes.append(condition(ConditionType.EVICTED, False, ConditionType.ADMITTED, "admitted again", now))
-    if workload.is_true(ConditionType.PREEMPTED):
-        changes.append(
-            condition(ConditionType.PREEMPTED, False, ConditionType.ADMITTED, "admitted again", now)
-        )
+    changes += [
+        condition(over, False, ConditionType.ADMITTED, "admitted again", now)
+        for over in (ConditionType.EVICTED, ConditionType.PREEMPTED)
+        if workload.is_true(over)
+    ]
     changes += _end_of_pending_eviction(workload, "admitted again", now)
     shard, epoch = term
     decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
@@ -110,23 +108,19 @@ def reservation_pending(
 
 def reservation_changed(workload: WorkloadView, place: ReservationStatus) -> Json:
     """The Workload has this pending reservation, or none any more; another patch says why it waits."""
-    return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"place": _place(place)}}
+    return _of_version(workload, {"place": _place(place)})
 
 
 def reassigned(workload: WorkloadView, by: PreemptionStatus) -> Json:
     """The Workload is evicted, or its eviction is pending, for another preemptor than before."""
     until = workload.evict_at
-    return {
-        "metadata": {"resourceVersion": str(workload.version)},
-        "status": {
-            "preemption": _preemption(by) | {"evictAt": timestamp(at(until)) if until is not None else None}
-        },
-    }
+    evict_at = timestamp(at(until)) if until is not None else None
+    return _of_version(workload, {"preemption": _preemption(by, evict_at)})
 
 
 def restored(workload: WorkloadView) -> Json:
     """The Workload waits since it was evicted, and may evict again what it could before."""
-    return {"metadata": {"resourceVersion": str(workload.version)}, "status": {"preemption": None}}
+    return _of_version(workload, {"preemption": None})
 
 
 def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: datetime) -> Json:
@@ -137,10 +131,9 @@ def evicted(workload: WorkloadView, reason: EvictedReason, message: str, now: da
         *_end_of_pending_eviction(workload, "evicted", now),
     ]
     body = _patch(workload, Step.EVICT, changes, reason=reason, message=message)
-    if (
-        workload.reservation.generation
-    ):  # the victims of the place that it loses made no room for the next one
-        body["status"]["place"] = _place(ReservationStatus(workload.reservation.generation + 1))
+    generation = workload.reservation.generation
+    if generation:  # the victims of the place that it loses made no room for the next one
+        body["status"]["place"] = _place(ReservationStatus(generation + 1))
     return body
 
 
@@ -150,30 +143,26 @@ def preempted(workload: WorkloadView, by: PreemptionStatus, now: datetime) -> Js
     body = evicted(workload, EvictedReason.PREEMPTED, words, now)
     change = condition(ConditionType.PREEMPTED, True, EvictedReason.PREEMPTED, words, now)
     body["status"]["conditions"] = merged(body["status"]["conditions"], change)
-    body["status"]["preemption"] = _preemption(by) | {"evictAt": None}
+    body["status"]["preemption"] = _preemption(by, None)
     return body
 
 
 def eviction(workload: WorkloadView, step: Step, by: PreemptionStatus, grace: float, now: datetime) -> Json:
     """A step of a victim: its eviction is pending, starts, or is for another preemptor than before.
 
-    Args:
-        workload: the victim.
-        step: ANNOUNCE, EVICT or REASSIGN.
-        by: the preemptor.
-        grace: what an announced eviction grants, in seconds; it is pending until a whole second.
-        now: when it is.
+    The step is ANNOUNCE, EVICT or REASSIGN. An announced eviction grants so much grace, in seconds, and is
+    pending until a whole second.
     """
     if step is Step.EVICT:
         return preempted(workload, by, now)
     until = ceil(now.timestamp() + grace) if step is Step.ANNOUNCE else workload.evict_at
     if until is None:
         return reassigned(workload, by)
-    words = f"will be evicted at {timestamp(at(until))} for {_whom(by, workload)}"
+    evict_at = timestamp(at(until))
+    words = f"will be evicted at {evict_at} for {_whom(by, workload)}"
     change = condition(ConditionType.EVICTION_PENDING, True, PendingReason.PREEMPTED, words, now)
     fields = {"reason": ConditionType.EVICTION_PENDING, "message": words}
-    named = _preemption(by) | {"evictAt": timestamp(at(until))}
-    return _patch(workload, step, [change], preemption=named, **fields)
+    return _patch(workload, step, [change], preemption=_preemption(by, evict_at), **fields)
 
 
 def eviction_cancelled(workload: WorkloadView, now: datetime) -> Json:
@@ -194,7 +183,7 @@ def _whom(by: PreemptionStatus, victim: WorkloadView) -> str:
     return f"{words}: {by.why}" if by.why else words
 
 
-def _preemption(by: PreemptionStatus) -> Json:
+def _preemption(by: PreemptionStatus, evict_at: str | None) -> Json:
     return {
         "message": by.why or None,
         "namespace": by.key[0],
@@ -202,6 +191,7 @@ def _preemption(by: PreemptionStatus) -> Json:
         "uid": by.uid,
         "generation": by.generation or None,
         "admission": _replacing(by.admission),
+        "evictAt": evict_at,
     }
 
 
@@ -251,6 +241,11 @@ def _patch(workload: WorkloadView, step: Step | None, changes: list[Json], **fie
     if workload.back_off is not None:
         status["backOff"] = None
     status["conditions"] = merged(workload.status.get("conditions") or [], *changes)
+    return _of_version(workload, status)
+
+
+def _of_version(workload: WorkloadView, status: Json) -> Json:
+    """A patch of the status of the version that was decided on, and of no newer one."""
     return {"metadata": {"resourceVersion": str(workload.version)}, "status": status}
 
 

@@ -38,10 +38,7 @@ class InvalidQuantityError(ValueError):
 
 @lru_cache(maxsize=4096, typed=True)
 def parse_quantity(text: str | int) -> Fraction:
-    """The exact value of a Kubernetes quantity.
-
-    Args:
-        text: as written in a manifest, such as `2`, `500m`, `36Gi` or `1e3`.
+    """The exact value of a Kubernetes quantity, such as `2`, `500m`, `36Gi` or `1e3`.
 
     Raises:
         InvalidQuantityError: `text` is not in the grammar, negative, or larger than Kubernetes represents.
@@ -75,11 +72,7 @@ def _shown(text: str) -> str:
 
 
 def to_amount(resource: str, quantity: str | int) -> int:
-    """The amount of a resource that a quantity stands for, rounded up to a whole unit.
-
-    Args:
-        resource: the resource's name; `cpu` is counted in thousandths.
-        quantity: as written in a manifest.
+    """The amount of a resource that a quantity stands for, rounded up to a whole unit; thousandths of `cpu`.
 
     Raises:
         InvalidQuantityError: as `parse_quantity`.

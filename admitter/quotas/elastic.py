@@ -39,8 +39,6 @@ class Declared:
 
     Attributes:
         kind: `ElasticQuota` or `CompositeElasticQuota`.
-        namespace: where the object is.
-        name: its name.
         created: when it was made, in seconds since the epoch.
         namespaces: those that it is for.
         manages_all: whether it is for all of their Jobs, and not only for those that ask for it.

@@ -46,12 +46,9 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What a ClusterQueue has in effect.
+    """What a ClusterQueue has in effect: its definition, and the flavors that it has from a Cohort.
 
-    Attributes:
-        queue: its definition, own or inherited.
-        named: flavors that it has from a Cohort.
-        problem: why it can't work; empty if it can.
+    `problem` is why it can't work; empty if it can.
     """
 
     queue: Queue
@@ -119,10 +116,12 @@ class Hierarchy:
     def leaf(self, written: Queue) -> Leaf:
         """What a queue has in effect.
 
-        What it limits and no Cohort lists is counted beside what the Cohort lists. Where it lists resources
-        itself, that is so with a limit on pods alone: what requests another resource is not admitted there.
+        Without resources of its own it has those of the nearest Cohort that lists any. What it limits and no
+        Cohort lists is counted beside these. Where it lists resources itself, that is so with a limit on pods
+        alone: what requests another resource is not admitted there.
         """
-        source = self._source(written.cohort)
+        branches = map(self._branch, self.above(written.cohort))
+        source = next((branch for branch in branches if branch.groups), None)
         if written.groups:
             uncounted = written.limits.keys() & {PODS} - {*written.covered()}
             return Leaf(self._counting(written, written.groups, {r: written.limits[r] for r in uncounted}))
@@ -136,12 +135,9 @@ class Hierarchy:
         return Leaf(self._counting(written, source.groups, more), source.named)
 
     def _counting(self, written: Queue, groups: tuple[Group, ...], more: Mapping[str, int]) -> Queue:
-        """A queue with some groups that counts what it limits besides.
+        """A queue with groups, its own or a Cohort's, that counts what it limits besides (`more`).
 
-        Args:
-            written: the queue.
-            groups: what is listed, by itself or for it.
-            more: the limits on other resources. Nodes say how much there is of these, or else the limits do.
+        Nodes say how much there is of that, or else the limits do.
         """
         first, *others = groups
         if not more:
@@ -151,13 +147,7 @@ class Hierarchy:
         return _limited(written, first.flavors, groups, more)
 
     def excess(self, title: str, quotas: Mapping[FlavorResource, Quota], cohort: str) -> str | None:
-        """Which number is more than the `max` of a Cohort above.
-
-        Args:
-            title: of the object.
-            quotas: its own.
-            cohort: the one it is in; empty for none.
-        """
+        """Which number of an object in a cohort is more than the `max` of a Cohort above."""
         for (flavor, resource), quota in quotas.items():
             for name in self.above(cohort):
                 most = self._branch(name).rules.quotas.get((flavor, resource), _FREE).maximum
@@ -178,11 +168,6 @@ class Hierarchy:
                 if caps and None not in caps and limit > most:
                     return _more(f"the limit of {title} for {resource}", resource, limit, most, name)
         return None
-
-    def _source(self, cohort: str) -> Branch | None:
-        """The nearest Cohort that lists resources."""
-        branches = map(self._branch, self.above(cohort))
-        return next((branch for branch in branches if branch.groups), None)
 
     def _branch(self, name: str) -> Branch:
         return self.branches.get(name, _NOTHING)

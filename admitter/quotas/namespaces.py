@@ -40,11 +40,7 @@ _COHORT: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
 class AnnotationError(ValueError):
-    """An annotation that can't be followed.
-
-    Attributes:
-        reason: as the ClusterQueue's condition says it.
-    """
+    """An annotation that can't be followed; the reason is as the ClusterQueue's condition says it."""
 
     def __init__(self, annotation: str, message: str, reason: ActiveReason) -> None:
         super().__init__(f"annotation {annotation}: {message}")
@@ -59,10 +55,7 @@ def cluster_queue(
     It has no resources of its own, but those of the Cohorts above; the quota is its limits. Its defaults are
     written out, as the API server would fill them in.
 
-    Args:
-        namespace: its name, which is the queue's too.
-        annotations: the namespace's.
-        exists: says whether there is a Cohort of a name. The Cohort `root` need not be there.
+    `exists` says whether there is a Cohort of a name. The Cohort `root` need not be there.
 
     Raises:
         AnnotationError: one of them can't be read, or names a Cohort that does not exist.

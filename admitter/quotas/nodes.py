@@ -1,13 +1,13 @@
 """The quota that nodes give to a tree with a root that follows them (docs/design/hierarchy.md)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admitter.api.base import own_name
 from admitter.convert.gpus import GpuSettings
-from admitter.engine.model import Flavor, FlavorResource, Taint
+from admitter.engine.model import Flavor, FlavorResource, NodeShape, Taint
 from admitter.engine.policy import Cohort, Group, Quota
 from admitter.names import ANY_NODE, GPU_MEMORY
 from admitter.quantities.amounts import CPU, Amounts, InvalidQuantityError, to_amount
@@ -19,14 +19,7 @@ EVERYWHERE: Final = (CPU, "memory")
 
 @dataclass(frozen=True, slots=True)
 class NodeCapacity:
-    """A node as quota sees it.
-
-    Attributes:
-        labels: all of them.
-        taints: those that repel.
-        schedulable: whether it is ready and not cordoned.
-        allocatable: amount by resource.
-    """
+    """A node as quota sees it, with the taints that repel; schedulable if it is ready and not cordoned."""
 
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
@@ -52,11 +45,6 @@ def totals(
 
     Of the flavors that are a node's, it counts for the one with the most labels, then for one that a
     ResourceFlavor defines, then for the first by name.
-
-    Args:
-        nodes: all there are.
-        flavors: that a tree names.
-        gpus: what counts as a GPU.
     """
     ordered = sorted(flavors, key=lambda flavor: (-len(flavor.labels), flavor.name == ANY_NODE, flavor.name))
     found: Counter[FlavorResource] = Counter()
@@ -66,6 +54,41 @@ def totals(
             for resource, amount in _counted(node, flavor, gpus).items():
                 found[flavor.name, resource] += amount
     return dict(found)
+
+
+def largest(nodes: Iterable[NodeCapacity], flavors: Collection[Flavor]) -> dict[str, tuple[NodeShape, ...]]:
+    """The shapes of each flavor's nodes, by its name, but for those that others exceed in everything.
+
+    Nodes that are cordoned, not ready or tainted count: they may be used again.
+    """
+    keys = {key for flavor in flavors for key, _ in flavor.labels}
+    shapes = {
+        NodeShape(
+            tuple(sorted((key, value) for key, value in node.labels.items() if key in keys)),
+            tuple(sorted(node.allocatable.items())),
+        )
+        for node in nodes
+    }
+    return {
+        flavor.name: _undominated(shape for shape in shapes if {*shape.labels} >= {*flavor.labels})
+        for flavor in flavors
+    }
+
+
+def _undominated(shapes: Iterable[NodeShape]) -> tuple[NodeShape, ...]:
+    """Those that no other of the same labels exceeds in everything."""
+    kept: list[NodeShape] = []
+    for shape in sorted(shapes, key=lambda shape: (shape.labels, shape.allocatable), reverse=True):
+        if not any(_exceeds(other, shape) for other in kept):
+            kept = [*(other for other in kept if not _exceeds(shape, other)), shape]
+    return tuple(kept)
+
+
+def _exceeds(shape: NodeShape, other: NodeShape) -> bool:
+    has = dict(shape.allocatable)
+    return shape.labels == other.labels and all(
+        has.get(resource, 0) >= amount for resource, amount in other.allocatable
+    )
 
 
 def has_labels(node: NodeCapacity, flavor: Flavor) -> bool:
@@ -98,10 +121,7 @@ def _counted(node: NodeCapacity, flavor: Flavor, gpus: GpuSettings) -> Amounts:
 def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorResource]) -> Branch:
     """A root that lists no resources: it has all that nodes can allocate.
 
-    Args:
-        branch: the root.
-        flavors: that are named below it: what their nodes have counts as theirs, all else on any node.
-        found: what there is.
+    What the nodes of flavors have that are named below it counts as theirs, all else on any node.
     """
     more = sorted({resource for _, resource in found} - {*EVERYWHERE})
     return replace(branch, groups=(Group((*EVERYWHERE, *more), (*sorted(flavors), ANY_NODE)),))
@@ -122,13 +142,7 @@ class Demand:
     def add(
         self, quotas: Mapping[FlavorResource, Quota], groups: Iterable[Group] = (), sign: int = 1
     ) -> None:
-        """Count a queue or a Cohort in, or with sign -1 out again.
-
-        Args:
-            quotas: what it is given.
-            groups: what it counts.
-            sign: 1 or -1.
-        """
+        """Count a queue or a Cohort in, or with sign -1 out again."""
         for key in {*quotas, *_keys(groups)}:
             self.named[key] += sign
             if not self.named[key]:
@@ -145,10 +159,7 @@ class Demand:
 def root(branch: Branch, found: Mapping[FlavorResource, int], below: Demand) -> Cohort:
     """What a root has of its own: what nodes have beyond the `min` of those below; never more than they have.
 
-    Args:
-        branch: the root, with the groups that are in effect.
-        found: what the nodes have.
-        below: what all queues below it, as they are in effect, and all Cohorts below it come to.
+    The groups of the root and the queues below it are those that are in effect.
     """
     own = {}
     for key in sorted({*branch.rules.quotas, *below.named, *_keys(branch.groups)}):

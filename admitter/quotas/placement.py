@@ -44,12 +44,9 @@ class PlacementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """The maker of a Job.
+    """The maker of a Job: a user, with the user's groups in the API server's order.
 
-    Attributes:
-        user: the name of the user.
-        groups: the user's groups, in the API server's order.
-        known: whether the API server says so; else the Job itself does.
+    It is known if the API server says so; else the Job itself does.
     """
 
     user: str
@@ -62,8 +59,6 @@ class Submission:
     """What a Job says of itself that names no queue, or one that a rule has found.
 
     Attributes:
-        labels: its own.
-        template_labels: those of its pods.
         maker: its maker; None if nothing says so.
         complaint: why what it says of its maker can't be read; empty if it can.
         policy: the PlacementPolicy for which it was suspended when it was made; empty if for none.
@@ -84,8 +79,6 @@ class Surroundings:
     """What there is for the Jobs of a namespace.
 
     Attributes:
-        namespace: its name.
-        annotations: its annotations.
         selected_by: whether a ClusterQueue selects it; None: there is no such ClusterQueue.
         local_queues: its LocalQueues by name, and where they lead.
         has_cohort: whether there is a Cohort of a name.
@@ -105,11 +98,9 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The queue of a Job, and what has to be made for that.
+    """The LocalQueue of a Job, the ClusterQueue where that leads, and what has to be made for that.
 
     Attributes:
-        queue: the LocalQueue.
-        cluster_queue: where that leads.
         cohorts: Cohorts to be made, name and parent, from above to below.
         spec: of the ClusterQueue to be made; None if it is there.
         of_namespace: whether the ClusterQueue is the namespace's own.

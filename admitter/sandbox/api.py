@@ -5,10 +5,9 @@ import json
 import ssl
 from typing import Any
 
-from admitter.sandbox.component_commands import Layout
+from admitter.sandbox.component_commands import LOCALHOST, Layout
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.nodes import Manifest
-from admitter.sandbox.ports import LOCALHOST
 
 _TIMEOUT = 10
 

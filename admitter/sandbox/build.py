@@ -19,8 +19,7 @@ from admitter.sandbox import processes
 from admitter.sandbox.errors import BuildError
 from admitter.sandbox.folders import cache_folder
 from admitter.sandbox.locks import exclusive
-from admitter.sandbox.releases import MODULE, PACKAGES, build_flags, cache_key
-from admitter.sandbox.toolchain import find_go
+from admitter.sandbox.toolchain import MODULE, PACKAGES, build_flags, cache_key, find_go
 
 _ASSETS = "KUBEBUILDER_ASSETS"
 _PARTIAL = ".partial"
@@ -56,14 +55,10 @@ def _assets(environment: Mapping[str, str]) -> dict[str, Path]:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Builds programs into a folder that holds whole ones only.
+    """Builds programs of a Go module into a folder that holds whole ones only.
 
-    Attributes:
-        folder: where the programs go; shared by all sandboxes with the same versions.
-        find_go: gives the `go` command; asked only if there is something to build.
-        console: shows progress; lines that replace each other on a terminal, plain ones elsewhere.
-        module: the Go module that requires the programs' packages.
-        packages: program to the Go package it is built from.
+    All sandboxes with the same versions share the folder. `find_go` is asked only if there is something to
+    build. The console shows progress: lines that replace each other on a terminal, plain ones elsewhere.
     """
 
     folder: Path

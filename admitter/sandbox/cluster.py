@@ -1,14 +1,22 @@
-"""A cluster that is used by kubeconfig: the sandbox's own, or any other."""
+"""A cluster that is used by kubeconfig, the sandbox's own or any other; and kubeconfigs that are written."""
 
+import base64
 import json
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from admitter.sandbox.errors import SandboxError
-from admitter.sandbox.kubeconfig import token_kubeconfig, write_kubeconfig
 from admitter.sandbox.nodes import SIMULATED_ANNOTATION
+
+CONTEXT = "admitter-sandbox"
+"""The only context of the sandbox's kubeconfig."""
+
+Kubeconfig = dict[str, Any]
 
 _TOKEN_LIFETIME = "24h"  # noqa: S105 (a duration)
 
@@ -22,7 +30,6 @@ class Cluster:
     """Access to a cluster as its administrator.
 
     Attributes:
-        kubectl: the program.
         kubeconfig: the file that says where the cluster is and as which user; None for the one kubectl finds.
         context: one of the file's contexts; None for its current one.
     """
@@ -65,15 +72,7 @@ class Cluster:
         return any(SIMULATED_ANNOTATION in node["metadata"].get("annotations", {}) for node in nodes)
 
     def service_account_kubeconfig(self, namespace: str, name: str, path: Path) -> Path:
-        """Write a kubeconfig with which its reader acts as a service account, for a day.
-
-        Args:
-            namespace: of the service account, which must exist.
-            name: of the service account.
-            path: the file to write; readable by the user alone.
-
-        Returns:
-            `path`.
+        """Write a kubeconfig with which its reader acts as a service account, for a day; returns its path.
 
         Raises:
             KubectlError: there is no such service account.
@@ -84,3 +83,45 @@ class Cluster:
         view = self.run_kubectl("config", "view", "--raw", "--minify", "--flatten", "--output=json")
         write_kubeconfig(path, token_kubeconfig(json.loads(view)["clusters"][0]["cluster"], token.strip()))
         return path
+
+
+def certificate_kubeconfig(server: str, authority: Path, certificate: Path) -> Kubeconfig:
+    """A configuration that authenticates by a certificate, all of it embedded.
+
+    The server, a URL, is checked with the authority's certificate. The client's is a `.crt` with a `.key`
+    beside it.
+    """
+    user = {
+        "client-certificate-data": _encoded(certificate),
+        "client-key-data": _encoded(certificate.with_suffix(".key")),
+    }
+    return _kubeconfig({"server": server, "certificate-authority-data": _encoded(authority)}, user)
+
+
+def token_kubeconfig(cluster: dict[str, Any], token: str) -> Kubeconfig:
+    """A configuration with a bearer token that reaches a cluster as an entry of another one describes it."""
+    return _kubeconfig(cluster, {"token": token})
+
+
+def write_kubeconfig(path: Path, content: Kubeconfig) -> None:
+    """Write a configuration for the user alone to read, complete or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.touch(mode=0o600)
+    partial.write_text(yaml.safe_dump(content, sort_keys=False))
+    partial.replace(path)
+
+
+def _kubeconfig(cluster: dict[str, Any], user: dict[str, Any]) -> Kubeconfig:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": CONTEXT, "cluster": cluster}],
+        "users": [{"name": CONTEXT, "user": user}],
+        "contexts": [{"name": CONTEXT, "context": {"cluster": CONTEXT, "user": CONTEXT}}],
+        "current-context": CONTEXT,
+    }
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

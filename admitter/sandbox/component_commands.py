@@ -1,15 +1,17 @@
 """How each component of the control plane is started, and the files that it reads."""
 
+import socket
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from admitter.sandbox.certificates import Authority, write_signing_keys
-from admitter.sandbox.kubeconfig import certificate_kubeconfig, write_kubeconfig
-from admitter.sandbox.ports import LOCALHOST, free_ports
+from admitter.sandbox.cluster import certificate_kubeconfig, write_kubeconfig
 
+LOCALHOST = "127.0.0.1"
 _STAGES = Path(__file__).parent / "stages"
 _ISSUER = "https://kubernetes.default.svc"
 _SERVICE_RANGE = "10.96.0.0/16"
@@ -36,13 +38,9 @@ _USERS = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The files of one control plane, and its addresses.
+    """The files of one control plane, all in one folder, and its addresses.
 
-    Attributes:
-        folder: everything below is in it.
-        etcd_port: where etcd serves its client, the API server.
-        peer_port: where etcd would serve other members.
-        api_port: where the API server serves.
+    Members of etcd would reach each other at `peer_port`; there is one.
     """
 
     folder: Path
@@ -92,6 +90,18 @@ def prepare(folder: Path) -> Layout:
     return layout
 
 
+def free_ports(count: int) -> list[int]:
+    """Different TCP ports of 127.0.0.1 that no process listens on now.
+
+    Another process may take one before it is used: the caller must be ready to try again.
+    """
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((LOCALHOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
 def _write_kubeconfig(layout: Layout, name: str, path: Path) -> None:
     content = certificate_kubeconfig(layout.server, layout.pki / "ca.crt", layout.pki / f"{name}.crt")
     write_kubeconfig(path, content)
@@ -102,10 +112,7 @@ def storage_and_server(
 ) -> dict[str, list[str]]:
     """The command lines of what must answer before the rest is worth starting, by component.
 
-    Args:
-        layout: the files and addresses.
-        programs: each program's path.
-        audit: whether every request is written down; it costs time.
+    With `audit` every request is written down, which costs time.
     """
     etcd_url = f"https://{LOCALHOST}:{layout.etcd_port}"
     peer_url = f"https://{LOCALHOST}:{layout.peer_port}"

@@ -14,10 +14,9 @@ from typing import IO, Self
 from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
-from admitter.sandbox.cluster import Cluster
+from admitter.sandbox.cluster import CONTEXT, Cluster
 from admitter.sandbox.component_commands import AUDIT_LOG
 from admitter.sandbox.errors import StartError
-from admitter.sandbox.kubeconfig import CONTEXT
 from admitter.sandbox.locks import exclusive
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
 from admitter.sandbox.processes import ProcessIdentity, end

@@ -13,10 +13,8 @@ from rich.console import Console
 def exclusive(lock: Path, doing: str, console: Console) -> Iterator[None]:
     """Hold a lock file, which the system releases when its holder ends, however that happens.
 
-    Args:
-        lock: the file; its folder is made.
-        doing: what the lock is held for, as in "is building the control plane".
-        console: shows which process holds the lock, if another does.
+    The console shows which process holds the lock, if another does, and what for: "is building the control
+    plane".
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     holder = lock.with_suffix(".holder")

@@ -18,11 +18,9 @@ _CLOCK_TOLERANCE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process, distinguished from a later one with the same, recycled number.
+    """A process, distinguished from a later one with the same, recycled number by when it was created.
 
-    Attributes:
-        pid: the process's number.
-        created: when it was created, in seconds since the epoch.
+    That is in seconds since the epoch.
     """
 
     pid: int
@@ -48,11 +46,9 @@ class ProcessIdentity:
 
 
 def end(identities: Iterable[ProcessIdentity], grace: float) -> None:
-    """Ask processes to end, wait, and kill those that are left.
+    """Ask processes to end, wait for so many seconds, and kill those that are left.
 
-    Args:
-        identities: which; those that have ended already are no error.
-        grace: seconds between asking and killing.
+    Those that have ended already are no error.
     """
     running = [process for identity in identities if (process := identity.find())]
     for number in (signal.SIGTERM, signal.SIGKILL):

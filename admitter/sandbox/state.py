@@ -28,8 +28,6 @@ class SandboxState:
     Attributes:
         phase: as its supervisor saw it last; a killed supervisor can't tell that it is gone.
         supervisor: the process that owns the components.
-        components: each component's process.
-        server: the API server's URL.
         kubectl: the `kubectl` that fits.
         message: why it failed.
     """

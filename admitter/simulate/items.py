@@ -36,7 +36,6 @@ class Item:
     """A workload of the simulation.
 
     Attributes:
-        view: the Workload, as the controllers see it.
         job: its Job; None for a Workload without one.
         runtime: from its admission, in seconds; None: for ever.
         phase: where it is in its life.

@@ -22,8 +22,8 @@ from admitter.engine.commands import (
 from admitter.engine.model import Admission, Workload
 from admitter.engine.tree_cycle import Plan
 from admitter.policy.gate import Waiting
+from admitter.policy.intake import gives_back
 from admitter.policy.lifecycle import Phase, Step, after, due_step, phase_of, planned_eviction
-from admitter.policy.returns import gives_back
 from admitter.policy.shortage import Shortages
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError

@@ -1,5 +1,6 @@
 """Reads manifests as a user would apply them, and orders them on a timeline."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,7 +10,13 @@ from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
 from admitter.cache.views import seconds
 from admitter.documents import documents, title
-from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
+from admitter.names import (
+    API_VERSION,
+    EXPECTED_RUNTIME_ANNOTATION,
+    SIMULATED_AT_ANNOTATION,
+    SIMULATED_RUNTIME_ANNOTATION,
+    SIMULATED_UNTIL_ANNOTATION,
+)
 from admitter.quantities.durations import InvalidDurationError, parse_duration
 
 Json = dict[str, Any]
@@ -48,8 +55,6 @@ class Change:
     Attributes:
         time: when, in seconds since the epoch.
         serial: the order in which they were written.
-        object: its manifest.
-        gone: whether it goes.
     """
 
     time: float
@@ -132,26 +137,52 @@ def _template_metadata(manifest: Json) -> Json:
 
 
 def _time_problem(metadata: Json) -> str | None:
-    for name in (SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION):
-        text = metadata.get("annotations", {}).get(name)
-        try:
-            if text is not None:
-                parse_duration(text)
-        except InvalidDurationError as error:
-            return f"metadata.annotations[{name}]: {error}"
+    try:
+        for name in (SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION):
+            _annotation(metadata, name)
+    except InvalidDurationError as error:
+        return str(error)
     return None
 
 
 def _changes(objects: list[Json], start: float) -> Iterator[Change]:
     for serial, manifest in enumerate(objects):
-        metadata = manifest["metadata"]
-        annotations = metadata.get("annotations") or {}
-        time = start
+        metadata, time = manifest["metadata"], start
         if manifest["kind"] in {"Job", "Workload"} and metadata.get("creationTimestamp"):
             time = seconds(metadata["creationTimestamp"])
-        if SIMULATED_AT_ANNOTATION in annotations:
-            time = start + parse_duration(annotations[SIMULATED_AT_ANNOTATION])
-        yield Change(time, serial, manifest)
-        if SIMULATED_UNTIL_ANNOTATION in annotations:
-            end = start + parse_duration(annotations[SIMULATED_UNTIL_ANNOTATION])
-            yield Change(end, serial + len(objects), manifest, gone=True)
+        begins = _annotation(metadata, SIMULATED_AT_ANNOTATION)
+        yield Change(time if begins is None else start + begins, serial, manifest)
+        ends = _annotation(metadata, SIMULATED_UNTIL_ANNOTATION)
+        if ends is not None:
+            yield Change(start + ends, serial + len(objects), manifest, gone=True)
+
+
+def runtime(manifest: Json) -> float | None:
+    """Seconds that a Job or Workload runs; None: for ever.
+
+    The annotation of the object itself is the runtime of the whole object. That of a Job's pod template,
+    which simulated nodes use, is the runtime of a pod: with more completions than parallelism the Job takes
+    several times as long. Without both, the stated runtime counts.
+
+    Raises:
+        InvalidDurationError: names the annotation.
+    """
+    own = _annotation(manifest.get("metadata"), SIMULATED_RUNTIME_ANNOTATION)
+    if own is not None:
+        return own
+    spec = manifest.get("spec") or {}
+    pod = _annotation((spec.get("template") or {}).get("metadata"), SIMULATED_RUNTIME_ANNOTATION)
+    if pod is None:
+        return _annotation(manifest.get("metadata"), EXPECTED_RUNTIME_ANNOTATION)
+    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+    waves = math.ceil(completions / parallelism) if completions and parallelism else 1
+    return pod * waves
+
+
+def _annotation(metadata: Json | None, name: str) -> float | None:
+    """The duration in an annotation, in seconds."""
+    text = ((metadata or {}).get("annotations") or {}).get(name)
+    try:
+        return None if text is None else parse_duration(text)
+    except InvalidDurationError as error:
+        raise InvalidDurationError(f"metadata.annotations[{name}]: {error}") from error

@@ -27,7 +27,6 @@ class Objects:
         self._numbers: dict[str, int] = {}
         self._uids: dict[str, str] = {}
         self._births: dict[str, str] = {}
-        alone: dict[str, Store[Any]] = {"Job": world.jobs, "Workload": world.workloads, "Node": world.nodes}
         self._stores: dict[str, Store[Any]] = {
             "Namespace": world.namespaces,
             "ResourceQuota": world.resource_quotas,
@@ -41,8 +40,10 @@ class Objects:
             "PlacementPolicy": world.placement_policies,
             "ElasticQuota": world.elastic_quotas,
             "CompositeElasticQuota": world.composite_elastic_quotas,
+            "Job": world.jobs,
+            "Workload": world.workloads,
+            "Node": world.nodes,
         }
-        self._every = self._stores | alone
 
     @property
     def version(self) -> str:
@@ -55,21 +56,13 @@ class Objects:
         return self.version
 
     def find(self, kind: str, key: Key) -> ObjectView | None:
-        """An object, if it is there."""
         found: ObjectView | None = self._stores[kind].get(key)
         return found
 
-    def _there(self, kind: str, key: Key) -> View | None:
-        """An object of any kind."""
-        found: View | None = self._every[kind].get(key)
-        return found
-
     def put(self, kind: str, raw: Json) -> None:
-        """An object comes or changes."""
         self._stores[kind].apply(_PARSERS.get(kind, parse_object)(raw))
 
     def remove(self, kind: str, key: Key, raw: Json) -> None:
-        """An object goes."""
         self._stores[kind].delete(key, raw["metadata"]["uid"])
 
     def completed(self, metadata: Json, kind: str, time: float, *, gone: bool) -> Json:
@@ -77,7 +70,7 @@ class Objects:
         version = self.next_version()
         base = "/".join((kind, metadata.get("namespace", ""), metadata["name"]))
         number = self._numbers.setdefault(base, self._serial)
-        known = self._there(kind, (metadata.get("namespace", ""), metadata["name"]))
+        known: View | None = self._stores[kind].get((metadata.get("namespace", ""), metadata["name"]))
         made = f"{number:08}/{base}#{self._lives[base]}"  # equal ages: written first, served first
         uid = self._uids.get(base) or (known.uid if known is not None else made)
         self._uids[base] = "" if gone else uid

@@ -1,16 +1,23 @@
-"""The queues of Jobs that name none, in a simulation: what policies and the controller do in a cluster."""
+"""What controllers do about queues in a cluster, in a simulation.
 
+They find one for each Job that names none, and make those of namespaces that bring their own quota.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from admitter.api.conditions import ConditionType, PlacementReason
 from admitter.cache.views import JobView, ObjectView
 from admitter.cache.world import World
-from admitter.names import ELASTIC_QUOTA_QUEUE, QUEUE_ALIAS_LABEL
+from admitter.names import ELASTIC_QUOTA_QUEUE, GENERATED_LABEL, QUEUE_ALIAS_LABEL
 from admitter.policy.catalog import Catalog
+from admitter.policy.defects import Defect
 from admitter.policy.gate import Waiting
-from admitter.policy.placement_plan import generated, surroundings
+from admitter.policy.generated import KINDS
+from admitter.policy.plans import NamespacePlan, generated, plan, surroundings
 from admitter.quotas.placement import PlacementError, place
+from admitter.simulate.manifests import Invalid
 
 Json = dict[str, Any]
 
@@ -35,10 +42,7 @@ class Placing:
     def find(self, job: JobView, *, new: bool, waits: bool) -> Found | Waiting | None:
         """The queue of a Job that names none, or why it waits for one; None: no rule applies to it.
 
-        Args:
-            job: the Job.
-            new: whether it comes at this moment: only then does another system's label count.
-            waits: whether it waits for a queue already.
+        Only of a Job that comes at this moment (`new`) another system's label counts.
         """
         assert job.submission is not None, "it names no queue"
         alias = job.submission.labels.get(QUEUE_ALIAS_LABEL)
@@ -68,3 +72,36 @@ def since_now(before: ObjectView, spec: Json, now: str) -> Json:
         return before.status
     active = {"type": ConditionType.ACTIVE, "observedGeneration": before.generation}
     return {"conditions": [active], "since": now}
+
+
+class SimulatedGenerator:
+    """Says which objects to create and delete for namespaces; the simulation does so at once."""
+
+    def __init__(self, world: World) -> None:
+        """Defects that the world has already are not reported."""
+        self._world = world
+        self._defects = self._wrong()
+
+    def due(self) -> Iterator[tuple[Json, bool]]:
+        """Manifests to apply, each with whether its object is deleted."""
+        for _, made in self._plans():
+            for wanted in made.put:
+                yield wanted.manifest(), False
+            for plural, view in made.delete:
+                metadata = {"namespace": view.namespace, "name": view.name}
+                yield {"kind": KINDS[plural], "metadata": metadata}, True
+
+    def defects(self) -> Iterator[Invalid]:
+        """New defects of the annotations of namespaces."""
+        before, self._defects = self._defects, self._wrong()
+        for namespace, defect in self._defects.items():
+            if before.get(namespace) != defect:
+                yield Invalid(f"Namespace {namespace}", defect[1])
+
+    def _wrong(self) -> dict[str, Defect]:
+        return {name: made.defect for name, made in self._plans() if made.defect is not None}
+
+    def _plans(self) -> list[tuple[str, NamespacePlan]]:
+        asking = {view.name for view in self._world.namespaces if view.annotations}
+        made = {view.labels.get(GENERATED_LABEL) for view in self._world.cluster_queues}
+        return [(name, plan(self._world, name)) for name in sorted(asking.union(filter(None, made)))]

@@ -22,7 +22,6 @@ _QUEUE_HEADINGS = (
 
 
 def event_json(event: Event) -> Json:
-    """An event."""
     return {
         "time": timestamp(event.time),
         "type": event.kind,
@@ -35,10 +34,11 @@ def event_json(event: Event) -> Json:
 
 
 def result_json(simulator: Simulator, events: list[Event]) -> Json:
-    """All of it."""
-    positions, borrowing, over = _positions(simulator), _borrowing(simulator), _over_quota(simulator)
+    items = sorted(simulator.items.values(), key=lambda item: item.view.key)
+    positions, borrowing, real = _positions(simulator), _borrowing(simulator), simulator.engine.capacity.real
+    over = {holder for name in simulator.elastic_queue_names() for holder in real(name).holders()}
     return {
-        "workloads": [_workload_json(item, positions, borrowing, over) for item in _ordered(simulator)],
+        "workloads": [_workload_json(item, positions, borrowing, over) for item in items],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(_shown(simulator))],
         "endless": _endless_json(simulator),
@@ -65,7 +65,6 @@ def endless_message(simulator: Simulator) -> str:
 
 
 def _endless_json(simulator: Simulator) -> Json | None:
-    """The preemption loop."""
     endless = simulator.endless
     if endless is None:
         return None
@@ -80,16 +79,6 @@ def _shown(simulator: Simulator) -> set[str]:
     """All queues, and the deleted ones with quota still in use."""
     held = {item.admission.queue for item in simulator.items.values() if item.admission is not None}
     return simulator.queue_names() | {name for name in held if simulator.engine.ledger.used(name)}
-
-
-def _ordered(simulator: Simulator) -> list[Item]:
-    return sorted(simulator.items.values(), key=lambda item: item.view.key)
-
-
-def _over_quota(simulator: Simulator) -> set[str]:
-    """The UIDs of workloads with a pod over an elastic quota."""
-    capacity = simulator.engine.capacity
-    return {holder for name in simulator.elastic_queue_names() for holder in capacity.real(name).holders()}
 
 
 def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], over: set[str]) -> Json:

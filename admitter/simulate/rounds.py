@@ -43,13 +43,7 @@ class Rounds:
     """Follows decisions while nothing comes from outside."""
 
     def __init__(self, engine: Engine, items: Mapping[str, Item], age: Callable[[Item], float]) -> None:
-        """No decision yet.
-
-        Args:
-            engine: decides.
-            items: all workloads, by UID.
-            age: the time that decides a place in a queue, in seconds since the epoch.
-        """
+        """No decision yet; `age` is the time that decides a place in a queue, in seconds since the epoch."""
         self._engine = engine
         self._items = items
         self._age = age
@@ -76,12 +70,8 @@ class Rounds:
         """Whether there is a preemption loop, once all victims are gone that have no time left.
 
         One earlier state is kept, and replaced by a newer one after 1, 2, 4 and so on rounds: this finds
-        loops of any length.
-
-        Args:
-            now: the time, in seconds since the epoch.
-            pending: when pending evictions start, by UID of the victim, in seconds since the epoch.
-            to_come: whether changes follow, which end a loop that takes time.
+        loops of any length. Changes that are `to_come` end a loop that takes time. `pending` says when
+        pending evictions start, by UID of the victim; times are in seconds since the epoch.
         """
         if self._decisions > MANY + 10 * len(self._items):
             return self._endless(now, repeated=False)

@@ -20,9 +20,7 @@ class Simulator:
 
     Attributes:
         now: the time, in seconds since the epoch.
-        engine: decides.
         items: all workloads, by UID.
-        errors: objects that can't be used.
         cycles: how many there were while workloads waited.
         endless: the preemption loop that has stopped it; None if there is none.
     """
@@ -30,13 +28,7 @@ class Simulator:
     def __init__(
         self, timeline: Timeline, snapshot: Snapshot, lasts: Lasts = lambda _view, _ran: None
     ) -> None:
-        """Start from a snapshot.
-
-        Args:
-            timeline: what comes, changes and goes.
-            snapshot: of what there is before; it is used up.
-            lasts: the runtimes of the workloads in it.
-        """
+        """Start from a snapshot, which is used up; `lasts` says the runtimes of the workloads in it."""
         self.now = timeline.start
         self.engine = snapshot.engine
         self._world = snapshot.world
@@ -56,10 +48,8 @@ class Simulator:
     ) -> Iterator[Event]:
         """Go on until nothing changes any more, or there is a preemption loop.
 
-        Args:
-            cycles: stop after so many with waiting workloads.
-            until: stop at this time, in seconds since the epoch.
-            watch: called with the time whenever all of that moment has happened.
+        Stop after so many `cycles` with waiting workloads, or at the time `until`. `watch` is called with the
+        time whenever all of that moment has happened. Times are in seconds since the epoch.
         """
         lives, arrivals = self._lifecycles, self._arrivals
         while True:

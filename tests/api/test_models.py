@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from admitter.api.base import Resource, problems
-from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cluster_queue import ClusterQueue, LocalQueue
 from admitter.api.cohort import Cohort
 from admitter.api.kinds import KINDS
-from admitter.api.local_queue import LocalQueue
 from admitter.api.resource_flavor import ResourceFlavor
 from admitter.api.workload import Workload
 

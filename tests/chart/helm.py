@@ -10,8 +10,7 @@ from rich.console import Console
 
 from admitter.sandbox.build import Builder
 from admitter.sandbox.folders import cache_folder
-from admitter.sandbox.releases import cache_key
-from admitter.sandbox.toolchain import find_go
+from admitter.sandbox.toolchain import cache_key, find_go
 
 Json = dict[str, Any]
 

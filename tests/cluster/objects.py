@@ -13,10 +13,14 @@ SPOT: Json = {
 ON_DEMAND: Json = {"nodeLabels": {"instance-type": "on-demand"}}
 TOLERATES_SPOT: list[Json] = [{"key": "spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"}]
 
+DELETE_IN_USE: Json = {"admitter.dev/delete-in-use": "true"}
+"""Annotations of quota that a test may delete while it is in use, at its end for instance."""
+
 
 def resource_flavor(name: str, spec: Json) -> Json:
     """A ResourceFlavor."""
-    return {"apiVersion": ADMITTER, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
+    metadata = {"name": name, "annotations": {**DELETE_IN_USE}}
+    return {"apiVersion": ADMITTER, "kind": "ResourceFlavor", "metadata": metadata, "spec": spec}
 
 
 def cluster_queue(
@@ -31,7 +35,7 @@ def cluster_queue(
     return {
         "apiVersion": ADMITTER,
         "kind": "ClusterQueue",
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": {**DELETE_IN_USE}},
         "spec": {"namespaceSelector": selector, "resources": resources, **spec},
     }
 
@@ -41,7 +45,7 @@ def local_queue(namespace: str, cluster_queue: str, name: str = "main", **spec: 
     return {
         "apiVersion": ADMITTER,
         "kind": "LocalQueue",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace, "annotations": {**DELETE_IN_USE}},
         "spec": {"clusterQueue": cluster_queue, **spec},
     }
 
@@ -51,7 +55,7 @@ def elastic_quota(namespace: str, name: str = "quota", **spec: Any) -> Json:
     return {
         "apiVersion": ADMITTER,
         "kind": "CompositeElasticQuota" if "namespaces" in spec else "ElasticQuota",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace, "annotations": {**DELETE_IN_USE}},
         "spec": spec,
     }
 

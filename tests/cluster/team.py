@@ -7,7 +7,16 @@ from typing import Any
 
 from admitter.sandbox.cluster import Cluster
 from tests.cluster.controller import Controller
-from tests.cluster.objects import ADMITTER, ON_DEMAND, SPOT, Json, cluster_queue, local_queue, resource_flavor
+from tests.cluster.objects import (
+    ADMITTER,
+    DELETE_IN_USE,
+    ON_DEMAND,
+    SPOT,
+    Json,
+    cluster_queue,
+    local_queue,
+    resource_flavor,
+)
 from tests.cluster.waiting import eventually
 
 _SPECS = {"spot": SPOT, "on-demand": ON_DEMAND}
@@ -91,7 +100,7 @@ class Team:
         spec: Json = {"resources": [{"name": "cpu", "flavors": [flavor]}], **more}
         if parent:
             spec["parent"] = f"{self.namespace}-{parent}"
-        metadata = {"name": f"{self.namespace}-{name}"}
+        metadata = {"name": f"{self.namespace}-{name}", "annotations": {**DELETE_IN_USE}}
         self.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": spec})
 
     def apply(self, *manifests: Json) -> None:

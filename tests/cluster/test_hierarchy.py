@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from admitter.sandbox.nodes import SIMULATED_ANNOTATION
-from tests.cluster.objects import ADMITTER, Json, job, local_queue, resource_flavor
+from tests.cluster.objects import ADMITTER, DELETE_IN_USE, Json, job, local_queue, resource_flavor
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 from tests.quotas.test_hierarchy import resources
@@ -61,7 +61,7 @@ def nodes(team: Team) -> Iterator[Nodes]:
 
 def cohort(team: Team, name: str, parent: str = "", **spec: Any) -> None:
     above = {"parent": f"{team.namespace}-{parent}"} if parent else {}
-    metadata = {"name": f"{team.namespace}-{name}"}
+    metadata = {"name": f"{team.namespace}-{name}", "annotations": {**DELETE_IN_USE}}
     team.apply({"apiVersion": ADMITTER, "kind": "Cohort", "metadata": metadata, "spec": {**above, **spec}})
 
 
@@ -70,7 +70,8 @@ def queue(team: Team, name: str, parent: str, **spec: Any) -> None:
     full = f"{team.namespace}-{name}"
     selector = {"matchLabels": {"team": team.namespace}}
     spec = {"cohort": f"{team.namespace}-{parent}", "namespaceSelector": selector, **spec}
-    made = {"apiVersion": ADMITTER, "kind": "ClusterQueue", "metadata": {"name": full}, "spec": spec}
+    made = {"apiVersion": ADMITTER, "kind": "ClusterQueue", "spec": spec}
+    made["metadata"] = {"name": full, "annotations": {**DELETE_IN_USE}}
     team.apply(made, local_queue(team.namespace, full, name))
 
 

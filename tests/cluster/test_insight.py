@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from admitter.cli.main import app
 from admitter.sandbox.cluster import Cluster
-from tests.cluster.objects import ADMITTER, Json, cluster_queue, job, local_queue
+from tests.cluster.objects import ADMITTER, DELETE_IN_USE, Json, cluster_queue, job, local_queue
 from tests.cluster.team import Team
 from tests.cluster.waiting import eventually
 
@@ -80,7 +80,7 @@ def changes(team: Team) -> Iterator[Json | str]:
         return {
             "apiVersion": ADMITTER,
             "kind": "Cohort",
-            "metadata": {"name": cohort},
+            "metadata": {"name": cohort, "annotations": {**DELETE_IN_USE}},
             "spec": {"resources": resources},
         }
 

@@ -102,6 +102,18 @@ def test_a_request_larger_than_the_quota_until_the_quota_grows(team: Team) -> No
     starts(team)
 
 
+def test_a_pod_larger_than_each_node_until_nodes_are_made_on_demand(team: Team) -> None:
+    """Quota for it would be held for ever: nodes of the sandbox have 64 CPUs at the most."""
+    team.offers({"cpu": {"on-demand": "9999"}})
+    team.apply(job(team.namespace, "large", requests={"cpu": "999"}))
+    eventually(lambda: team.reason("large") == "NeverFits", what="the reason")
+    message = team.workload("large")["status"]["message"]
+    assert "the largest node of" in message
+    assert "and a pod needs 999 cpu" in message
+    team.patch("resourceflavor", team.flavor("on-demand"), {"spec": {"nodeProvisioning": "OnDemand"}})
+    eventually(lambda: team.state("large") == "Admitted", what="the admission")
+
+
 def test_a_resource_that_the_queue_does_not_cover(team: Team) -> None:
     team.offers({"cpu": {"spot": "1"}})
     team.apply(job(team.namespace, "job", requests={"cpu": "1", "memory": "1Gi", "ephemeral-storage": "2Gi"}))

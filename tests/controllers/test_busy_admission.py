@@ -130,7 +130,7 @@ async def test_an_admission_with_a_lost_answer_is_not_written_again() -> None:
     async with server.deciding():
         known = server.app.world.workloads
         await server.turns_until(lambda: any(view.admission is not None for view in known))
-        await server.turns_until(lambda: not server.app.admissions._feed.writing)
+        await server.turns_until(lambda: not server.app.admissions.feed.writing)
     assert (server.admitted(), server.tried) == ([FIRST], [FIRST])
 
 

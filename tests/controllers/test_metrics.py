@@ -1,10 +1,8 @@
 """What is shown of quota and decisions, in which unit, and under which name."""
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics
-from admitter.controllers.telemetry.state_metrics import StateMetrics
+from admitter.controllers.telemetry.metrics import WAIT_BUCKETS, Metrics, StateMetrics
 from admitter.engine.commands import Define, Reserve, SetFlavor, Submit, Withdraw
 from admitter.engine.cycle import Engine
 from admitter.engine.model import Admission, Assignment, Flavor, PodSet, Workload
@@ -114,7 +112,7 @@ async def test_series_of_a_queue_that_is_gone_are_gone_too() -> None:
 
 
 def test_a_wait_counts_in_all_buckets_that_are_long_enough() -> None:
-    metrics = Metrics(CollectorRegistry())
+    metrics = Metrics()
     metrics.admitted("a", 100.0)
     where = {"cluster_queue": "a", "kind": "ClusterQueue"}
     counts = [

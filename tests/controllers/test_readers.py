@@ -10,8 +10,7 @@ import pytest
 
 from admitter.client.access import LONGEST_TOKEN, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access
 from admitter.client.errors import UnreachableError
-from admitter.controllers.telemetry.health import Probes, ProcessState, serve
-from admitter.controllers.telemetry.readers import Readers, is_local
+from admitter.controllers.telemetry.health import Probes, ProcessState, is_local, serve
 
 Json = dict[str, Any]
 
@@ -78,9 +77,7 @@ async def asking() -> AsyncIterator[Asking]:
         made = Asking(Reviewing(), session)
         access = Access(cast("Any", made.server), lambda: made.now)
         state = ProcessState(ready=True, words="leader")
-        runner = await serve(
-            "127.0.0.1", 0, Probes(lambda: None, lambda: state, page, Readers(access).refusal)
-        )
+        runner = await serve("127.0.0.1", 0, Probes(lambda: None, lambda: state, page, access))
         made.url = "http://{}:{}".format(*runner.addresses[0][:2])
         try:
             yield made

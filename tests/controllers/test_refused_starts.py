@@ -7,7 +7,7 @@ import pytest
 from admitter.cache.views import JobView, parse_job
 from admitter.client.errors import api_error
 from admitter.client.store import Key
-from admitter.controllers.workload.refused_starts import RefusedStarts, is_for_good
+from admitter.controllers.workload.eviction import RefusedStarts, is_for_good
 
 
 def view(version: int) -> JobView:

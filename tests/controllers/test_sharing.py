@@ -85,7 +85,7 @@ async def test_what_was_decided_for_a_shard_is_not_written_any_more_when_that_is
     monkeypatch.setattr(server.app.admissions._writer, "_write_admission", later)
     async with server.running():
         server.lifecycle.lead({MINE: 7})
-        await server.turns_until(lambda: bool(server.app.admissions._feed.writing))
+        await server.turns_until(lambda: bool(server.app.admissions.feed.writing))
         del server.shards.epochs[MINE]
         server.lifecycle.abandon()
         held.set()

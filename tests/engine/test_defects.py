@@ -5,7 +5,7 @@ import pytest
 from admitter.engine.commands import Submit
 from admitter.engine.cycle import Engine
 from admitter.engine.quota.tree import Node
-from admitter.engine.tree_cycle import Plan, TreeCycle
+from admitter.engine.tree_cycle import TreeCycle
 from tests.engine.builders import admitted, engine, flavor, pods, queue, workload
 
 
@@ -14,10 +14,10 @@ def _spoilt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Queue a can't be decided."""
     run = TreeCycle.run
 
-    def fails(contest: TreeCycle, queues: set[str], now: float, plan: Plan) -> None:
+    def fails(contest: TreeCycle, queues: set[str]) -> None:
         if "a" in queues:
             raise TypeError("a defect")
-        run(contest, queues, now, plan)
+        run(contest, queues)
 
     monkeypatch.setattr(TreeCycle, "run", fails)
 

@@ -49,7 +49,7 @@ def share(made: Engine, namespace: str) -> Fraction:
     sharing = made.ledger.sharing["q"]
     endless, amount = sharing.of(namespace)
     assert not endless
-    return Fraction(amount, sharing.scale)
+    return Fraction(amount, sharing._scale)
 
 
 def ones(namespace: str, count: int, queue: str, prefix: str = "") -> Iterator[Workload]:

@@ -271,7 +271,7 @@ class Tree(RuleBasedStateMachine):
                 weight = self.weights.get(namespace, 1)
                 expected = naive.namespace_share(name, use[name, namespace], weight)
                 endless, share = sharing.of(namespace)
-                found = (endless, Fraction(share, sharing.scale))
+                found = (endless, Fraction(share, sharing._scale))
                 assert found == expected, f"the share of {namespace} in {name}"
 
     def may_pass(self, workload: Workload) -> None:

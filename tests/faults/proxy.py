@@ -21,8 +21,7 @@ import yaml
 from aiohttp import web
 
 from admitter.sandbox.certificates import Authority
-from admitter.sandbox.cluster import Cluster
-from admitter.sandbox.kubeconfig import token_kubeconfig, write_kubeconfig
+from admitter.sandbox.cluster import Cluster, token_kubeconfig, write_kubeconfig
 from tests.faults.loop import collect_connections
 from tests.faults.rules import Answer, Call, CutError, Rule
 from tests.faults.streams import Change, Streams, unchanged

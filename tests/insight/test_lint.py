@@ -172,6 +172,32 @@ def test_flavors_without_nodes_without_queues_and_twice_the_same(state: State) -
     }
 
 
+def test_flavors_of_two_groups_that_no_node_has_together(state: State) -> None:
+    """GPUs are on nodes of one kind alone, so Jobs with GPUs never get CPUs of the other."""
+    labels, status = {"kind": "default", "gpu": "t4"}, {"allocatable": {"cpu": "8", "example.com/gpu": "4"}}
+    state.put("nodes", "both", metadata={"labels": labels}, status=status)
+    node(state, "plain", cpu="8")
+    for name, labels in (("t4", {"gpu": "t4"}), ("plain", {"kind": "plain"})):
+        state.put("resourceflavors", name, spec={"nodeLabels": labels})
+    quotas = {
+        "cpu": {"default": {"min": "1"}, "plain": {"min": "1"}},
+        "example.com/gpu": {"t4": {"min": "1"}},
+    }
+    state.queue("odd", quotas)
+    state.namespace("b", "odd")
+    found = [each for each in lint(Snapshot(facts(state.snapshot()))) if each.rule == "NoNodeForAll"]
+    assert [(each.severity, each.object, each.message) for each in found] == [
+        (
+            "warning",
+            "ClusterQueue odd",
+            "a pod that requests cpu and example.com/gpu never gets plain: no node of that is also of t4",
+        )
+    ]
+    flavor = state.objects["resourceflavors"][-1]
+    flavor["spec"]["nodeProvisioning"] = "OnDemand"
+    assert "NoNodeForAll" not in {each.rule for each in lint(Snapshot(facts(state.snapshot())))}
+
+
 def test_a_flavor_with_nodes_that_take_no_pod_until_one_does(state: State) -> None:
     state.put("resourceflavors", "gpu", spec={"nodeLabels": {"kind": "gpu"}})
     state.queue("gpus", {"cpu": {"gpu": {"min": "4"}}})

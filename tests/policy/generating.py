@@ -8,7 +8,7 @@ from admitter.cache.namespace_views import parse_namespace
 from admitter.cache.views import ObjectView, parse_object
 from admitter.cache.world import World
 from admitter.policy.generated import Generated, store_of
-from admitter.policy.namespace_plan import NamespacePlan, plan
+from admitter.policy.plans import NamespacePlan, plan
 
 Json = dict[str, Any]
 

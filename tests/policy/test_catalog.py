@@ -98,6 +98,29 @@ def cluster() -> Cluster:
     return made
 
 
+def shapes(cluster: Cluster, flavor: str) -> list[dict[str, int]]:
+    """What the engine knows of the largest nodes of a flavor."""
+    return [dict(shape.allocatable) for shape in cluster.engine._state.flavors[flavor].shapes]
+
+
+def test_the_engine_knows_the_largest_nodes_of_each_flavor(cluster: Cluster) -> None:
+    cluster.write("flavor", "b", {"nodeLabels": {"kind": "b"}})
+    for name, labels, cpu in (("n0", {}, 4), ("n1", {"kind": "b"}, 2), ("n2", {"kind": "b"}, 3)):
+        capacity = NodeCapacity(labels, allocatable={"cpu": cpu})
+        cluster.world.nodes.apply(NodeView("", name, name, 1, capacity))
+    cluster.catalog.nodes_changed()
+    cluster.refresh()
+    assert shapes(cluster, "b") == [{"cpu": 3}]
+    assert shapes(cluster, ANY_NODE) == shapes(cluster, "a") == [{"cpu": 3}, {"cpu": 4}]
+    cluster.write("flavor", "b", {"nodeLabels": {"kind": "b"}, "nodeProvisioning": "OnDemand"})
+    cluster.refresh()
+    assert shapes(cluster, "b") == []
+    version = cluster.engine.tree.version
+    cluster.catalog.nodes_changed()
+    cluster.refresh()
+    assert cluster.engine.tree.version == version, "nothing has changed, so nothing is tried again"
+
+
 def test_nothing_is_in_force_before_all_is(cluster: Cluster) -> None:
     version = cluster.engine.tree.version
     for number in range(50):

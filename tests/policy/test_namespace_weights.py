@@ -1,9 +1,11 @@
 """Weights of namespaces follow their ResourceQuotas."""
 
+import pytest
+
 from admitter.cache.namespace_views import parse_resource_quota
 from admitter.cache.world import World
 from admitter.engine.cycle import Engine
-from admitter.policy.namespace_weights import NamespaceWeights
+from admitter.policy.namespace_weights import NamespaceWeights, weight
 
 OURS, VOLCANO = "admitter.dev/namespace.weight", "volcano.sh/namespace.weight"
 
@@ -57,3 +59,23 @@ def test_weights_are_followed_live() -> None:
     weights.quota("a", "one", {VOLCANO: "4"})
     weights.quota("a", "one", {})
     assert weights.known == {}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        pytest.param([], 1, id="none"),
+        pytest.param(["3"], 3, id="one"),
+        pytest.param(["2", "6", "3"], 6, id="the highest of several"),
+        pytest.param(["2000m"], 2, id="a whole number in thousandths"),
+        pytest.param(["1k"], 1000, id="with a suffix"),
+        pytest.param(["1.5"], 1, id="a part"),
+        pytest.param(["0"], 1, id="none at all"),
+        pytest.param(["-4"], 1, id="negative"),
+        pytest.param(["much"], 1, id="a word"),
+        pytest.param([""], 1, id="nothing"),
+        pytest.param(["much", "2", "0"], 2, id="what is invalid takes nothing from the others"),
+    ],
+)
+def test_weight(entries: list[str], expected: int) -> None:
+    assert weight(entries) == expected

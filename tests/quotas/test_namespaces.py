@@ -5,9 +5,8 @@ import json
 import pytest
 
 from admitter.api.base import problems
-from admitter.api.cluster_queue import ClusterQueue
+from admitter.api.cluster_queue import ClusterQueue, LocalQueue
 from admitter.api.conditions import ActiveReason
-from admitter.api.local_queue import LocalQueue
 from admitter.quotas.namespaces import (
     AnnotationError,
     Json,

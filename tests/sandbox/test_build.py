@@ -12,7 +12,7 @@ from rich.console import Console
 from admitter.sandbox.build import Builder, ensure_programs, format_elapsed
 from admitter.sandbox.errors import BuildError
 from admitter.sandbox.locks import exclusive
-from admitter.sandbox.releases import (
+from admitter.sandbox.toolchain import (
     MODULE,
     PACKAGES,
     build_flags,

@@ -10,7 +10,7 @@ from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from admitter.sandbox.certificates import Authority, write_signing_keys
-from admitter.sandbox.kubeconfig import certificate_kubeconfig, token_kubeconfig, write_kubeconfig
+from admitter.sandbox.cluster import certificate_kubeconfig, token_kubeconfig, write_kubeconfig
 
 
 @pytest.fixture

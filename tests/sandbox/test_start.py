@@ -9,8 +9,8 @@ import pytest
 
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
-from admitter.sandbox.releases import PACKAGES
 from admitter.sandbox.state import SandboxState
+from admitter.sandbox.toolchain import PACKAGES
 from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
 
 HANGS = "exec sleep 600"

@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from admitter.sandbox.errors import BuildError
-from admitter.sandbox.releases import required_go
-from admitter.sandbox.toolchain import WHEEL, find_go, go_version
+from admitter.sandbox.toolchain import WHEEL, find_go, go_version, required_go
 from tests.sandbox.helpers import write_program
 
 OLD = "echo go version go1.2.3 linux/amd64"

@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from admitter.client.access import OF_ALL, OF_AN_ADDRESS, REMEMBERED_SECONDS, Access, TooManyTokensError
-from admitter.client.rates import Rate, Rates
+from admitter.client.access import (
+    OF_ALL,
+    OF_AN_ADDRESS,
+    REMEMBERED_SECONDS,
+    Access,
+    Rate,
+    Rates,
+    TooManyTokensError,
+)
 from admitter.web.sessions import IDLE_SECONDS, MOST, MOST_OF_ONE, Sessions
 from admitter.web.shares import PartyShares
 

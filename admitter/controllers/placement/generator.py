@@ -1,20 +1,21 @@
 """Writes the objects that the controller makes itself (`admitter.policy.generated`)."""
 
+from dataclasses import dataclass
+
 from admitter.cache.views import ObjectView
-from admitter.cache.world import OWN, World
+from admitter.cache.world import World, collection_path
 from admitter.client.errors import NotFoundError
 from admitter.client.source import Json
-from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.policy.generated import Generated, store_of
 
 
+@dataclass(eq=False)
 class GeneratedObjectWriter:
     """Writes generated objects; its callers have made sure that no user owns an object of that name."""
 
-    def __init__(self, world: World, transport: Transport) -> None:
-        self._world = world
-        self._transport = transport
+    world: World
+    transport: Transport
 
     async def put(self, wanted: Generated) -> None:
         """Create an object, or set it right; nothing is written if it is.
@@ -23,19 +24,18 @@ class GeneratedObjectWriter:
             ConflictError: it has changed meanwhile, or exists though it is not known yet: look again.
             ClusterError: it can't be written.
         """
-        store = store_of(self._world, wanted.plural)
-        view = store.get(wanted.key)
+        store = store_of(self.world, wanted.plural)
+        view, collection = store.get(wanted.key), collection_path(wanted.plural, wanted.key[0])
         if view is None:
-            raw = await self._transport.create(_collection(wanted.plural, wanted.key), wanted.manifest())
+            raw = await self.transport.create(collection, wanted.manifest())
         elif wanted.is_right(view):
             return
         else:
             version = {"resourceVersion": str(view.version)}
-            metadata = {**version, "labels": wanted.labels, "ownerReferences": wanted.owners}
+            metadata = {**version, "labels": wanted.labels, "ownerReferences": [wanted.owner]}
             body = {"metadata": metadata, "spec": _difference(view.spec, wanted.spec)}
-            path = f"{_collection(wanted.plural, wanted.key)}/{wanted.key[1]}"
-            raw = await self._transport.patch(path, body)
-        self._world.source_of(wanted.plural).take(raw)
+            raw = await self.transport.patch(f"{collection}/{wanted.key[1]}", body)
+        self.world.source_of(wanted.plural).take(raw)
 
     async def delete(self, plural: str, view: ObjectView) -> None:
         """Delete an object as it was seen; the watch tells when it is gone.
@@ -47,13 +47,9 @@ class GeneratedObjectWriter:
         conditions = {"uid": view.uid, "resourceVersion": str(view.version)}
         body = {"preconditions": conditions, "propagationPolicy": "Background"}
         try:
-            await self._transport.delete(f"{_collection(plural, view.key)}/{view.name}", body)
+            await self.transport.delete(f"{collection_path(plural, view.namespace)}/{view.name}", body)
         except NotFoundError:
-            store_of(self._world, plural).delete(view.key, view.uid)
-
-
-def _collection(plural: str, key: Key) -> str:
-    return f"{OWN}/namespaces/{key[0]}/{plural}" if key[0] else f"{OWN}/{plural}"
+            store_of(self.world, plural).delete(view.key, view.uid)
 
 
 def _difference(before: Json, wanted: Json) -> Json:

@@ -7,6 +7,7 @@ older than 1.36 lack the kinds.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -41,22 +42,21 @@ _MISSING: Final = {
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class Presence:
-    """When an object was there, as far as this process has looked."""
+    """When an object was there, as far as this process has looked.
 
-    def __init__(self, look: Callable[[], Awaitable[float | None]], clock: Clock) -> None:
-        """Look again after `LOOKED_AGAIN_SECONDS`.
+    Attributes:
+        look: since when it is there, in seconds since the epoch; None: it is not.
+        clock: says when to look again, after `LOOKED_AGAIN_SECONDS`.
+    """
 
-        Args:
-            look: since when it is there, in seconds since the epoch; None: it is not.
-            clock: says when to look again.
-        """
-        self._look = look
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._since: float | None = None
-        self._looked = -math.inf
-        self._ended: list[tuple[float, float]] = []
+    look: Callable[[], Awaitable[float | None]]
+    clock: Clock
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _since: float | None = None
+    _looked: float = -math.inf
+    _ended: list[tuple[float, float]] = field(default_factory=list)
 
     async def at(self, moment: float) -> bool:
         """Whether it was there at a moment, in seconds since the epoch.
@@ -67,18 +67,15 @@ class Presence:
             ClusterError: the API server does not answer.
         """
         async with self._lock:
-            now = self._clock().timestamp()
+            now = self.clock().timestamp()
             if now - self._looked >= LOOKED_AGAIN_SECONDS:
-                self._note(await self._look())
-                self._looked = now
+                since = await self.look()
+                if self._since is not None and since != self._since:
+                    self._ended.append((self._since, self._looked))
+                self._since, self._looked = since, now
         if self._since is not None and self._since <= moment:
             return True
         return any(since <= moment <= until for since, until in self._ended)
-
-    def _note(self, since: float | None) -> None:
-        if self._since is not None and since != self._since:
-            self._ended.append((self._since, self._looked))
-        self._since = since
 
 
 class Guards:

@@ -5,6 +5,7 @@ that its rules look at, or the queue is gone that they had found. Next step: the
 and its Workload is made (`admitter.controllers.workload.jobs`).
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -23,8 +24,8 @@ from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import hold, release, settle
 from admitter.policy.catalog import Catalog
 from admitter.policy.generated import store_of
-from admitter.policy.placement_plan import generated, surroundings
 from admitter.policy.placement_policies import PlacementClaim, ReadPolicy
+from admitter.policy.plans import generated, surroundings
 from admitter.policy.status import Clock
 from admitter.quotas.placement import Placed, PlacementError, place
 
@@ -35,33 +36,27 @@ ASKED_AGAIN_SECONDS: Final = 60.0
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class Placement:
     """Places Jobs by the rules of policies, and makes the queues that the rules say."""
 
-    def __init__(
-        self,
-        world: World,
-        catalog: Catalog,
-        events: Events,
-        transport: Transport,
-        clock: Clock,
-    ) -> None:
-        self._world = world
-        self._catalog = catalog
-        self._policies = catalog.placement
-        self._events = events
-        self._transport = transport
-        self._clock = clock
-        self._started = clock().timestamp()
+    world: World
+    catalog: Catalog
+    events: Events
+    transport: Transport
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._policies = self.catalog.placement
+        self._started = self.clock().timestamp()
         self._labelled: dict[str, float] = {}
-        self._access = SubmitAccess(transport, clock)
-        self._guards = Guards(transport, clock)
-        self._generator = GeneratedObjectWriter(world, transport)
+        self._access = SubmitAccess(self.transport, self.clock)
+        self._guards = Guards(self.transport, self.clock)
+        self._generator = GeneratedObjectWriter(self.world, self.transport)
         self._said: dict[Key, tuple[str, str, str]] = {}
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS)
 
     def job_changed(self, old: JobView | None, new: JobView | None) -> None:
-        """A Job came, changed or went."""
         if new is not None and new.submission is not None:
             self.queue.add(new.key)
         elif old is not None:
@@ -69,27 +64,27 @@ class Placement:
 
     def namespace_changed(self, namespace: str) -> None:
         """What rules read of a namespace changed, or one of its LocalQueues."""
-        for key in self._world.jobs_by_namespace.get(namespace):
-            self.job_changed(None, self._world.jobs.get(key))
+        for key in self.world.jobs_by_namespace.get(namespace):
+            self.job_changed(None, self.world.jobs.get(key))
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """A Job that gives its quota back waits again, perhaps for a queue that has gone meanwhile."""
         freed = old is not None and old.admission is not None and (new is None or new.admission is None)
         if old is not None and freed:
-            self.job_changed(None, self._world.job_of(old.key))
+            self.job_changed(None, self.world.job_of(old.key))
 
     def cluster_queue_changed(self, name: str) -> None:
         """A ClusterQueue came, changed or went; Jobs that wait in one that is gone need another."""
         self.queues_changed()
-        if self._world.cluster_queues.get(("", name)) is None:
-            for namespace, _ in self._world.local_queues_by_cluster_queue.get(name):
+        if self.world.cluster_queues.get(("", name)) is None:
+            for namespace, _ in self.world.local_queues_by_cluster_queue.get(name):
                 self.namespace_changed(namespace)
 
     def labels_changed(self, namespace: str) -> None:
         """A namespace has other labels, came or went: Jobs from before may have been no policy's."""
         self._labelled.pop(namespace, None)
-        if self._world.namespaces.get(("", namespace)) is not None:
-            self._labelled[namespace] = self._clock().timestamp()
+        if self.world.namespaces.get(("", namespace)) is not None:
+            self._labelled[namespace] = self.clock().timestamp()
 
     def queues_changed(self) -> None:
         """ClusterQueues or Cohorts changed: Jobs for which there was no queue are placed again."""
@@ -98,20 +93,20 @@ class Placement:
 
     def touch_all(self) -> None:
         """Any Job may have another policy now, or have been left without a queue."""
-        for job in self._world.jobs:
+        for job in self.world.jobs:
             if job.submission is not None:
                 self.queue.add(job.key)
 
     async def converge(self, key: Key) -> None:
         """Place a Job, or say why it can't be placed."""
-        job = self._world.jobs.get(key)
+        job = self.world.jobs.get(key)
         if job is None or not self._seeks(job):
             self._said.pop(key, None)
             return
-        namespace = self._world.namespaces.get(("", job.namespace))
+        namespace = self.world.namespaces.get(("", job.namespace))
         if namespace is None or namespace.terminating:
             return
-        if job.queue is None and self._catalog.elastic.manages(job):
+        if job.queue is None and self.catalog.elastic.manages(job):
             return
         policy = self._policies.governing(job.namespace)
         if policy is None:
@@ -125,11 +120,11 @@ class Placement:
             return False
         if job.queue is None:
             return True
-        workload = self._world.workloads.get((job.namespace, job.workload))
+        workload = self.world.workloads.get((job.namespace, job.workload))
         if not job.suspended or (workload is not None and workload.admission is not None):
             return False
-        queue = self._world.local_queues.get((job.namespace, job.queue))
-        return queue is None or self._world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
+        queue = self.world.local_queues.get((job.namespace, job.queue))
+        return queue is None or self.world.cluster_queues.get(("", queue.spec["clusterQueue"])) is None
 
     async def _is_its(self, policy: ReadPolicy, job: JobView) -> bool:
         """Whether a policy is to place a Job; raises ClusterError if the API server does not answer."""
@@ -149,11 +144,13 @@ class Placement:
                 "no PlacementPolicy selects its namespace any more: resume it yourself, or give it a queue"
             )
             self._tell(job, PlacementReason.PLACEMENT_ENDED, words)
-            await release(job, self._world, self._transport)
+            await release(job, self.world, self.transport)
 
     async def _place(self, policy: ReadPolicy, job: JobView) -> None:
+        assert job.submission is not None
+        around = surroundings(self.world, self.catalog, job.namespace)
         try:
-            placed = self._found(policy, job)
+            placed = place(policy.rules, job.submission, around)
             if not await self._may_submit(policy, job, placed):
                 return
             await self._make(policy, job, placed)
@@ -162,12 +159,8 @@ class Placement:
             await self._leave(policy, job, PlacementReason.NOT_PLACED, words)
             return
         if placed.queue != job.queue:
-            await settle(job, placed.queue, self._world, self._transport)
+            await settle(job, placed.queue, self.world, self.transport)
         log.info("placed", namespace=job.namespace, job=job.name, policy=policy.name, queue=placed.queue)
-
-    def _found(self, policy: ReadPolicy, job: JobView) -> Placed:
-        assert job.submission is not None
-        return place(policy.rules, job.submission, surroundings(self._world, self._catalog, job.namespace))
 
     async def _may_submit(self, policy: ReadPolicy, job: JobView, placed: Placed) -> bool:
         """Whether the Job's user may submit to the queue; True if only the Job itself names its user."""
@@ -189,8 +182,8 @@ class Placement:
             PlacementError: the API server rejects it as invalid.
             ConflictError: it is there by now: look again.
         """
-        for wanted in generated(self._world, policy, job.namespace, placed):
-            if store_of(self._world, wanted.plural).get(wanted.key) is not None:
+        for wanted in generated(self.world, policy, job.namespace, placed):
+            if store_of(self.world, wanted.plural).get(wanted.key) is not None:
                 raise ConflictError(409, "AlreadyExists", f"{wanted.plural} {wanted.key[1]} is there by now")
             try:
                 await self._generator.put(wanted)
@@ -202,7 +195,7 @@ class Placement:
         assert job.submission is not None
         self._tell(job, reason, message)
         if not job.suspended or not job.submission.policy:
-            await hold(job, self._world, self._transport, policy.name)
+            await hold(job, self.world, self.transport, policy.name)
 
     def _tell(self, job: JobView, reason: PlacementReason, message: str) -> None:
         """Say something about a Job, once."""
@@ -210,4 +203,4 @@ class Placement:
         if self._said.get(job.key) != said:
             self._said[job.key] = said
             subject = Subject("batch/v1", "Job", job.namespace, job.name, job.uid)
-            self._events.record(subject, reason, message, lasting=True)
+            self.events.record(subject, reason, message, lasting=True)

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -12,19 +13,20 @@ from admitter.api.base import own_name
 from admitter.api.conditions import ActiveReason
 from admitter.cache.ownership import ELASTIC
 from admitter.cache.views import Json, ObjectView, WorkloadView, at, timestamp
-from admitter.cache.world import OWN, World
+from admitter.cache.world import World, collection_path
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError, level_of
 from admitter.client.pace import Pace
 from admitter.client.store import Key, Store, Unreadable
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
 from admitter.engine.cycle import Engine
+from admitter.engine.model import FlavorResource
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.defects import Defect
 from admitter.policy.elastic_quotas import PLURALS
-from admitter.policy.namespace_plan import defect_of
+from admitter.policy.plans import defect_of
 from admitter.quantities.amounts import to_quantity
 from admitter.quotas.elastic import POOL, Declared
 from admitter.quotas.hierarchy import cohort_use
@@ -40,29 +42,25 @@ Target = tuple[str, Key]
 """Plural of a kind, and the key of an object of it."""
 
 
+@dataclass(eq=False)
 class QuotaStatuses:
     """Counts workloads by queue, and writes the status of what changed.
 
     Attributes:
+        kinds: by plural, those with a status that this writes: where they are, and how the status is made.
         closed: whether changes are only counted: a follower looks at everything when it leads.
     """
 
-    def __init__(
-        self,
-        world: World,
-        catalog: Catalog,
-        engine: Engine,
-        transport: Transport,
-        clock: status.Clock,
-        pace: Pace,
-    ) -> None:
-        self._world = world
-        self._catalog = catalog
-        self._ledger = engine.ledger
-        self._tree = engine.tree
-        self._transport = transport
-        self._clock = clock
-        self._pace = pace
+    world: World
+    catalog: Catalog
+    engine: Engine
+    transport: Transport
+    clock: status.Clock
+    pace: Pace
+
+    def __post_init__(self) -> None:
+        self._ledger = self.engine.ledger
+        self._tree = self.engine.tree
         self._pending: Counter[Key] = Counter()
         self._admitted: Counter[Key] = Counter()
         self._admitted_by: Counter[str] = Counter()
@@ -70,29 +68,19 @@ class QuotaStatuses:
         self._changed: set[Target] = set()
         self._told: dict[Target, float] = {}
         self._ready = asyncio.Event()
-        self._statuses: dict[str, Callable[[ObjectView], Json]] = {
-            "clusterqueues": self._cluster_queue,
-            "localqueues": self._local_queue,
-            "cohorts": self._cohort,
-            "resourceflavors": self._flavor,
-            "elasticquotas": partial(self._elastic_quota, "ElasticQuota"),
-            "compositeelasticquotas": partial(self._elastic_quota, "CompositeElasticQuota"),
-            "placementpolicies": self._placement_policy,
+        world = self.world
+        self.kinds: dict[str, tuple[Store[ObjectView], Callable[[ObjectView], Json]]] = {
+            "clusterqueues": (world.cluster_queues, self._cluster_queue),
+            "localqueues": (world.local_queues, self._local_queue),
+            "cohorts": (world.cohorts, self._cohort),
+            "resourceflavors": (world.flavors, self._flavor),
+            "placementpolicies": (world.placement_policies, self._placement_policy),
+            "elasticquotas": (world.elastic_quotas, partial(self._elastic_quota, "ElasticQuota")),
+            "compositeelasticquotas": (
+                world.composite_elastic_quotas,
+                partial(self._elastic_quota, "CompositeElasticQuota"),
+            ),
         }
-        self._stores: dict[str, Store[ObjectView]] = {
-            "clusterqueues": world.cluster_queues,
-            "localqueues": world.local_queues,
-            "cohorts": world.cohorts,
-            "resourceflavors": world.flavors,
-            "placementpolicies": world.placement_policies,
-            "elasticquotas": world.elastic_quotas,
-            "compositeelasticquotas": world.composite_elastic_quotas,
-        }
-
-    @property
-    def kinds(self) -> list[str]:
-        """The plurals of the kinds with a status that this writes."""
-        return list(self._stores)
 
     def touch(self, plural: str, key: Key) -> None:
         """The status of an object may have to change."""
@@ -102,7 +90,7 @@ class QuotaStatuses:
 
     def touch_all(self) -> None:
         """Any status may have to change."""
-        for plural, store in self._stores.items():
+        for plural, (store, _) in self.kinds.items():
             for key in [view.key for view in store] + list(store.unreadable):
                 self.touch(plural, key)
 
@@ -124,10 +112,10 @@ class QuotaStatuses:
     def queue_of(self, local_queue: Key) -> str:
         """The engine's queue that a LocalQueue, or the name of an elastic quota, leads to; empty: none."""
         namespace, name = local_queue
-        quota = self._catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
+        quota = self.catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
         if quota is not None:
             return quota.queue
-        found = self._world.local_queues.get(local_queue)
+        found = self.world.local_queues.get(local_queue)
         return str(found.spec["clusterQueue"]) if found is not None else ""
 
     def pending(self) -> Counter[str]:
@@ -144,7 +132,7 @@ class QuotaStatuses:
 
     def usage_changed(self, cluster_queue: str) -> None:
         """The use of a ClusterQueue, or of an elastic quota's queue, changed without a Workload changing."""
-        quota = self._catalog.elastic.of_queue(cluster_queue)
+        quota = self.catalog.elastic.of_queue(cluster_queue)
         if quota is not None:
             self.touch(PLURALS[quota.kind], (quota.namespace, quota.name))
         else:
@@ -155,24 +143,22 @@ class QuotaStatuses:
     def _touch_queues_of(self, workload: WorkloadView) -> None:
         queue = (workload.namespace, workload.queue)
         self.touch("localqueues", queue)
-        local_queue = self._world.local_queues.get(queue)
+        local_queue = self.world.local_queues.get(queue)
         if local_queue is not None:
             self.usage_changed(local_queue.spec["clusterQueue"])
-        quota = self._catalog.elastic.governing(workload.namespace)
+        quota = self.catalog.elastic.governing(workload.namespace)
         if quota is not None and workload.queue == ELASTIC_QUOTA_QUEUE:
             self.usage_changed(quota.queue)
         if workload.admission is not None:
             self.usage_changed(workload.admission.queue)
 
     async def run(self) -> None:
-        """Write statuses until cancelled."""
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all statuses that may have to change."""
         self._ready.clear()
         changed, self._changed = sorted(filter(self._is_known, self._changed), reverse=True), set()
         await asyncio.gather(*(self._work(changed) for _ in range(min(WRITES_AT_A_TIME, len(changed)))))
@@ -180,31 +166,32 @@ class QuotaStatuses:
     def _is_known(self, target: Target) -> bool:
         """Whether what is to be told of a queue is in force; if not, it is touched again once it is."""
         plural, key = target
-        view = self._world.local_queues.get(key) if plural == "localqueues" else None
+        view = self.world.local_queues.get(key) if plural == "localqueues" else None
         name = str(view.spec["clusterQueue"]) if view is not None else key[1]
-        return plural not in {"clusterqueues", "localqueues"} or not self._catalog.is_coming(name)
+        return plural not in {"clusterqueues", "localqueues"} or not self.catalog.is_coming(name)
 
     async def _work(self, changed: list[Target]) -> None:
         while changed:
             await guarded(self._write(*changed.pop()), "to write a status")
 
     async def _write(self, plural: str, key: Key) -> None:
-        store = self._stores[plural]
+        store, status_of = self.kinds[plural]
         unreadable = store.unreadable.get(key)
         if unreadable is not None:
             await self._tell_unreadable(plural, unreadable)
             return
         view = store.get(key)
-        if view is None or not self._world.shards.owns(self._shard(plural, key)):
+        if view is None or not self.world.shards.owns(self._shard(plural, key)):
             return
-        wanted = self._status(plural, view)
+        wanted = status_of(view)
         if all(view.status.get(name) == value for name, value in wanted.items()):
             return
         body = {"metadata": {"resourceVersion": str(view.version)}, "status": _merging(view.status, wanted)}
         try:
-            async with self._pace.turn():
-                raw = await self._transport.patch(_status_path(plural, key), body)
-            self._world.source_of(plural).take(raw)
+            async with self.pace.turn():
+                path = f"{collection_path(plural, key[0])}/{key[1]}/status"
+                raw = await self.transport.patch(path, body)
+            self.world.source_of(plural).take(raw)
         except (ConflictError, NotFoundError):
             self.touch(plural, key)  # an edit is on its way here
         except ClusterError as error:
@@ -214,72 +201,67 @@ class QuotaStatuses:
     async def _tell_unreadable(self, plural: str, unreadable: Unreadable) -> None:
         """Say of an object that can't be read that it does not work, once in a while at most."""
         target, loop = (plural, unreadable.key), asyncio.get_running_loop()
-        if loop.time() < self._told.get(target, 0.0) or not self._world.shards.owns(self._shard(*target)):
+        namespace, name = unreadable.key
+        if loop.time() < self._told.get(target, 0.0) or not self.world.shards.owns(self._shard(*target)):
             return
         self._told[target] = loop.time() + TOLD_SECONDS
         loop.call_later(TOLD_SECONDS, self._told.pop, target, None)
         problem = (ActiveReason.UNREADABLE, unreadable.words)
-        conditions = status.active(0, [], problem, self._clock())
+        conditions = status.active(0, [], problem, self.clock())
         body = {"metadata": {"uid": unreadable.uid}, "status": {"conditions": conditions}}
         try:
-            async with self._pace.turn():
-                await self._transport.patch(_status_path(plural, unreadable.key), body)
+            async with self.pace.turn():
+                await self.transport.patch(f"{collection_path(plural, namespace)}/{name}/status", body)
         except ClusterError as error:
-            log.log(level_of(error), "status not written", kind=plural, name=target[1][1], error=str(error))
+            log.log(level_of(error), "status not written", kind=plural, name=name, error=str(error))
 
     def _shard(self, plural: str, key: Key) -> int:
         """The shard that writes an object's status: the owner of its tree has the newest figures."""
         match plural:
             case "clusterqueues":
-                return self._world.shards.of_queue(key[1])
+                return self.world.shards.of_queue(key[1])
             case "localqueues":
-                return self._world.owners.of_local_queue(*key)
+                return self.world.owners.of_local_queue(*key)
             case "cohorts":
-                return self._world.shards.of_cohort(key[1])
+                return self.world.shards.of_cohort(key[1])
             case "elasticquotas" | "compositeelasticquotas":
-                return self._world.shards.of_tree(ELASTIC)
+                return self.world.shards.of_tree(ELASTIC)
         return 0
 
-    def _status(self, plural: str, view: ObjectView) -> Json:
-        return self._statuses[plural](view)
-
     def _flavor(self, view: ObjectView) -> Json:
-        return {"conditions": self._active(view, self._catalog.flavor_problem(view.name))}
+        return {"conditions": self._active(view, self.catalog.flavor_problem(view.name))}
 
     def _cluster_queue(self, view: ObjectView) -> Json:
-        entry = self._catalog.queue(view.name)
-        problem = entry.problem or defect_of(self._world, view)
+        entry = self.catalog.queue(view.name)
+        problem = entry.problem or defect_of(self.world, view)
         if problem is None and entry.stopped:
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
         problem = problem or entry.flaw
-        pending = sum(self._pending[q] for q in self._world.local_queues_by_cluster_queue.get(view.name))
+        pending = sum(self._pending[q] for q in self.world.local_queues_by_cluster_queue.get(view.name))
         return {
             "conditions": self._active(view, problem),
             "pendingWorkloads": pending,
             "admittedWorkloads": self._admitted_by[view.name],
-            "flavors": self._usage(view),
+            "flavors": _by_flavor(self._usage(view)),
         }
 
     def _cohort(self, view: ObjectView) -> Json:
-        flavors: dict[str, list[Json]] = {}
-        for (flavor, resource), use in sorted(cohort_use(self._tree, self._ledger.real, view.name).items()):
-            quantities = {field: to_quantity(resource, amount) for field, amount in use._asdict().items()}
-            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+        uses = sorted(cohort_use(self._tree, self._ledger.real, view.name).items())
         return {
-            "conditions": self._active(view, self._catalog.cohort_problem(view.name)),
-            "flavors": [{"name": name, "resources": resources} for name, resources in flavors.items()],
+            "conditions": self._active(view, self.catalog.cohort_problem(view.name)),
+            "flavors": _by_flavor((key, use._asdict()) for key, use in uses),
         }
 
     def _elastic_quota(self, kind: str, view: ObjectView) -> Json:
-        problem = self._catalog.elastic.problem(kind, view.key)
+        problem = self.catalog.elastic.problem(kind, view.key)
         namespaces = view.spec.get("namespaces") or (view.namespace,)
         governed = [
             (namespace, ELASTIC_QUOTA_QUEUE)
             for namespace in namespaces
-            if (quota := self._catalog.elastic.governing(namespace)) is not None
+            if (quota := self.catalog.elastic.governing(namespace)) is not None
             and (quota.kind, quota.namespace, quota.name) == (kind, *view.key)
         ]
-        queue = self._catalog.elastic.governing(governed[0][0]) if governed else None
+        queue = self.catalog.elastic.governing(governed[0][0]) if governed else None
         usage = self._ledger.used(queue.queue) if queue is not None else {}
         limited = [*(view.spec.get("min") or ()), *(view.spec.get("max") or ())]
         return {
@@ -294,27 +276,27 @@ class QuotaStatuses:
         }
 
     def _placement_policy(self, view: ObjectView) -> Json:
-        since = self._catalog.placement.since(view) or timestamp(at(view.changed))
-        return {"conditions": self._active(view, self._catalog.placement.problem(view.name)), "since": since}
+        since = self.catalog.placement.since(view) or timestamp(at(view.changed))
+        return {"conditions": self._active(view, self.catalog.placement.problem(view.name)), "since": since}
 
     def _managed_since(self, quota: Declared | None) -> dict[str, str]:
         """Since when which namespaces' Jobs are all a quota's."""
         if quota is None or not quota.manages_all:
             return {}
-        known, now = self._catalog.elastic.managed_since(quota), timestamp(self._clock())
+        known, now = self.catalog.elastic.managed_since(quota), timestamp(self.clock())
         return {namespace: known.get(namespace, now) for namespace in quota.namespaces}
 
     def _local_queue(self, view: ObjectView) -> Json:
         name = view.spec["clusterQueue"]
-        entry = self._catalog.queue(name)
+        entry = self.catalog.queue(name)
         problem: Defect | None = None
-        quota = self._catalog.elastic.governing(view.namespace)
+        quota = self.catalog.elastic.governing(view.namespace)
         if quota is not None and view.name == ELASTIC_QUOTA_QUEUE:
             words = f"{quota} governs this namespace: Jobs with this queue name are its"
             problem = (ActiveReason.QUEUE_NAME_TAKEN, words)
         elif view.spec.get("stopPolicy", "None") != "None":
             problem = (ActiveReason.STOPPED, "stopped by its stopPolicy")
-        elif self._world.cluster_queues.get(("", name)) is None:
+        elif self.world.cluster_queues.get(("", name)) is None:
             problem = (ActiveReason.CLUSTER_QUEUE_NOT_FOUND, f"ClusterQueue {name} does not exist")
         elif entry.problem is not None:
             problem = (ActiveReason.CLUSTER_QUEUE_INACTIVE, f"ClusterQueue {name}: {entry.problem[1]}")
@@ -328,23 +310,22 @@ class QuotaStatuses:
 
     def _active(self, view: ObjectView, problem: Defect | None) -> list[Json]:
         conditions: list[Any] = view.status.get("conditions") or []
-        return status.active(view.generation, conditions, problem, self._clock())
+        return status.active(view.generation, conditions, problem, self.clock())
 
-    def _usage(self, view: ObjectView) -> list[Json]:
-        """Use by flavor, in the order of what is counted, be it listed or inherited."""
+    def _usage(self, view: ObjectView) -> Iterator[tuple[FlavorResource, dict[str, int]]]:
+        """What is used, in the order of what is counted, be it listed or inherited."""
         definition = self._tree.queues.get(view.name)
-        flavors: dict[str, list[Json]] = {}
-        for flavor, resource in definition.keys() if definition is not None else ():
-            cell = self._ledger.real.cell(view.name, (flavor, resource))
-            use = {"used": cell.used, "borrowed": max(0, cell.used - cell.subtree_quota)}
-            quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
-            flavors.setdefault(flavor, []).append({"name": resource, **quantities})
-        return [{"name": name, "resources": resources} for name, resources in flavors.items()]
+        for key in definition.keys() if definition is not None else ():
+            cell = self._ledger.real.cell(view.name, key)
+            yield key, {"used": cell.used, "borrowed": max(0, cell.used - cell.subtree_quota)}
 
 
-def _status_path(plural: str, key: Key) -> str:
-    namespace = f"/namespaces/{key[0]}" if key[0] else ""
-    return f"{OWN}{namespace}/{plural}/{key[1]}/status"
+def _by_flavor(uses: Iterable[tuple[FlavorResource, dict[str, int]]]) -> list[Json]:
+    flavors: dict[str, list[Json]] = {}
+    for (flavor, resource), use in uses:
+        quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
+        flavors.setdefault(flavor, []).append({"name": resource, **quantities})
+    return [{"name": name, "resources": resources} for name, resources in flavors.items()]
 
 
 def _merging(before: Json, wanted: Json) -> Json:

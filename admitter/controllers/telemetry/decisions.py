@@ -5,6 +5,7 @@ without an answer has its line, and a failed write has none. docs/operations.md 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -19,23 +20,19 @@ log = structlog.get_logger(__name__)
 _RESERVED: Final = ConditionType.QUOTA_RESERVED
 
 
+@dataclass(eq=False)
 class Decisions:
     """Tells what became of Workloads and Jobs.
 
     Attributes:
+        metrics: counts decisions.
+        workload_of: finds a Workload by its key.
         closed: whether nothing is logged: a follower decides nothing.
     """
 
-    def __init__(self, metrics: Metrics, workload_of: Callable[[Key], WorkloadView | None]) -> None:
-        """Log and count what changes from now on.
-
-        Args:
-            metrics: counts decisions.
-            workload_of: finds a Workload by its key.
-        """
-        self.closed = False
-        self._metrics = metrics
-        self._workload_of = workload_of
+    metrics: Metrics
+    workload_of: Callable[[Key], WorkloadView | None]
+    closed: bool = False
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         """Log what was decided about a Workload; its first known version is no decision of now."""
@@ -43,7 +40,7 @@ class Decisions:
             return
         if new is None or new.uid != old.uid:
             if old.admission is not None:
-                log.info("deleted", **_named(old), cluster_queue=old.admission.queue)
+                _tell("deleted", old, cluster_queue=old.admission.queue)
         elif new.finished:
             self._finished(old, new)
         elif old.admission is None:
@@ -53,9 +50,7 @@ class Decisions:
                 self._waiting(old, new)
         elif new.admission is None:
             evicted = new.condition(ConditionType.EVICTED)
-            log.info(
-                "released", **_named(new), cluster_queue=old.admission.queue, reason=evicted.get("reason", "")
-            )
+            _tell("released", new, cluster_queue=old.admission.queue, reason=evicted.get("reason", ""))
         else:
             self._holding(old, new, new.admission.queue)
 
@@ -65,10 +60,10 @@ class Decisions:
             return
         if not old.suspended or new.suspended or new.started_by != new.workload:
             return
-        workload = self._workload_of((new.namespace, new.workload))
+        workload = self.workload_of((new.namespace, new.workload))
         admission = workload.admission if workload is not None else None
         if workload is not None and admission is not None:
-            log.info("started", **_named(workload), cluster_queue=admission.queue)
+            _tell("started", workload, cluster_queue=admission.queue)
 
     def _admitted(self, old: WorkloadView, new: WorkloadView) -> None:
         assert new.admission is not None
@@ -76,8 +71,8 @@ class Decisions:
         evicted = old.condition(ConditionType.EVICTED)
         since = seconds(evicted["lastTransitionTime"]) if evicted.get("status") == "True" else old.created
         waited = max(0.0, new.since - since)
-        self._metrics.admitted(queue, waited)
-        log.info("admitted", **_named(new), cluster_queue=queue, queue=new.queue, waited_seconds=waited)
+        self.metrics.admitted(queue, waited)
+        _tell("admitted", new, cluster_queue=queue, queue=new.queue, waited_seconds=waited)
 
     @staticmethod
     def _waiting(old: WorkloadView, new: WorkloadView) -> None:
@@ -86,13 +81,8 @@ class Decisions:
             return
         before, now = old.condition(_RESERVED), new.condition(_RESERVED)
         if _words(before) != _words(now) and now.get("status") == "False":
-            log.info(
-                "refused",
-                **_named(new),
-                queue=new.queue,
-                reason=now.get("reason", ""),
-                message=now.get("message"),
-            )
+            reason, message = now.get("reason", ""), now.get("message")
+            _tell("refused", new, queue=new.queue, reason=reason, message=message)
 
     def _holding(self, old: WorkloadView, new: WorkloadView, queue: str) -> None:
         """Log that an eviction is pending, cancelled or started."""
@@ -100,40 +90,32 @@ class Decisions:
             self._evicted(new, queue)
         elif new.evict_at is not None and old.evict_at != new.evict_at:
             until = timestamp(at(new.evict_at))
-            log.info(
-                "told to end",
-                **_named(new),
-                cluster_queue=queue,
-                reason=str(EvictedReason.PREEMPTED),
-                by=_preemptor(new),
-                until=until,
-            )
+            reason, by = str(EvictedReason.PREEMPTED), _preemptor(new)
+            _tell("told to end", new, cluster_queue=queue, reason=reason, by=by, until=until)
         elif old.evict_at is not None and new.evict_at is None and not new.evicting:
-            log.info("spared", **_named(new), cluster_queue=queue)
+            _tell("spared", new, cluster_queue=queue)
 
     def _evicted(self, workload: WorkloadView, queue: str) -> None:
         condition = workload.condition(ConditionType.EVICTED)
         reason = condition.get("reason", "")
-        self._metrics.evicted(queue, reason)
+        self.metrics.evicted(queue, reason)
         by = {"by": _preemptor(workload)} if reason == EvictedReason.PREEMPTED else {}
-        named = _named(workload)
-        log.info(
-            "evicted", **named, cluster_queue=queue, reason=reason, **by, message=condition.get("message")
-        )
+        message = condition.get("message")
+        _tell("evicted", workload, cluster_queue=queue, reason=reason, **by, message=message)
 
     def _finished(self, old: WorkloadView, new: WorkloadView) -> None:
         if old.finished:
             return
         queue = old.admission.queue if old.admission is not None else ""
         reason = new.condition(ConditionType.FINISHED).get("reason", "")
-        self._metrics.finished(queue, reason)
-        log.info("finished", **_named(new), cluster_queue=queue, reason=reason)
+        self.metrics.finished(queue, reason)
+        _tell("finished", new, cluster_queue=queue, reason=reason)
 
 
-def _named(workload: WorkloadView) -> dict[str, str]:
-    """The keys that name the Workload of a line; a Workload made by hand has no Job."""
+def _tell(event: str, workload: WorkloadView, **more: object) -> None:
+    """Log a line on a Workload; one made by hand has no Job."""
     job = {"job": workload.job[0]} if workload.job is not None else {}
-    return {"namespace": workload.namespace, "workload": workload.name, **job}
+    log.info(event, namespace=workload.namespace, workload=workload.name, **job, **more)
 
 
 def _preemptor(workload: WorkloadView) -> str:

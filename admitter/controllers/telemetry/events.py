@@ -97,14 +97,12 @@ class Events:
         self._ready.set()
 
     async def run(self) -> None:
-        """Write events until cancelled."""
         while True:
             await self._ready.wait()
             self._ready.clear()
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all events that wait."""
         while self._waiting:
             _, said = self._waiting.popitem(last=False)
             try:

@@ -1,13 +1,16 @@
 """What the controller counts, by Prometheus' conventions; docs/metrics.md has a table of all of it.
 
-Counters and histograms grow as decisions are made. What follows from the state of the engine, such as quota
-in use, is read at each request (`admitter.controllers.telemetry.state_metrics`).
+Counters and histograms grow as decisions are made. Gauges of the present state, pending workloads and quota
+in use, are read at each request, and cost nothing in between: two numbers a queue for pending workloads, and
+up to six for each flavor and resource that it counts.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections import Counter as Counts
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from platform import python_version
-from typing import Final, Protocol
+from typing import Final, NamedTuple, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -21,11 +24,19 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics import MetricWrapperBase
-from prometheus_client.metrics_core import Metric
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
 from admitter import __version__
 from admitter.client.metrics import CallMetrics
+from admitter.client.store import Key
+from admitter.controllers.quota_status.statuses import QuotaStatuses
+from admitter.engine.cycle import Engine
+from admitter.engine.model import FlavorResource
+from admitter.engine.policy import Queue
+from admitter.quantities.amounts import CPU
 from admitter.quotas.elastic import kind_of_queue
+
+M = TypeVar("M", bound=MetricWrapperBase)
 
 QUEUE_LABELS: Final = ("cluster_queue", "kind")
 """The name of a queue as `status.admission.clusterQueue` has it, and the kind of the object it stands for."""
@@ -36,17 +47,100 @@ CYCLE_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 """Seconds that a decision takes."""
 
 
-class StateReader(Protocol):
-    """Reads gauges from what is known."""
+_QUOTA: Final = {
+    "used": "Quota in use.",
+    "borrowed": "Quota in use beyond what the queue has of its own.",
+    "free": "The largest request that would fit now, with what can be borrowed.",
+    "claimed": "What the next candidate of the queue asks for and owns, and others may not newly borrow.",
+    "min": "Quota that the queue has of its own.",
+    "max": "The most that may be in use, if there is such a limit.",
+}
+_UNITS: Final = "In the resource's unit: cores, bytes, devices, GB of GPU memory."
 
-    def look(self) -> None:
-        """Take down what is so now; called in a turn of the event loop, so that nothing changes meanwhile."""
 
-    def collect(self) -> Iterator[Metric]:
-        """What was seen; called from another thread."""
+class _Cell(NamedTuple):
+    """What is known of one flavor and resource of a queue, in the engine's unit; None: nothing is said."""
+
+    queue: str
+    key: FlavorResource
+    used: int
+    borrowed: int
+    free: int
+    claimed: int
+    min: int | None
+    max: int | None
+
+
+@dataclass(eq=False)
+class StateMetrics:
+    """Takes down what is so in a turn of the event loop, and shows it as metrics.
+
+    Attributes:
+        engine: knows quota, and the workloads that compete for it.
+        queues: count pending and admitted Workloads.
+        deciding: for each Workload with an admission that is being written, its LocalQueue.
+    """
+
+    engine: Engine
+    queues: QuotaStatuses
+    deciding: Callable[[], Iterable[Key]]
+
+    def __post_init__(self) -> None:
+        self._cells: list[_Cell] = []
+        self._active: dict[str, int] = {}
+        self._inadmissible: dict[str, int] = {}
+        self._admitted: dict[str, int] = {}
 
     def is_known(self, queue: str) -> bool:
-        """Whether there is such a queue."""
+        return queue in self.engine.tree.queues
+
+    def look(self) -> None:
+        definitions = self.engine.tree.queues
+        self._cells = [cell for queue in definitions.values() for cell in self._cells_of(queue)]
+        waiting, self._admitted = self.queues.pending(), self.queues.admitted()
+        deciding = Counts(self.queues.queue_of(key) for key in self.deciding())
+        names = sorted({*definitions, *waiting})
+        active = {name: self.engine.waiting(name) + deciding[name] for name in names}
+        self._active = {name: min(active[name], waiting[name]) for name in names}
+        self._inadmissible = {name: waiting[name] - self._active[name] for name in names}
+
+    def _cells_of(self, queue: Queue) -> Iterator[_Cell]:
+        ledger, claimed = self.engine.ledger, self.engine.claimed(queue.name)
+        for key in dict.fromkeys((*queue.keys(), *ledger.used(queue.name))):
+            cell, quota = ledger.real.cell(queue.name, key), queue.quotas.get(key)
+            limits = (quota.minimum, quota.maximum) if quota is not None else (None, None)
+            borrowed, free = max(0, cell.used - cell.subtree_quota), max(0, cell.available())
+            yield _Cell(queue.name, key, cell.used, borrowed, free, claimed.get(key, 0), *limits)
+
+    def collect(self) -> Iterator[Metric]:
+        pending = GaugeMetricFamily(
+            "admitter_pending_workloads",
+            "Workloads that wait: active ones compete for quota, inadmissible ones may not.",
+            labels=(*QUEUE_LABELS, "status"),
+        )
+        for status, counts in (("active", self._active), ("inadmissible", self._inadmissible)):
+            for queue, count in counts.items():
+                pending.add_metric((queue, kind_of_queue(queue), status), count)
+        yield pending
+        admitted = GaugeMetricFamily(
+            "admitter_admitted_workloads", "Workloads that hold quota.", labels=QUEUE_LABELS
+        )
+        for queue, count in self._admitted.items():
+            admitted.add_metric((queue, kind_of_queue(queue)), count)
+        yield admitted
+        for name, words in _QUOTA.items():
+            yield self._quota(name, words)
+
+    def _quota(self, name: str, words: str) -> Metric:
+        labels = (*QUEUE_LABELS, "flavor", "resource")
+        family = GaugeMetricFamily(f"admitter_quota_{name}", f"{words} {_UNITS}", labels=labels)
+        for cell in self._cells:
+            amount: int | None = getattr(cell, name)
+            if amount is not None:
+                flavor, resource = cell.key
+                value = amount / 1000 if resource == CPU else amount
+                family.add_metric((cell.queue, kind_of_queue(cell.queue), flavor, resource), value)
+        return family
 
 
 class Metrics:
@@ -58,17 +152,12 @@ class Metrics:
         state: reads what is so now; None: there is nothing yet.
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
-        """Register all metrics.
-
-        Args:
-            registry: gets them; None: a new one.
-        """
-        self.registry = registry = registry if registry is not None else CollectorRegistry()
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
         self.calls = CallMetrics(registry)
         self._by_queue: dict[str, set[tuple[MetricWrapperBase, tuple[str, ...]]]] = {}
-        self.state: StateReader | None = None
-        registry.register(_OfState(self))
+        self.state: StateMetrics | None = None
+        registry.register(self)
         Info("admitter_build", "What runs here.", registry=registry).info(
             {"version": __version__, "python": python_version()}
         )
@@ -117,37 +206,27 @@ class Metrics:
 
     def admitted(self, queue: str, waited: float) -> None:
         """A Workload was admitted after so many seconds."""
-        labels = (queue, kind_of_queue(queue))
-        self._admissions.labels(*labels).inc()
-        self._waits.labels(*labels).observe(waited)
-        self._keep(queue, self._admissions, labels)
-        self._keep(queue, self._waits, labels)
+        self._of_queue(self._admissions, queue).inc()
+        self._of_queue(self._waits, queue).observe(waited)
 
     def evicted(self, queue: str, reason: str) -> None:
-        """A Workload was evicted."""
-        labels = (queue, kind_of_queue(queue), reason)
-        self._evictions.labels(*labels).inc()
-        self._keep(queue, self._evictions, labels)
+        self._of_queue(self._evictions, queue, reason).inc()
 
     def finished(self, queue: str, reason: str) -> None:
         """A Workload's Job is over; the queue is empty if it held nothing."""
-        labels = (queue, kind_of_queue(queue), reason)
-        self._finished.labels(*labels).inc()
-        self._keep(queue, self._finished, labels)
+        self._of_queue(self._finished, queue, reason).inc()
 
     def decided(self, seconds: float) -> None:
-        """A cycle took so long."""
         self._cycles.observe(seconds)
 
     def lagged(self, seconds: float) -> None:
-        """The event loop was so late."""
         self._lag.set(seconds)
 
     def leads(self, lease: str, *, holds: bool) -> None:
         """Say whether this process holds a Lease."""
         self._leader.labels(lease).set(holds)
 
-    def follow(self, state: StateReader) -> None:
+    def follow(self, state: StateMetrics) -> None:
         """Show from now on what `state` reads, in place of an earlier reader."""
         self.state = state
 
@@ -158,27 +237,19 @@ class Metrics:
             self._forget(self.state.is_known)
         return await asyncio.to_thread(generate_latest, self.registry)
 
-    def _keep(self, queue: str, metric: MetricWrapperBase, labels: tuple[str, ...]) -> None:
+    def collect(self) -> Iterator[Metric]:
+        """What the reader of the state has seen last, for the registry; nothing as long as there is none."""
+        if self.state is not None:
+            yield from self.state.collect()
+
+    def _of_queue(self, metric: M, queue: str, *more: str) -> M:
+        """What a metric counts of a queue; it is remembered, to be forgotten with the queue."""
+        labels = (queue, kind_of_queue(queue), *more)
         self._by_queue.setdefault(queue, set()).add((metric, labels))
+        return metric.labels(*labels)
 
     def _forget(self, is_known: Callable[[str], bool]) -> None:
         """Show nothing more of queues that are gone, so that those that come and go do not add up."""
         for queue in [queue for queue in self._by_queue if queue and not is_known(queue)]:
             for metric, labels in self._by_queue.pop(queue):
                 metric.remove(*labels)
-
-
-class _OfState:
-    """Collects what is read from the state; there is nothing to be seen yet when it is registered."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def describe(self) -> list[Metric]:
-        """What is collected is not said before."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        """What was seen last."""
-        if self._metrics.state is not None:
-            yield from self._metrics.state.collect()

@@ -7,10 +7,10 @@ is started (`admitter.controllers.workload.jobs`).
 import asyncio
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
-from admitter.cache.pod_views import PodView
 from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
@@ -37,102 +37,79 @@ GATHER_TIMES: Final = 6.0
 LONGEST_GATHER_SECONDS: Final = 1.0
 
 
+@dataclass(eq=False)
 class Admissions:
     """Runs cycles whenever something changed.
 
     Attributes:
+        feed: brings the engine up to date; changes of pods and Jobs concern it alone.
         overruled: set when the API server says that another controller decides.
         usage_changed: a queue with this name has quota free again that orphaned pods used.
         decided: a cycle is over that took so many seconds.
     """
 
-    def __init__(
-        self,
-        world: World,
-        engine: Engine,
-        gate: Gate,
-        reasons: WaitingReasons,
-        grace: GracePeriods,
-        transport: Transport,
-    ) -> None:
-        self._world = world
-        self._engine = engine
-        self._gate = gate
-        self._grace = grace
-        self._reasons = reasons
+    world: World
+    engine: Engine
+    gate: Gate
+    reasons: WaitingReasons
+    grace: GracePeriods
+    transport: Transport
+
+    def __post_init__(self) -> None:
         self.usage_changed: Signal[[str]] = Signal()
         self.decided: Signal[[float]] = Signal()
         self._cycle_due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._gather = GATHER_SECONDS
-        self._shards = world.shards
-        writes = StatusWrites(world, transport, grace.now)
-        self._orphaned_pods = OrphanedPods(world, engine, transport, self._freed)
-        self._reservations = ReservationWriter(world, engine, reasons, writes)
+        self._shards = self.world.shards
+        writes = StatusWrites(self.world, self.transport, self.grace.clock)
+        self._orphaned_pods = OrphanedPods(self.world, self.engine, self.transport, self._freed)
+        self._reservations = ReservationWriter(self.world, self.engine, self.reasons, writes)
         self._reservations.on_due.listen(self._cycle_due.set)
-        self._feed = EngineFeed(world, engine, gate, reasons, self._orphaned_pods, self.schedule_cycle)
-        self._writer = DecisionWriter(world, gate, self._feed, reasons, self._reservations, writes)
+        self.feed = EngineFeed(
+            self.world, self.engine, self.gate, self.reasons, self._orphaned_pods, self.schedule_cycle
+        )
+        self._writer = DecisionWriter(
+            self.world, self.gate, self.feed, self.reasons, self._reservations, writes
+        )
         self.overruled = self._writer.overruled
 
-    @property
-    def restored(self) -> bool:
-        """Whether what was there at the start has been taken in."""
-        return self._feed.restored
-
-    def restore(self) -> None:
-        """Take in the Workloads that there are, those that hold quota first."""
-        self._feed.restore()
-
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """A Workload came, changed or went."""
-        self._grace.workload_changed(old, new)
+        self.grace.workload_changed(old, new)
         if new is not None:
             self._reservations.seen(new)
             over = old is not None and phase_of(old) is Phase.EVICTION_PENDING
-            if over and phase_of(new) is Phase.EVICTED and self._world.owners.owns(new.key):
-                self._reasons.evicted(new)
-        self._feed.workload_changed(old, new)
-
-    def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        """A labelled pod came, changed or went."""
-        self._feed.pod_changed(old, new)
-
-    def job_changed(self, key: Key) -> None:
-        """The Job of a Workload came, changed or went."""
-        self._feed.job_changed(key)
-
-    def reconsider(self, key: Key) -> None:
-        """Something that decides whether a Workload may compete has changed."""
-        self._feed.reconsider(key)
+            if over and phase_of(new) is Phase.EVICTED and self.world.owners.owns(new.key):
+                self.reasons.evicted(new)
+        self.feed.workload_changed(old, new)
 
     def keys_of(self, uids: Iterable[str]) -> list[Key]:
-        """The keys of Workloads."""
-        return [self._feed.keys[uid] for uid in uids if uid in self._feed.keys]
+        return [self.feed.keys[uid] for uid in uids if uid in self.feed.keys]
 
     def deciding(self) -> Iterator[Key]:
         """For each Workload with an admission that is being written, its LocalQueue."""
-        for workload in map(self._world.workloads.get, self.keys_of(self._feed.writing)):
+        for workload in map(self.world.workloads.get, self.keys_of(self.feed.writing)):
             if workload is not None and workload.admission is None:
                 yield workload.namespace, workload.queue
 
     def schedule_cycle(self) -> None:
         """Run a cycle if there is anything to decide."""
-        changed = self._engine.changed or self._gate.stale or self._feed.changed_pods
-        if changed or any(map(self._may_amend, self._grace.needless())):
+        changed = self.engine.changed or self.gate.stale or self.feed.changed_pods
+        if changed or any(map(self._may_amend, self.grace.needless())):
             self._cycle_due.set()
 
     def _amendments(self) -> Iterator[tuple[WorkloadView, PreemptionStatus | None]]:
         """Victims with a pending eviction for another preemptor than before; or with None, for none."""
-        for victim, due in self._grace.pending():
+        for victim, due in self.grace.pending():
             if self._may_amend(victim):
                 by = self._reservations.passed_on(victim)
                 if by is not None or due is Step.CANCEL:
                     yield victim, by
 
     def _may_amend(self, victim: WorkloadView) -> bool:
-        if victim.uid in self._feed.writing or victim.uid in self._feed.refused:
+        if victim.uid in self.feed.writing or victim.uid in self.feed.refused:
             return False
-        return self._world.owners.owns(victim.key)
+        return self.world.owners.owns(victim.key)
 
     def _freed(self, queue: str) -> None:
         """Orphaned pods are gone: their quota is free."""
@@ -146,8 +123,8 @@ class Admissions:
             epochs: of these shards; admissions carry it.
         """
         self._shards.epochs.update(epochs)
-        self._engine.resume(self._shards.decides)
-        self._reservations.adopt(keep_reservations(self._world, self._engine, self._gate, self._reservations))
+        self.engine.resume(self._shards.decides)
+        self._reservations.adopt(keep_reservations(self.world, self.engine, self.gate, self._reservations))
         self._orphaned_pods.lead()
         self._cycle_due.set()
 
@@ -167,13 +144,13 @@ class Admissions:
                 self._cycle_due.clear()
                 if self._writer.finishing:
                     return
-                self._feed.take_pods()
+                self.feed.take_pods()
                 if self._shards.epochs:
                     await guarded(self._decide(group), "to decide")
 
     def refresh(self) -> None:
         """Put changed definitions in force at once."""
-        self._gate.refresh()
+        self.gate.refresh()
         self.schedule_cycle()
 
     async def drained(self) -> None:
@@ -183,7 +160,7 @@ class Admissions:
 
     def abandon_trees(self) -> None:
         """Drop pending reservations in trees that other processes own now."""
-        self._engine.abandon_trees(self._shards.decides)
+        self.engine.abandon_trees(self._shards.decides)
         self._reservations.abandon_trees()
 
     async def finish(self) -> None:
@@ -193,11 +170,11 @@ class Admissions:
 
     async def _decide(self, group: asyncio.TaskGroup) -> None:
         began = time.perf_counter()
-        plan = self._engine.cycle(int(self._grace.now().timestamp()), self._shards.decides)
+        plan = self.engine.cycle(int(self.grace.clock().timestamp()), self._shards.decides)
         took = time.perf_counter() - began
-        keys, planned = self._feed.keys, dict[str, tuple[Key, Waiting]]()
-        for uid, waiting in self._gate.all_wait(plan.refusals):
-            self._reasons.want(keys[uid], waiting)
+        keys, planned = self.feed.keys, dict[str, tuple[Key, Waiting]]()
+        for uid, waiting in self.gate.all_wait(plan.refusals):
+            self.reasons.want(keys[uid], waiting)
             if uid in plan.planned:
                 planned[uid] = (keys[uid], waiting)
         self._reservations.decided(planned)
@@ -205,17 +182,17 @@ class Admissions:
         for victim, by in list(self._amendments()):
             self._writer.amend(group, victim, by)
         self._reservations.amend(group, plan, keys)
-        self._reservations.write(group, self._feed.writing)
-        self._run_at(self._engine.due)
+        self._reservations.write(group, self.feed.writing)
+        self._run_at(self.engine.due)
         self.decided(took)
 
     async def _refresh(self) -> None:
         """Put changed definitions in force, those of a while together."""
-        if self._gate.stale:
+        if self.gate.stale:
             loop = asyncio.get_running_loop()
             await asyncio.sleep(self._gather)
             began = loop.time()
-            self._gate.refresh()
+            self.gate.refresh()
             taken = GATHER_TIMES * (loop.time() - began)
             self._gather = min(max(GATHER_SECONDS, taken), LONGEST_GATHER_SECONDS)
 
@@ -229,5 +206,5 @@ class Admissions:
         self.close()
         self._timer = None
         if due is not None:
-            left = max(0.0, ceil(due) - self._grace.now().timestamp())  # cycles count whole seconds
+            left = max(0.0, ceil(due) - self.grace.clock().timestamp())  # cycles count whole seconds
             self._timer = asyncio.get_running_loop().call_later(left, self._cycle_due.set)

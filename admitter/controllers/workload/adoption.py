@@ -1,4 +1,8 @@
-"""What the controller writes to Jobs that are not admitted: a queue, or that they must not run."""
+"""What the controller writes to Jobs that are not admitted: a queue, or that they must not run.
+
+Each function writes to a Job as it was seen, takes the outcome into the store of Jobs, and returns it. It
+raises ClusterError if the Job has changed meanwhile, or can't be written.
+"""
 
 from admitter.cache.views import JobView
 from admitter.cache.world import World, job_path
@@ -7,60 +11,41 @@ from admitter.names import PLACED_ANNOTATION, PLACEMENT_ANNOTATION, QUEUE_LABEL,
 
 
 async def adopt(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
-    """Queue a Job.
-
-    Raises:
-        ClusterError: it has changed meanwhile, or can't be written.
-    """
-    return await _write(job, {"labels": {QUEUE_LABEL: queue}}, {"spec": {"suspend": True}}, world, transport)
+    """Queue a Job."""
+    return await _write(job, {"labels": {QUEUE_LABEL: queue}}, world, transport, suspend=True)
 
 
 async def settle(job: JobView, queue: str, world: World, transport: Transport) -> JobView:
-    """Queue a Job where a rule sends it, and note that it is not its user's choice.
-
-    Raises what `adopt` raises.
-    """
+    """Queue a Job where a rule sends it, and note that it is not its user's choice."""
     metadata = {"labels": {QUEUE_LABEL: queue}, "annotations": {PLACED_ANNOTATION: queue}}
-    return await _write(job, metadata, {"spec": {"suspend": True}}, world, transport)
+    return await _write(job, metadata, world, transport, suspend=True)
 
 
 async def hold(job: JobView, world: World, transport: Transport, policy: str = "") -> JobView:
-    """Suspend a Job that must not run; raises what `adopt` raises.
-
-    Args:
-        job: the Job.
-        world: where the outcome is kept.
-        transport: where to write.
-        policy: the PlacementPolicy that is to find a queue for it; it is marked for that.
-    """
+    """Suspend a Job that must not run; `policy` is the PlacementPolicy, if any, that is to place it."""
     mark = {"annotations": {PLACEMENT_ANNOTATION: policy}} if policy else {}
-    return await _write(job, mark, {"spec": {"suspend": True}}, world, transport)
+    return await _write(job, mark, world, transport, suspend=True)
 
 
 async def release(job: JobView, world: World, transport: Transport) -> JobView:
-    """Leave a Job to its user, suspended as it is; raises what `adopt` raises.
-
-    Until the user resumes it, the next policy may place it.
-    """
+    """Leave a Job to its user, suspended as it is; until it is resumed, the next policy may place it."""
     noted = {"annotations": {PLACEMENT_ANNOTATION: None, PLACED_ANNOTATION: ""}}
-    return await _write(job, noted, {}, world, transport)
+    return await _write(job, noted, world, transport)
 
 
 async def bar(job: JobView, mark: str, world: World, transport: Transport) -> JobView:
     """Make sure that a Job still is as it was seen, and that a start on its way comes too late.
 
-    Args:
-        job: suspended; it names the version that a start would name too.
-        mark: what to write; another one each time, since a write that changes nothing changes no version.
-        world: where the outcome is kept.
-        transport: where to write.
-
-    Raises:
-        ClusterError: it has changed meanwhile, or can't be written.
+    The Job is suspended, and a start would name the same version of it. The mark is another one each time,
+    since a write that changes nothing changes no version.
     """
-    return await _write(job, {"annotations": {RETURNED_ANNOTATION: mark}}, {}, world, transport)
+    return await _write(job, {"annotations": {RETURNED_ANNOTATION: mark}}, world, transport)
 
 
-async def _write(job: JobView, metadata: Json, more: Json, world: World, transport: Transport) -> JobView:
-    body = {"metadata": {"resourceVersion": str(job.version), **metadata}, **more}
+async def _write(
+    job: JobView, metadata: Json, world: World, transport: Transport, *, suspend: bool = False
+) -> JobView:
+    body: Json = {"metadata": {"resourceVersion": str(job.version), **metadata}}
+    if suspend:
+        body["spec"] = {"suspend": True}
     return world.read_jobs.take(await transport.patch(job_path(job.key), body))

@@ -6,6 +6,7 @@ Previous step: a cycle has decided (`workload.admission`). Next step: the admitt
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import dataclass
 from typing import Any, Final
 
 import structlog
@@ -43,6 +44,7 @@ IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class DecisionWriter:
     """Writes decisions side by side.
 
@@ -54,27 +56,20 @@ class DecisionWriter:
         finishing: whether nothing new is to be written.
     """
 
-    def __init__(
-        self,
-        world: World,
-        gate: Gate,
-        feed: EngineFeed,
-        reasons: WaitingReasons,
-        reservations: ReservationWriter,
-        writes: StatusWrites,
-    ) -> None:
-        self._world = world
-        self._gate = gate
-        self._feed = feed
-        self._reasons = reasons
-        self._reservations = reservations
-        self._writes = writes
+    world: World
+    gate: Gate
+    feed: EngineFeed
+    reasons: WaitingReasons
+    reservations: ReservationWriter
+    writes: StatusWrites
+
+    def __post_init__(self) -> None:
         self.overruled = asyncio.Event()
         self.finishing = False
 
     def write(self, group: asyncio.TaskGroup, plan: Plan) -> None:
         """Begin to write the admissions and evictions of a plan; `group` runs the writes."""
-        keys = self._feed.keys
+        keys = self.feed.keys
         for workload, admission in plan.admissions:
             key, passed = keys[workload.uid], plan.passed.get(workload.uid)
             title = workload_title(*keys[passed.workload.uid], key[0]) if passed else ""
@@ -82,8 +77,8 @@ class DecisionWriter:
             self._begin(group, workload.uid, self._admit(key, workload, admission, passing), "to admit")
         for eviction in plan.evictions:
             uid, preemptor = eviction.victim.holder, eviction.preemptor.uid
-            generation = self._reservations.generation(preemptor, keys[preemptor])
-            work = self._evict(keys[uid], eviction, generation, self._feed.writing.get(uid))
+            generation = self.reservations.generation(preemptor, keys[preemptor])
+            work = self._evict(keys[uid], eviction, generation, self.feed.writing.get(uid))
             self._begin(group, uid, work, "to evict")
 
     def amend(self, group: asyncio.TaskGroup, victim: WorkloadView, by: PreemptionStatus | None) -> None:
@@ -91,17 +86,17 @@ class DecisionWriter:
         self._begin(group, victim.uid, self._amend(victim, by), "to tell")
 
     def _begin(self, group: asyncio.TaskGroup, uid: str, work: Coroutine[Any, Any, None], what: str) -> None:
-        self._feed.writing[uid] = group.create_task(guarded(work, what))
+        self.feed.writing[uid] = group.create_task(guarded(work, what))
 
     async def drained(self) -> None:
         """Wait for the end of all writes that have begun before now."""
-        if self._feed.writing:
-            await asyncio.wait([*self._feed.writing.values()])
+        if self.feed.writing:
+            await asyncio.wait([*self.feed.writing.values()])
 
     async def finish(self) -> None:
         """Wait until what was decided is written, or refused."""
         self.finishing = True
-        while self._feed.writing:
+        while self.feed.writing:
             await self.drained()
 
     async def _admit(self, key: Key, workload: model.Workload, admission: Admission, passing: str) -> None:
@@ -109,65 +104,61 @@ class DecisionWriter:
         uid, again = workload.uid, True
         try:
             while again:
-                await self._reservations.drained(uid)  # both would name the same version of the Workload
+                await self.reservations.drained(uid)  # both would name the same version of the Workload
                 try:
                     again = False
-                    async with self._writes.slots:
+                    async with self.writes.slots:
                         await self._write_admission(key, workload, admission, passing)
                 except ClusterError as error:
                     await self._failed("admission not written", key, uid, error)
                     again = is_busy(error) and not self.finishing
         finally:
-            self._feed.settle(key, uid)
+            self.feed.settle(key, uid)
             self._look_for_another_preemptor(key, uid)
 
     async def _write_admission(
         self, key: Key, workload: model.Workload, admission: Admission, passing: str
     ) -> None:
-        view, job = self._world.workloads.get(key), self._world.job_of(key)
+        view, job = self.world.workloads.get(key), self.world.job_of(key)
         if view is None or phase_of(view) is not Phase.PENDING:
             return  # it has been written already, or its work is over
-        if self._gate.check(view, job) != workload.queue:
+        if self.gate.check(view, job) != workload.queue:
             return  # it may not be admitted any more
-        if self._gate.countable(view, job, workload.queue) != workload:
+        if self.gate.countable(view, job, workload.queue) != workload:
             return  # it changed after the decision: it competes again as what it is now
-        term = self._world.shards.epoch_of(admission.queue)
+        term = self.world.shards.epoch_of(admission.queue)
         if term is None:
             return  # another process owns the tree by now, or the tree is contested
-        generation = self._reservations.generation(view.uid, key)
-        body = status.admitted(view, admission, term, self._writes.now(), passing, generation)
-        self._reasons.admitted(await self._writes.patch(view, body, IN_TIME))
+        generation = self.reservations.generation(view.uid, key)
+        body = status.admitted(view, admission, term, self.writes.now(), passing, generation)
+        self.reasons.admitted(await self.writes.patch(view, body, IN_TIME))
 
     async def _evict(
         self, key: Key, eviction: PlannedEviction, generation: int, earlier: asyncio.Task[None] | None
     ) -> None:
-        """Write an eviction; if the API server refuses it, the preemptor competes anew.
+        """Write an eviction once the victim's admission is written, which the task `earlier` does, if any.
 
-        Args:
-            key: of the victim.
-            eviction: the victim and its preemptor.
-            generation: of the preemptor's pending reservation.
-            earlier: writes the victim's admission, and has to end first.
+        If the API server refuses it, the preemptor competes anew; `generation` is that of its reservation.
         """
         uid = eviction.victim.holder
         if earlier is not None:
             await asyncio.wait([earlier])
         try:
-            async with self._writes.slots:
+            async with self.writes.slots:
                 await self._write_eviction(key, eviction, generation)
         except ClusterError as error:
             await self._failed("eviction not written", key, uid, error)
             self._pause(eviction.preemptor.uid, error)
         finally:
-            self._feed.settle_eviction(key, uid, eviction.preemptor.uid)
+            self.feed.settle_eviction(key, uid, eviction.preemptor.uid)
             self._look_for_another_preemptor(key, uid)
 
     async def _write_eviction(self, key: Key, eviction: PlannedEviction, generation: int) -> None:
-        view, preemptor = self._world.workloads.get(key), self._feed.keys.get(eviction.preemptor.uid)
+        view, preemptor = self.world.workloads.get(key), self.feed.keys.get(eviction.preemptor.uid)
         step = planned_eviction(phase_of(view), eviction.grace) if view is not None else None
         if view is None or step is None or preemptor is None:
             return  # the victim has ended, or its preemptor is gone
-        if self._world.shards.epoch_of(eviction.admission.queue) is None:
+        if self.world.shards.epoch_of(eviction.admission.queue) is None:
             return  # the new owner of the tree decides anew
         why = receipt_message(eviction)
         by = PreemptionStatus(preemptor, eviction.preemptor.uid, eviction.admission, generation, why=why)
@@ -176,27 +167,27 @@ class DecisionWriter:
     async def _amend(self, victim: WorkloadView, by: PreemptionStatus | None) -> None:
         key, uid = victim.key, victim.uid
         try:
-            async with self._writes.slots:
-                current = self._world.workloads.get(key)
+            async with self.writes.slots:
+                current = self.world.workloads.get(key)
                 if current is None or current.uid != uid or phase_of(current) is not Phase.EVICTION_PENDING:
                     return
                 if by is not None:
                     await self._write_step(current, Step.REASSIGN, by)
                 else:
-                    await self._writes.patch(current, status.eviction_cancelled(current, self._writes.now()))
+                    await self.writes.patch(current, status.eviction_cancelled(current, self.writes.now()))
         except ClusterError as error:
             await self._failed("end of a grace period not written", key, uid, error)
         finally:
-            self._feed.settle(key, uid)
+            self.feed.settle(key, uid)
             self._look_for_another_preemptor(key, uid)
 
     def _look_for_another_preemptor(self, key: Key, uid: str) -> None:
         """Run a cycle if the preemptor of a pending eviction has changed while the Workload was written."""
-        current = self._world.workloads.get(key)
+        current = self.world.workloads.get(key)
         if current is None or current.uid != uid or current.evict_at is None:
             return
-        if self._reservations.passed_on(current) is not None:
-            self._reservations.on_due()
+        if self.reservations.passed_on(current) is not None:
+            self.reservations.on_due()
 
     async def _write_step(
         self, view: WorkloadView, step: Step, by: PreemptionStatus, grace: float = 0.0
@@ -204,15 +195,15 @@ class DecisionWriter:
         """Write a step of a victim, and tell its user unless it has to stop already."""
         if step is Step.REASSIGN and view.evicted_for == (by.uid, by.generation):
             return
-        written = await self._writes.patch(view, status.eviction(view, step, by, grace, self._writes.now()))
+        written = await self.writes.patch(view, status.eviction(view, step, by, grace, self.writes.now()))
         if not view.evicting:
-            self._reasons.evicted(written)
+            self.reasons.evicted(written)
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
         """A write has failed: find out what is true, and do not write the same again at once."""
         log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
         self._pause(uid, error)
-        await self._writes.resolve(key, uid, lost=is_outcome_unknown(error))
+        await self.writes.resolve(key, uid, lost=is_outcome_unknown(error))
 
     def _pause(self, uid: str, error: ClusterError) -> None:
         """Let a Workload compete only after a while if the API server refuses what is written for it.
@@ -222,4 +213,4 @@ class DecisionWriter:
         if is_fenced(error):
             self.overruled.set()
         if not is_busy(error) and not isinstance(error, ConflictError | NotFoundError):
-            self._feed.pause(uid, REFUSED_SECONDS)
+            self.feed.pause(uid, REFUSED_SECONDS)

@@ -5,11 +5,12 @@ Previous step: a store changes (`admitter.cache.world`). Next step: a cycle deci
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from admitter.cache.pod_views import PodView
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
-from admitter.client.store import Key
+from admitter.client.store import Key, either
 from admitter.controllers.workload.orphaned_pods import OrphanedPods
 from admitter.controllers.workload.waiting import WaitingReasons
 from admitter.engine.commands import CancelEviction, Release, UseReservation, Withdraw
@@ -19,10 +20,12 @@ from admitter.policy.intake import Intake
 from admitter.policy.lifecycle import Phase, phase_of
 
 
+@dataclass(eq=False)
 class EngineFeed:
     """Feeds the engine, except with Workloads for which a decision is being written.
 
     Attributes:
+        fed: called after everything that is taken in: there may be something to decide.
         restored: whether what was there at the start has been taken in.
         keys: of Workloads, by UID.
         writing: the writes of decisions, by UID of the Workload.
@@ -30,22 +33,15 @@ class EngineFeed:
         changed_pods: the Workloads with pods that have changed; those of one Workload are taken in together.
     """
 
-    def __init__(
-        self,
-        world: World,
-        engine: Engine,
-        gate: Gate,
-        reasons: WaitingReasons,
-        orphaned_pods: OrphanedPods,
-        fed: Callable[[], None],
-    ) -> None:
-        """`fed` is called after everything that is taken in: there may be something to decide."""
-        self._world = world
-        self._engine = engine
-        self._intake = Intake(world, engine, gate)
-        self._reasons = reasons
-        self._orphaned_pods = orphaned_pods
-        self._fed = fed
+    world: World
+    engine: Engine
+    gate: Gate
+    reasons: WaitingReasons
+    orphaned_pods: OrphanedPods
+    fed: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self._intake = Intake(self.world, self.engine, self.gate)
         self.restored = False
         self.keys: dict[str, Key] = {}
         self.writing: dict[str, asyncio.Task[None]] = {}
@@ -53,30 +49,28 @@ class EngineFeed:
         self.changed_pods: set[Key] = set()
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """A Workload came, changed or went."""
         if old is not None and new is None:
             self.keys.pop(old.uid, None)
-            self._reasons.forget(old.key)
+            self.reasons.forget(old.key)
             self._intake.gone(old)
             if old.admission is not None:
-                self._orphaned_pods.workload_gone(old)
+                self.orphaned_pods.workload_gone(old)
             else:
-                self._engine.apply(Release(old.uid))
+                self.engine.apply(Release(old.uid))
         elif new is not None:
             if new.admission is not None and (old is None or old.admission is None):
-                self._orphaned_pods.workload_admitted(new)
+                self.orphaned_pods.workload_admitted(new)
             self._take(new)
-        self._fed()
+        self.fed()
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        """A labelled pod came, changed or went."""
-        self._orphaned_pods.pod_changed(old, new)
+        self.orphaned_pods.pod_changed(old, new)
         if new is not None and new.has_run:
-            self._engine.apply(UseReservation(new.workload_uid))
-        pod = new if new is not None else old
-        if pod is not None and pod.usage.pool:
+            self.engine.apply(UseReservation(new.workload_uid))
+        pod = either(old, new)
+        if pod.usage.pool:
             self.changed_pods.add((pod.namespace, pod.workload))
-        self._fed()
+        self.fed()
 
     def take_pods(self) -> None:
         """Take in pods that came and went."""
@@ -85,41 +79,34 @@ class EngineFeed:
             self._intake.take_pods(key)
 
     def job_changed(self, key: Key) -> None:
-        """The Job of a Workload came, changed or went."""
-        self._orphaned_pods.job_changed(key)
+        self.orphaned_pods.job_changed(key)
         self.reconsider(key)
 
     def reconsider(self, key: Key) -> None:
         """Something that decides whether a Workload may compete has changed."""
-        workload = self._world.workloads.get(key)
+        workload = self.world.workloads.get(key)
         if workload is not None:
             self._take(workload)
-            self._fed()
+            self.fed()
 
     def settle(self, key: Key, uid: str) -> None:
         """A write for a Workload has ended: the object in the API server counts again."""
         if self.writing.get(uid) is asyncio.current_task():
             del self.writing[uid]
-        current = self._world.workloads.get(key)
+        current = self.world.workloads.get(key)
         if current is not None and current.uid == uid:
             self._take(current)
-        elif not self._orphaned_pods.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
-            self._engine.apply(Release(uid))
-        self._fed()
+        elif not self.orphaned_pods.counts(key, uid):  # it was deleted meanwhile, and its pods may go on
+            self.engine.apply(Release(uid))
+        self.fed()
 
     def settle_eviction(self, key: Key, uid: str, preemptor: str) -> None:
-        """The write of an eviction has ended; if it failed, the victim stays and the preemptor competes anew.
-
-        Args:
-            key: of the victim.
-            uid: of the same.
-            preemptor: UID of the preemptor.
-        """
-        current, written = self._world.workloads.get(key), {Phase.EVICTION_PENDING, Phase.EVICTED}
+        """A victim's eviction was written, or was not: then it stays, and the preemptor competes anew."""
+        current, written = self.world.workloads.get(key), {Phase.EVICTION_PENDING, Phase.EVICTED}
         if current is None or current.uid != uid or phase_of(current) not in written:
-            self._engine.apply(CancelEviction(uid))
+            self.engine.apply(CancelEviction(uid))
         if preemptor in self.refused:
-            self._engine.apply(Withdraw(preemptor))
+            self.engine.apply(Withdraw(preemptor))
         self.settle(key, uid)
 
     def pause(self, uid: str, seconds: float) -> None:
@@ -136,7 +123,7 @@ class EngineFeed:
     def restore(self) -> None:
         """Take in the Workloads that there are, those that hold quota first."""
         self.restored = True
-        for workload in sorted(self._world.workloads, key=lambda workload: workload.admission is None):
+        for workload in sorted(self.world.workloads, key=lambda workload: workload.admission is None):
             self._take(workload)
 
     def _take(self, workload: WorkloadView) -> None:
@@ -149,6 +136,6 @@ class EngineFeed:
             return  # the write keeps its reservation; `settle` takes the Workload in once it has ended
         outcome = self._intake.take(workload, pauses=uid in self.refused)
         if isinstance(outcome, Waiting):
-            self._reasons.want(workload.key, outcome)
-        elif outcome is None or not self._world.shards.leads_queue(outcome):
-            self._reasons.forget(workload.key)  # it waits no longer, or why it does only a leader knows
+            self.reasons.want(workload.key, outcome)
+        elif outcome is None or not self.world.shards.leads_queue(outcome):
+            self.reasons.forget(workload.key)  # it waits no longer, or why it does only a leader knows

@@ -4,24 +4,85 @@ Quota is released only when nothing can run on it any more: the Job was never st
 controller says that it is suspended and has no pods, and a fresh list of its pods confirms it. Job status
 names no generation, so an old answer could say the same: that is why a Job is not suspended before the
 Job controller has acted on its start (docs/design/eviction.md).
+
+A Job that can't be started gives back its quota too. The API server may refuse the start for good: the Job is
+as large as its store takes, or a policy of another product keeps it suspended. The Workload competes again
+when the Job has changed, or after a while.
 """
 
-from datetime import datetime
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
 
 from admitter.api.conditions import EvictedReason
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World, job_path, pods_path, workload_path
+from admitter.client.errors import ApiError, ConflictError, NotFoundError, is_retryable
+from admitter.client.signal import Signal
+from admitter.client.store import Key
 from admitter.client.transport import Transport
-from admitter.controllers.workload.adoption import bar
+from admitter.controllers.workload.adoption import bar, hold
 from admitter.controllers.workload.grace import GracePeriods
-from admitter.controllers.workload.refused_starts import RefusedStarts
 from admitter.names import WORKLOAD_LABEL
 from admitter.policy import status
 from admitter.policy.catalog import Catalog
 from admitter.policy.lifecycle import Step
 from admitter.policy.shortage import Shortages
+from admitter.policy.status import Clock
+
+TRIED_AGAIN_SECONDS: Final = 300.0
+"""The policy that refuses may be gone by then."""
+_TOO_LARGE: Final = "request is too large"
+"""What etcd says; the API server passes it on as a failure of its own."""
 
 
+def is_for_good(error: ApiError) -> bool:
+    """Whether the API server would refuse the same start again and again."""
+    if _TOO_LARGE in str(error):
+        return True
+    return not isinstance(error, ConflictError | NotFoundError) and not is_retryable(error)
+
+
+class RefusedStarts:
+    """Remembers which Jobs, as they were then, could not be started, and why.
+
+    Attributes:
+        over: the start of the Job of the Workload with this key is to be tried again.
+    """
+
+    def __init__(self, seconds: float = TRIED_AGAIN_SECONDS) -> None:
+        """A refusal counts for so many seconds at most."""
+        self._seconds = seconds
+        self.over: Signal[[Key]] = Signal()
+        self._refused: dict[str, tuple[int, str]] = {}
+
+    def note(self, job: JobView, error: ApiError) -> str:
+        """Remember a refusal; returns it in words."""
+        words = f"its Job can't be started: {error}"
+        self._refused[job.uid] = (job.version, words)
+        key = (job.namespace, job.workload)
+        asyncio.get_running_loop().call_later(self._seconds, self._forget, job.uid, words, key)
+        return words
+
+    def barred(self, before: JobView, after: JobView) -> None:
+        """A Job was written, with nothing that could change the refusal."""
+        version, words = self._refused.get(before.uid, (None, ""))
+        if version == before.version:
+            self._refused[before.uid] = (after.version, words)
+
+    def why(self, job: JobView) -> str | None:
+        """Why a Job need not be tried as it is; None if it may be."""
+        version, words = self._refused.get(job.uid, (None, None))
+        return words if version == job.version else None
+
+    def _forget(self, uid: str, words: str, key: Key) -> None:
+        if self._refused.get(uid, (0, ""))[1] is words:
+            del self._refused[uid]
+            self.over(key)
+
+
+@dataclass(eq=False)
 class Evictions:
     """Evicts Workloads, one step a call.
 
@@ -29,50 +90,37 @@ class Evictions:
         refused: starts that the API server refused.
     """
 
-    def __init__(
-        self,
-        world: World,
-        catalog: Catalog,
-        grace: GracePeriods,
-        shortages: Shortages,
-        refused: RefusedStarts,
-        transport: Transport,
-    ) -> None:
-        self._world = world
-        self._catalog = catalog
-        self._grace = grace
-        self._shortages = shortages
-        self.refused = refused
-        self._transport = transport
-
-    def now(self) -> datetime:
-        """The current time, in UTC."""
-        return self._grace.now()
+    world: World
+    catalog: Catalog
+    grace: GracePeriods
+    shortages: Shortages
+    refused: RefusedStarts
+    transport: Transport
 
     def wanted(self, workload: WorkloadView) -> tuple[EvictedReason, str] | None:
         """Why an admitted Workload must stop; None if it may go on."""
         assert workload.admission is not None
         if not workload.active:
             return EvictedReason.DEACTIVATED, "paused: its spec.active is false"
-        if self._grace.due(workload) is Step.EVICT:
+        if self.grace.due(workload) is Step.EVICT:
             return EvictedReason.PREEMPTED, "the time that it was granted is over"
-        drained = self._catalog.drained((workload.namespace, workload.queue), workload.admission)
+        drained = self.catalog.drained((workload.namespace, workload.queue), workload.admission)
         if drained is not None:
             return drained
-        short = self._shortages.victim(workload.uid)
+        short = self.shortages.victim(workload.uid)
         return (EvictedReason.CAPACITY_SHRUNK, short) if short is not None else None
 
     async def begin(self, workload: WorkloadView, reason: EvictedReason, message: str) -> None:
         """Write down that a Workload must stop; it keeps its quota."""
         by = workload.preemption if reason is EvictedReason.PREEMPTED else None
         if by is not None:
-            body = status.preempted(workload, by, self._grace.now())
+            body = status.preempted(workload, by, self.grace.clock())
         else:
-            body = status.evicted(workload, reason, message, self._grace.now())
-            if workload.preemption is not None and not self._grace.is_needed(workload):
+            body = status.evicted(workload, reason, message, self.grace.clock())
+            if workload.preemption is not None and not self.grace.is_needed(workload):
                 body["status"]["preemption"] = None  # else a restart would take it for what makes room
-        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.read_workloads.take(raw)
+        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
+        self.world.read_workloads.take(raw)
 
     async def converge(self, workload: WorkloadView, job: JobView | None) -> None:
         """Do the next step of an eviction that is wanted or under way.
@@ -94,33 +142,63 @@ class Evictions:
             await self._free(workload)
         elif not job.suspended:
             if job.resumed:
-                await self._suspend(job)
+                await hold(job, self.world, self.transport)
         elif job.stopped:
             await self._release(workload, job)
-
-    async def _suspend(self, job: JobView) -> None:
-        body = {"metadata": {"resourceVersion": str(job.version)}, "spec": {"suspend": True}}
-        self._world.read_jobs.take(await self._transport.patch(job_path(job.key), body))
 
     async def _release(self, workload: WorkloadView, job: JobView) -> None:
         await self._bar(workload, job)
         query = {"labelSelector": f"{WORKLOAD_LABEL}={workload.name}"}
-        listed = await self._transport.get(pods_path(workload.namespace), query)
-        pods = map(self._world.read_pods.read, listed["items"])
+        listed = await self.transport.get(pods_path(workload.namespace), query)
+        pods = map(self.world.read_pods.read, listed["items"])
         if any(pod.live and pod.is_of(workload) for pod in pods):
             return  # the end of the last pod brings us here again
         await self._free(workload)
 
     async def _bar(self, workload: WorkloadView, job: JobView) -> None:
-        self.refused.barred(job, await bar(job, str(workload.version), self._world, self._transport))
+        self.refused.barred(job, await bar(job, str(workload.version), self.world, self.transport))
 
     async def _free(self, workload: WorkloadView) -> None:
-        body = status.released(workload, self._grace.now())
-        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.read_workloads.take(raw)
+        body = status.released(workload, self.grace.clock())
+        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
+        self.world.read_workloads.take(raw)
 
     async def forget_start(self, job: JobView) -> JobView:
         """Make a stopped Job's template mutable: before Kubernetes 1.36 `startTime` prevents it."""
         body = {"metadata": {"resourceVersion": str(job.version)}, "status": {"startTime": None}}
-        raw = await self._transport.patch(f"{job_path(job.key)}/status", body)
-        return self._world.read_jobs.take(raw)
+        raw = await self.transport.patch(f"{job_path(job.key)}/status", body)
+        return self.world.read_jobs.take(raw)
+
+
+@dataclass(eq=False)
+class ShortageEvictions:
+    """Looks for victims in trees with too little quota for too long, after each cycle and when a delay ends.
+
+    Attributes:
+        keys_of: finds Workloads by their UIDs.
+        evict: called with the key of each victim; the next step is that its Job is stopped.
+    """
+
+    world: World
+    shortages: Shortages
+    keys_of: Callable[[Iterable[str]], list[Key]]
+    evict: Callable[[Key], None]
+    clock: Clock
+    _timer: asyncio.TimerHandle | None = None
+
+    def look(self) -> None:
+        """Evict what has to go, and look again when more may have to."""
+        self.close()
+        now = self.clock().timestamp()
+        evicted = self.shortages.look(now, lambda: {w.uid for w in self.world.workloads if w.evicting})
+        for key in self.keys_of(evicted):
+            self.evict(key)
+        if self.shortages.due is not None:
+            left = self.shortages.due - now
+            self._timer = asyncio.get_running_loop().call_later(left, self.look)
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -6,7 +6,7 @@ are evicted (`admitter.controllers.workload.eviction`), unless no preemptor need
 
 import asyncio
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from dataclasses import dataclass, field
 
 from admitter.cache.views import WorkloadView
 from admitter.client.store import Key
@@ -15,29 +15,23 @@ from admitter.policy.lifecycle import Step, due_step
 from admitter.policy.status import Clock
 
 
+@dataclass(eq=False)
 class GracePeriods:
-    """Follows Workloads with a pending eviction."""
+    """Follows Workloads with a pending eviction, with a timer for each.
 
-    def __init__(self, ledger: Ledger, clock: Clock, over: Callable[[Key], None]) -> None:
-        """Start a timer for each pending eviction.
+    Attributes:
+        ledger: knows which evictions are still needed.
+        clock: the time, in UTC.
+        over: called with the key of each Workload that has come to the end of its grace period.
+    """
 
-        Args:
-            ledger: knows which evictions are still needed.
-            clock: the time.
-            over: called with the key of each Workload that has come to the end of its grace period.
-        """
-        self._ledger = ledger
-        self._clock = clock
-        self._over = over
-        self._pending: dict[str, tuple[WorkloadView, float]] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-
-    def now(self) -> datetime:
-        """The current time, in UTC."""
-        return self._clock()
+    ledger: Ledger
+    clock: Clock
+    over: Callable[[Key], None]
+    _pending: dict[str, tuple[WorkloadView, float]] = field(default_factory=dict)
+    _timers: dict[str, asyncio.TimerHandle] = field(default_factory=dict)
 
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
-        """A Workload came, changed or went."""
         if old is not None and (new is None or new.uid != old.uid):
             self._forget(old.uid)
         if new is None:
@@ -53,7 +47,7 @@ class GracePeriods:
 
     def pending(self) -> Iterator[tuple[WorkloadView, Step | None]]:
         """The Workloads with a pending eviction, and the step that each is due for."""
-        now = self._clock().timestamp()
+        now = self.clock().timestamp()
         for workload, evict_at in list(self._pending.values()):
             yield workload, due_step(evict_at, now, needed=self.is_needed(workload))
 
@@ -65,23 +59,23 @@ class GracePeriods:
         """The step that the pending eviction of a Workload is due for, if it has one."""
         if workload.evict_at is None:
             return None
-        return due_step(workload.evict_at, self._clock().timestamp(), needed=self.is_needed(workload))
+        return due_step(workload.evict_at, self.clock().timestamp(), needed=self.is_needed(workload))
 
     def is_needed(self, workload: WorkloadView) -> bool:
         """Whether a preemptor needs the quota that a Workload holds."""
-        return self._ledger.evicting(workload.uid)
+        return self.ledger.evicting(workload.uid)
 
     def _start_timer(self, uid: str, evict_at: float) -> None:
-        left = max(0.0, evict_at - self._clock().timestamp())
+        left = max(0.0, evict_at - self.clock().timestamp())
         self._timers[uid] = asyncio.get_running_loop().call_later(left, self._look, uid)
 
     def _look(self, uid: str) -> None:
         """The time should be up; the loop's clock may be ahead of the wall clock."""
         victim, evict_at = self._pending[uid]
-        if self._clock().timestamp() < evict_at:
+        if self.clock().timestamp() < evict_at:
             self._start_timer(uid, evict_at)
         else:
-            self._over(victim.key)
+            self.over(victim.key)
 
     def close(self) -> None:
         """Stop all timers."""

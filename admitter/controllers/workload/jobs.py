@@ -4,6 +4,8 @@ Previous step: a Job or Workload changed, or an admission was written (`workload
 A Job that may start is unsuspended here; `workload.eviction` stops a Job that must stop.
 """
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -17,9 +19,8 @@ from admitter.client.transport import Json, Transport
 from admitter.client.workqueue import Urgency, WorkQueue
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.controllers.workload.adoption import adopt, hold
-from admitter.controllers.workload.eviction import Evictions
+from admitter.controllers.workload.eviction import Evictions, is_for_good
 from admitter.controllers.workload.marks import Marks
-from admitter.controllers.workload.refused_starts import is_for_good
 from admitter.names import (
     API_VERSION,
     ELASTIC_QUOTA_QUEUE,
@@ -39,33 +40,27 @@ GIVES_BACK, STARTS, NEW, OTHER = range(4)
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class Jobs:
     """Keeps Jobs and Workloads in step."""
 
-    def __init__(
-        self,
-        world: World,
-        catalog: Catalog,
-        events: Events,
-        marks: Marks,
-        eviction: Evictions,
-        transport: Transport,
-    ) -> None:
-        self._world = world
-        self._catalog = catalog
-        self._events = events
-        self._marks = marks
-        self._transport = transport
-        self._eviction = eviction
+    world: World
+    catalog: Catalog
+    events: Events
+    marks: Marks
+    eviction: Evictions
+    transport: Transport
+
+    def __post_init__(self) -> None:
         self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency)
 
     def _urgency(self, key: Key) -> Urgency | None:
         """Workloads that give quota back come first, then admitted ones to be started, then new Jobs."""
-        if not self._world.owners.owns(key):
+        if not self.world.owners.owns(key):
             return None
-        workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        workload, job = self.world.workloads.get(key), self.world.job_of(key)
         if workload is None:
-            return (NEW, -priority_of(job, self._world)[0]) if job is not None and not job.finished else None
+            return (NEW, -priority_of(job, self.world)[0]) if job is not None and not job.finished else None
         if job is None or job.uid != (workload.job or ("", ""))[1]:
             return (OTHER,)
         if workload.finished:
@@ -76,9 +71,9 @@ class Jobs:
 
     async def converge(self, key: Key) -> None:
         """Do the next thing that brings a Job and the Workload of this key in step."""
-        if not self._world.owners.owns(key):
+        if not self.world.owners.owns(key):
             return  # it has come to another process while it waited here
-        workload, job = self._world.workloads.get(key), self._world.job_of(key)
+        workload, job = self.world.workloads.get(key), self.world.job_of(key)
         if self._unknown(key, workload, job):
             return  # what can't be read is neither started nor stopped, and an event says so
         if job is None and workload is not None:
@@ -94,14 +89,14 @@ class Jobs:
     def _unknown(self, key: Key, workload: WorkloadView | None, job: JobView | None) -> bool:
         """Whether it is not known what the Job or the Workload of a key is now."""
         owner = job.name if job is not None else (workload.job or ("", ""))[0] if workload is not None else ""
-        return key in self._world.workloads.unreadable or (key[0], owner) in self._world.jobs.unreadable
+        return key in self.world.workloads.unreadable or (key[0], owner) in self.world.jobs.unreadable
 
     async def _without_job(self, workload: WorkloadView) -> None:
         if workload.job is not None:
             if await self._newest(workload) is None:
                 await self._delete(workload)
         elif not workload.finished:
-            await self._eviction.converge(workload, None)
+            await self.eviction.converge(workload, None)
 
     async def _newest(self, workload: WorkloadView) -> JobView | None:
         """A Workload's Job as it is now: the store of Jobs may be behind that of Workloads."""
@@ -109,15 +104,15 @@ class Jobs:
         if not name:
             return None
         try:
-            raw = await self._transport.get(job_path((workload.namespace, name)))
+            raw = await self.transport.get(job_path((workload.namespace, name)))
         except NotFoundError:
             return None
-        return self._world.read_jobs.take(raw) if raw["metadata"]["uid"] == uid else None
+        return self.world.read_jobs.take(raw) if raw["metadata"]["uid"] == uid else None
 
     async def _without_workload(self, job: JobView) -> None:
         """A queued Job without a Workload: it must not run, and it gets a Workload."""
         if self._is_unlabelled(job):
-            job = await adopt(job, ELASTIC_QUOTA_QUEUE, self._world, self._transport)
+            job = await adopt(job, ELASTIC_QUOTA_QUEUE, self.world, self.transport)
         if job.queue is None or job.finished or job.deleting or self._is_going(job.namespace):
             return
         if not job.suspended:
@@ -127,45 +122,40 @@ class Jobs:
         if not job.queue:
             self._tell(job, WaitingReason.QUEUE_NOT_FOUND, f"its label {QUEUE_LABEL} is empty")
             return
-        try:
-            spec = workload_spec(job, self._world)
-        except InvalidQuantityError as error:
-            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+        spec = self._spec(job)
+        if spec is None:
             return
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": "Workload",
-            "metadata": {
-                "name": job.workload,
-                "namespace": job.namespace,
-                "labels": {JOB_LABEL: job.uid},
-                "ownerReferences": [
-                    {
-                        "apiVersion": "batch/v1",
-                        "kind": "Job",
-                        "name": job.name,
-                        "uid": job.uid,
-                        "controller": True,
-                    }
-                ],
-            },
-            "spec": spec,
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job.name, "uid": job.uid}
+        metadata = {
+            "name": job.workload,
+            "namespace": job.namespace,
+            "labels": {JOB_LABEL: job.uid},
+            "ownerReferences": [{**owner, "controller": True}],
         }
+        body = {"apiVersion": API_VERSION, "kind": "Workload", "metadata": metadata, "spec": spec}
         try:
-            raw = await self._transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
+            raw = await self.transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
         except InvalidError as error:
             self._tell(job, WaitingReason.INVALID_REQUESTS, f"no Workload can be made for it: {error}")
             return
-        self._world.read_workloads.take(raw)
+        self.world.read_workloads.take(raw)
+
+    def _spec(self, job: JobView) -> Json | None:
+        """What the Workload of a Job asks for; None if that can't be counted, and the Job's user is told."""
+        try:
+            return workload_spec(job, self.world)
+        except InvalidQuantityError as error:
+            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+            return None
 
     def _is_unlabelled(self, job: JobView) -> bool:
         """Whether a Job names no queue, though an elastic quota manages all Jobs of its namespace."""
-        manages = not job.queue and self._catalog.elastic.manages(job)
+        manages = not job.queue and self.catalog.elastic.manages(job)
         return manages and not job.finished and not job.deleting
 
     def _is_going(self, namespace: str) -> bool:
         """Whether a namespace is being deleted: nothing can be created in it, and its Jobs go too."""
-        view = self._world.namespaces.get(("", namespace))
+        view = self.world.namespaces.get(("", namespace))
         return view is not None and view.terminating
 
     async def _both(self, job: JobView, workload: WorkloadView) -> None:
@@ -175,8 +165,8 @@ class Jobs:
             await self._finish(job, workload)
         elif workload.admission is None:
             await self._waiting(job, workload)
-        elif workload.evicting or self._eviction.wanted(workload) is not None:
-            await self._eviction.converge(workload, job)
+        elif workload.evicting or self.eviction.wanted(workload) is not None:
+            await self.eviction.converge(workload, job)
         else:
             await self._admitted(job, workload)
 
@@ -190,32 +180,30 @@ class Jobs:
             return
         if workload.parked:
             return  # what it asks for is not known; when it is, that brings us here again
-        try:
-            spec = workload_spec(job, self._world)
-        except InvalidQuantityError as error:
-            self._tell(job, WaitingReason.INVALID_REQUESTS, f"its requests can't be counted: {error}")
+        spec = self._spec(job)
+        if spec is None:
             return
-        changes: Json = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
+        changes = {name: value for name, value in spec.items() if workload.spec.get(name) != value}
         if changes:
             body = {"metadata": {"resourceVersion": str(workload.version)}, "spec": changes}
             try:
-                raw = await self._transport.patch(workload_path(workload.key), body)
+                raw = await self.transport.patch(workload_path(workload.key), body)
             except InvalidError as error:
                 self._tell(job, WaitingReason.INVALID_REQUESTS, f"its Workload can't ask for that: {error}")
                 return
-            self._world.read_workloads.take(raw)
+            self.world.read_workloads.take(raw)
 
     async def _admitted(self, job: JobView, workload: WorkloadView) -> None:
         """The Job runs on what was admitted, and on nothing else."""
         words = ""
         if job.queue != workload.queue:
             words = "its Job names another queue than the one that it was admitted from"
-        elif not covers(workload, job, self._world, self._catalog):
+        elif not covers(workload, job, self.world, self.catalog):
             words = "its Job asks for more, or for something else, than was admitted"
         if words:
             now = await self._newest(workload)
             if now is not None and now.version == job.version:  # otherwise its change brings us here again
-                await self._eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
+                await self.eviction.begin(workload, EvictedReason.JOB_CHANGED, words)
         elif job.suspended and not job.deleting:
             await self._start(job, workload)
         else:
@@ -226,40 +214,40 @@ class Jobs:
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         if job.eviction_time != until:
             body = {"metadata": {"annotations": {EVICTION_TIME_ANNOTATION: until or None}}}
-            self._world.read_jobs.take(await self._transport.patch(job_path(job.key), body))
+            self.world.read_jobs.take(await self.transport.patch(job_path(job.key), body))
 
     async def _start(self, job: JobView, workload: WorkloadView) -> None:
         assert workload.admission is not None
         names = {flavor for pod_set in workload.admission.pod_sets for _, flavor in pod_set.flavors}
-        flavors = {name: flavor for name in names if (flavor := self._catalog.flavor(name)) is not None}
+        flavors = {name: flavor for name in names if (flavor := self.catalog.flavor(name)) is not None}
         if len(flavors) < len(names):
             gone = ", ".join(sorted(names - set(flavors)))
-            await self._eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
+            await self.eviction.begin(workload, EvictedReason.FLAVOR_NOT_FOUND, f"flavor {gone} is gone")
             return
         if job.status["startTime"] is not None:
-            job = await self._eviction.forget_start(job)
-        capacity = self._marks.of_next_pod(workload)
+            job = await self.eviction.forget_start(job)
+        capacity = self.marks.of_next_pod(workload)
         body = start_patch(job, workload, workload.admission, flavors, capacity)
         try:
-            raw = await self._transport.patch(job_path(job.key), body)
+            raw = await self.transport.patch(job_path(job.key), body)
         except ApiError as error:
             if not is_for_good(error):
                 raise
-            words = self._eviction.refused.note(job, error)
-            await self._eviction.begin(workload, EvictedReason.NOT_STARTED, words)
+            words = self.eviction.refused.note(job, error)
+            await self.eviction.begin(workload, EvictedReason.NOT_STARTED, words)
             return
-        self._world.read_jobs.take(raw)
+        self.world.read_jobs.take(raw)
 
     async def _finish(self, job: JobView, workload: WorkloadView) -> None:
         succeeded = job.finished == "Complete"
         reason = FinishedReason.JOB_SUCCEEDED if succeeded else FinishedReason.JOB_FAILED
-        body = status.finished(workload, reason, job.finish_message, self._eviction.now())
-        raw = await self._transport.patch(f"{workload_path(workload.key)}/status", body)
-        self._world.read_workloads.take(raw)
+        body = status.finished(workload, reason, job.finish_message, self.eviction.grace.clock())
+        raw = await self.transport.patch(f"{workload_path(workload.key)}/status", body)
+        self.world.read_workloads.take(raw)
 
     async def _suspend(self, job: JobView) -> JobView:
         """Stop a queued Job that runs without admission."""
-        suspended = await hold(job, self._world, self._transport)
+        suspended = await hold(job, self.world, self.transport)
         words = "suspended until it is admitted: it was set running without admission"
         self._tell(job, EventReason.SUSPENDED, words)
         log.info("suspended", namespace=job.namespace, workload=job.workload, job=job.name)
@@ -267,16 +255,10 @@ class Jobs:
 
     async def _delete(self, workload: WorkloadView) -> None:
         """Delete a Workload with a Job that is gone or no longer queued."""
-        try:
-            await self._transport.delete(
-                workload_path(workload.key),
-                {
-                    "preconditions": {"uid": workload.uid, "resourceVersion": str(workload.version)},
-                    "propagationPolicy": "Background",
-                },
-            )
-        except (ConflictError, NotFoundError):
-            return  # gone already, or it has changed: that brings us here again
+        conditions = {"uid": workload.uid, "resourceVersion": str(workload.version)}
+        body = {"preconditions": conditions, "propagationPolicy": "Background"}
+        with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
+            await self.transport.delete(workload_path(workload.key), body)
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
-        self._events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)
+        self.events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)

@@ -70,7 +70,6 @@ class Marks:
         return OVER_QUOTA if excess is not None and excess.coming else IN_QUOTA
 
     async def run(self) -> None:
-        """Write until cancelled."""
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
@@ -109,22 +108,11 @@ class Marks:
         until = timestamp(at(workload.evict_at)) if workload.evict_at is not None else ""
         for pod in self._world.pods_of(workload):
             if pod.live:
-                said = (
-                    pod.eviction_time if workload.evicting else until
-                )  # it ends: what its annotation says stays true
-                change = self._difference(pod, elastic, excess, said)
+                # What the annotation of a pod that ends says stays true.
+                said = pod.eviction_time if workload.evicting else until
+                change = _difference(pod, elastic, excess, said)
                 if change:
                     yield "pod", pod.key, change
-
-    @staticmethod
-    def _difference(pod: PodView, elastic: bool, excess: OverQuotaUse | None, until: str) -> Json:
-        change: Json = {}
-        capacity = _word(elastic, excess is not None and pod.name in excess.pods)
-        if elastic and pod.capacity != capacity:
-            change["labels"] = _labels(capacity)
-        if pod.eviction_time != until:
-            change["annotations"] = {EVICTION_TIME_ANNOTATION: until or None}
-        return change
 
     async def _work(self, writes: list[Write]) -> None:
         while writes:
@@ -141,14 +129,20 @@ class Marks:
         except ClusterError as error:
             level = level_of(error)
             log.log(level, "label not written", kind=kind, namespace=key[0], name=key[1], error=str(error))
-            self._again(kind, key)
-            return
+            pod = self._world.pods.get(key) if kind == "pod" else None
+            workload = (key[0], pod.workload) if pod is not None else key
+            # Not at once: until something changes, the API server may refuse it again.
+            asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.touch, workload)
 
-    def _again(self, kind: str, key: Key) -> None:
-        """Write it after a while: until something changes, the API server may refuse it again."""
-        pod = self._world.pods.get(key) if kind == "pod" else None
-        workload = (key[0], pod.workload) if pod is not None else key
-        asyncio.get_running_loop().call_later(REFUSED_SECONDS, self.touch, workload)
+
+def _difference(pod: PodView, elastic: bool, excess: OverQuotaUse | None, until: str) -> Json:
+    change: Json = {}
+    capacity = _word(elastic, excess is not None and pod.name in excess.pods)
+    if elastic and pod.capacity != capacity:
+        change["labels"] = _labels(capacity)
+    if pod.eviction_time != until:
+        change["annotations"] = {EVICTION_TIME_ANNOTATION: until or None}
+    return change
 
 
 def _word(elastic: bool, over: bool) -> str | None:

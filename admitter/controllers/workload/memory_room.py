@@ -35,12 +35,7 @@ class MemoryRoom:
     """Parks what there is no room for, and takes it in when there is."""
 
     def __init__(self, workloads: Source[WorkloadView], transport: Transport) -> None:
-        """Limit from now on what the store of Workloads keeps.
-
-        Args:
-            workloads: how Workloads are read.
-            transport: reads parked Workloads again.
-        """
+        """Limit from now on what the store of Workloads keeps."""
         self._source = workloads
         store = self._store = workloads.store
         self._transport = transport

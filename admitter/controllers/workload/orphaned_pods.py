@@ -12,7 +12,7 @@ from admitter.cache.pod_views import PodView, loose_usage
 from admitter.cache.views import JobView, WorkloadView
 from admitter.cache.world import World, job_path, pods_path
 from admitter.client.errors import NotFoundError
-from admitter.client.store import Key
+from admitter.client.store import Key, either
 from admitter.client.transport import Transport
 from admitter.client.workqueue import WorkQueue
 from admitter.controllers.workload.adoption import bar
@@ -73,9 +73,8 @@ class OrphanedPods:
             self._count_loose(job)
 
     def pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        """A labelled pod came, changed or went."""
-        pod = new if new is not None else old
-        if pod is not None and any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
+        pod = either(old, new)
+        if any(gone.counts(pod) for gone in self._named((pod.namespace, pod.workload))):
             self._engine.apply(Release(pod.uid))  # it is counted with all that its Workload held
             return
         if new is not None and new.live and not self._covered(new):

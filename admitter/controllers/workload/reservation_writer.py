@@ -59,14 +59,7 @@ class ReservationWriter:
     """
 
     def __init__(self, world: World, engine: Engine, reasons: WaitingReasons, writes: StatusWrites) -> None:
-        """Write with the other decisions, in the same slots.
-
-        Args:
-            world: all objects.
-            engine: has the pending reservations.
-            reasons: tells users.
-            writes: to the API server.
-        """
+        """Write with the other decisions, in the same slots."""
         self._world = world
         self._ledger = engine.ledger
         self._pending = engine.ledger.pending_reservations
@@ -82,16 +75,11 @@ class ReservationWriter:
         return uid in self._records
 
     def adopt(self, found: Iterable[ReportedReservation]) -> None:
-        """Write reservations that only victims name, and the end of those that are not kept.
-
-        Args:
-            found: what `keep_reservations` has read.
-        """
+        """Write what `keep_reservations` found only at victims, and the end of what is not kept."""
         for each in found:
             pending = self._pending.get(each.uid)
-            reservation = ReservationStatus(
-                each.generation, pending.admission if pending is not None else None
-            )
+            admission = pending.admission if pending is not None else None
+            reservation = ReservationStatus(each.generation, admission)
             self._records[each.uid] = ReservationRecord(each.key, each.admission.queue, reservation)
             self._due[each.uid] = None  # what is written already is not written again
 
@@ -127,11 +115,7 @@ class ReservationWriter:
         self.on_due()
 
     def decided(self, planned: Mapping[str, tuple[Key, Waiting]]) -> None:
-        """Take in the result of a cycle.
-
-        Args:
-            planned: the Workloads that have got a pending reservation, by UID: key, and why each waits.
-        """
+        """Take in which Workloads a cycle gave pending reservations, by UID: key, and why each waits."""
         for uid, (key, waiting) in planned.items():
             pending = self._pending.get(uid)
             if pending is not None:
@@ -173,19 +157,13 @@ class ReservationWriter:
         """Begin to write what a cycle has changed of evictions that are over, or have started.
 
         If a write fails the status stays: then a next leader lets a Workload evict less until something ends.
-
-        Args:
-            group: runs the writes.
-            plan: of the cycle.
-            keys: of Workloads, by UID.
+        `keys` has the keys of Workloads by UID.
         """
         for each in plan.reassigned:
             key, view = keys[each.preemptor.uid], self._world.workloads.get(keys.get(each.victim, ("", "")))
             if view is not None and view.uid == each.victim and view.evict_at is None and view.preemption:
-                generation = self.generation(each.preemptor.uid, key)
-                by = PreemptionStatus(
-                    key, each.preemptor.uid, each.admission, generation, why=view.preemption.why
-                )
+                uid, why = each.preemptor.uid, view.preemption.why
+                by = PreemptionStatus(key, uid, each.admission, self.generation(uid, key), why=why)
                 amend = partial(status.reassigned, by=by)
                 group.create_task(guarded(self._amended(view, amend), "to amend"))
         for uid in plan.restored:
@@ -209,12 +187,7 @@ class ReservationWriter:
             log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
 
     def write(self, group: asyncio.TaskGroup, admitting: Container[str]) -> None:
-        """Begin to write what is due.
-
-        Args:
-            group: runs the writes.
-            admitting: the UIDs of Workloads with an admission that is being written: it ends the reservation.
-        """
+        """Begin to write what is due, but for the UIDs in `admitting`: an admission ends the reservation."""
         for uid in [uid for uid in self._due if uid not in self._tasks and uid not in admitting]:
             if self._view(uid) is None:
                 self._forget(uid)

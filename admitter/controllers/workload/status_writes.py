@@ -7,6 +7,7 @@ the write is answered, or until `resolve` has read the Workload. Next step: `Eng
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -26,6 +27,7 @@ AT_A_TIME: Final = 32
 log = structlog.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class StatusWrites:
     """Writes decisions to statuses.
 
@@ -34,10 +36,11 @@ class StatusWrites:
         slots: bounds how much is written at a time; what is written is looked up within one.
     """
 
-    def __init__(self, world: World, transport: Transport, now: Clock) -> None:
-        self._world = world
-        self._transport = transport
-        self.now = now
+    world: World
+    transport: Transport
+    now: Clock
+
+    def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(AT_A_TIME)
 
     async def patch(
@@ -48,8 +51,8 @@ class StatusWrites:
         Raises:
             ClusterError: it is not known to be written.
         """
-        raw = await self._transport.patch(f"{workload_path(view.key)}/status", body, query=query)
-        return self._world.read_workloads.take(raw)
+        raw = await self.transport.patch(f"{workload_path(view.key)}/status", body, query=query)
+        return self.world.read_workloads.take(raw)
 
     async def read(self, key: Key) -> WorkloadView:
         """The Workload as the API server has it.
@@ -57,16 +60,13 @@ class StatusWrites:
         Raises:
             ClusterError: it can't be read.
         """
-        return self._world.read_workloads.take(await self._transport.get(workload_path(key)))
+        return self.world.read_workloads.take(await self.transport.get(workload_path(key)))
 
     async def resolve(self, key: Key, uid: str, *, lost: bool) -> None:
         """Read a Workload after a write that failed, for as long as it takes.
 
-        Args:
-            key: of the Workload.
-            uid: of the same.
-            lost: whether the API server may still carry out the write. Then the Workload gets a new version,
-                so that the write fails; only then can another workload have the quota.
+        If the write is `lost`, the API server may still carry it out. Then the Workload gets a new version,
+        so that the write fails; only then can another workload have the quota.
         """
 
         def tell(state: RetryCallState) -> None:
@@ -79,14 +79,13 @@ class StatusWrites:
         await retrying(self._resolve, key, uid, lost=lost)
 
     async def _resolve(self, key: Key, uid: str, *, lost: bool) -> None:
-        path, workloads = workload_path(key), self._world.read_workloads
+        path, workloads = workload_path(key), self.world.read_workloads
         try:
-            raw = await self._transport.get(path)
+            raw = await self.transport.get(path)
             if lost and raw["metadata"]["uid"] == uid and not workloads.read(raw).admission:
                 version = raw["metadata"]["resourceVersion"]
-                mark = {"annotations": {RETURNED_ANNOTATION: version}}
-                body = {"metadata": {"resourceVersion": version, **mark}}
-                raw = await self._transport.patch(path, body)
+                metadata = {"resourceVersion": version, "annotations": {RETURNED_ANNOTATION: version}}
+                raw = await self.transport.patch(path, {"metadata": metadata})
             workloads.take(raw)
         except NotFoundError:
             workloads.store.delete(key, uid)

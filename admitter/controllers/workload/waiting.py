@@ -76,14 +76,12 @@ class WaitingReasons:
         self._events.record(subject(workload), reserved.get("reason", ""), reserved.get("message", ""))
 
     async def run(self) -> None:
-        """Write reasons until cancelled."""
         while True:
             await self._ready.wait()
             await asyncio.sleep(PAUSE_SECONDS)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write all reasons that are known now."""
         self._ready.clear()
         keys = list(self._wanted)
         await asyncio.gather(*(self._work(keys) for _ in range(min(WRITES_AT_A_TIME, len(keys)))))
@@ -109,12 +107,9 @@ class WaitingReasons:
             return True
         try:
             async with self._pace.turn():
-                raw = await self._transport.patch(
-                    f"{workload_path(key)}/status",
-                    status.waiting(
-                        workload, waiting.reason, waiting.message, self._clock(), waiting.back_off
-                    ),
-                )
+                now, back_off = self._clock(), waiting.back_off
+                body = status.waiting(workload, waiting.reason, waiting.message, now, back_off)
+                raw = await self._transport.patch(f"{workload_path(key)}/status", body)
             self._world.read_workloads.take(raw)
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here

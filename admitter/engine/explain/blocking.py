@@ -21,14 +21,7 @@ class BlockingWorkloads:
     def __init__(
         self, state: EngineState, workload: Workload, queue: Queue, enough: Callable[[], bool]
     ) -> None:
-        """Call `found` to search.
-
-        Args:
-            state: what they are looked for in.
-            workload: one that waits.
-            queue: where it waits.
-            enough: asked before each attempt: whether the search is to end without an answer.
-        """
+        """`enough` is asked before each attempt: whether the search is to end without an answer."""
         self._tree = state.tree
         self._ledger = state.ledger
         self._nominator = Nominator(state)

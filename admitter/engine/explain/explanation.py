@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from admitter.engine.explain.blocking import BlockingWorkloads
-from admitter.engine.flavors.assigner import Proposal
+from admitter.engine.flavors.assigner import Proposal, Ways
 from admitter.engine.flavors.partial_admission import fewest
 from admitter.engine.model import FlavorResource, PodSet, Workload
 from admitter.engine.policy import Queue
@@ -28,8 +28,6 @@ class Amounts:
     """One resource in one flavor, for one pod set. All amounts are in the resource's unit.
 
     Attributes:
-        flavor: its name.
-        resource: its name.
         asked: what all pods of the pod set ask for, apart from other pod sets.
         free: what the queue has left of its own.
         borrowable: what it could borrow on top of that.
@@ -60,7 +58,6 @@ class Explanation:
     """Why a workload waits now.
 
     Attributes:
-        workload: which one.
         refusal: the rule that stops it; None if nothing does: it has not been looked at yet.
         amounts: for each pod set by name, every flavor that suits it.
         mismatches: for each pod set by name, the flavors that do not suit it.
@@ -91,9 +88,7 @@ class RefusalExplainer:
     def explain(self, workload: Workload, enough: Callable[[], bool]) -> Explanation:
         """Explain a workload that waits in a queue that exists.
 
-        Args:
-            workload: which one.
-            enough: asked between attempts whether the search for blocking workloads, which may be long, ends.
+        `enough` is asked between attempts whether the search for blocking workloads, which may be long, ends.
         """
         queue = self._state.tree.queues[workload.queue]
         self._state.renew_claims(self._state.tree.root(queue.name))
@@ -187,16 +182,15 @@ class RefusalExplainer:
         found: set[str] = set()
         smallest = fewest(workload)
         for form in (workload,) if smallest is None else (workload, smallest):
-            ways = self._state.assigner.ways(form, queue, lambda _: False)
+            ways = Ways(self._state.assigner, form, queue, lambda _: False)
             while True:
                 outcome = ways.best()
                 if not isinstance(outcome, Proposal) or not outcome.preempting:
                     break
                 if enough():
                     return None
-                found |= search(
-                    self._state.preemption, queue, form, tuple(outcome.usage.items())
-                ).considered()
+                result = search(self._state.preemption, queue, form, tuple(outcome.usage.items()))
+                found |= {c.reservation.holder for group in result.candidates for c in group.members()}
                 ways.rule_out(frozenset(outcome.preempting))
         return found
 

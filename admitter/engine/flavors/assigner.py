@@ -9,10 +9,10 @@ Nothing is changed here: the outcome is a proposal.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 from admitter.engine.flavors.attempt import Attempt, AttemptContext, Choice, Combination, InVain, Passed, Slot
-from admitter.engine.flavors.matching import conflict, mismatch
+from admitter.engine.flavors.matching import conflict, mismatch, oversize
 from admitter.engine.model import Admission, Assignment, Flavor, FlavorResource, PodSet, Usage, Workload
 from admitter.engine.policy import Queue
 from admitter.engine.quota.book import Book
@@ -21,14 +21,15 @@ from admitter.engine.refusal import FlavorRefusal, Reason, Refusal
 from admitter.names import GPU_MEMORY, PODS
 
 Giving = Callable[[Queue, Workload, FlavorResource], int]
+"""What victims in a workload's own queue would free of a resource in a flavor."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Proposal:
     """Flavors for all pod sets of a workload.
 
     Attributes:
-        made: makes the admission that it would get, once.
+        admitted: makes the admission that it would get: most proposals come to nothing.
         usage: that as sums by flavor and resource.
         borrowing: whether it takes more than its queue's own quota; if something must be evicted for it, only
             once `borrows` was asked, which may be dear.
@@ -38,51 +39,28 @@ class Proposal:
         borrows: whether it takes more than its queue's own quota once all possible victims of that are gone.
     """
 
-    made: "_Made"
+    admitted: Callable[[], Admission]
     usage: dict[FlavorResource, int]
     borrowing: bool = False
     preempting: dict[Passed, Usage] = field(default_factory=dict)
     first: bool = False
     borrows: Callable[[], bool] = bool
 
-    @property
+    @cached_property
     def admission(self) -> Admission:
         """What it would get."""
-        return self.made.admission
-
-
-class _Made:
-    """An admission that is made when it is asked for: most proposals come to nothing."""
-
-    __slots__ = ("_admission", "_make")
-
-    def __init__(self, make: Callable[[], Admission]) -> None:
-        self._make = make
-        self._admission: Admission | None = None
-
-    @property
-    def admission(self) -> Admission:
-        """It, made once."""
-        if self._admission is None:
-            self._admission = self._make()
-        return self._admission
+        return self.admitted()
 
 
 class Assigner:
     """Assigns flavors in one state of use."""
 
     def __init__(self, book: Book, flavors: Mapping[str, Flavor], giving: Giving) -> None:
-        """Find flavors by what is in use.
-
-        Args:
-            book: what is in use.
-            flavors: every flavor that a queue names, by name.
-            giving: what victims in a workload's own queue would free of a resource in a flavor.
-        """
+        """Find flavors by what is in use; every flavor that a queue names is among `flavors`."""
         self._book = book
         self._flavors = flavors
         self._giving = giving
-        self._ground = AttemptContext(book, flavors, self.mismatch)
+        self._ground = AttemptContext(book, flavors)
 
     def interests(self, workload: Workload, queue: Queue) -> dict[FlavorResource, int]:
         """All that a decision on a workload may depend on, and how much a pod set needs of it at least."""
@@ -104,24 +82,18 @@ class Assigner:
         queue: Queue,
         passed: AbstractSet[Combination] = frozenset(),
         *,
-        preempts: bool = True,
         room: Callable[[Cell, int], bool] | None = None,
     ) -> Proposal | Refusal:
         """Find flavors for all pod sets of a workload, or say why there are none.
 
-        Args:
-            workload: what asks.
-            queue: the queue it asks.
-            passed: choices that no victims make room for, alone or together.
-            preempts: whether choices count that fit only if something else is evicted.
-            room: whether a queue's cell has room for so much, and nothing is evicted; None: it has if so
-                much is available.
+        No victims make room for the choices in `passed`, alone or together. With `room` nothing is evicted;
+        it says whether a queue's cell has room for so much: without it, if so much is available.
         """
         refusal = _uncovered(workload, queue)
         if refusal is not None:
             return refusal
         slots = _slots(workload, queue, self._flavors)
-        preempts = preempts and queue.preemption.allowed and room is None
+        preempts = queue.preemption.allowed and room is None
         giving = partial(self._giving, queue, workload) if preempts else None
         ground = self._ground if room is None else replace(self._ground, room=room)
         attempt = Attempt(ground, queue, slots, passed, giving)
@@ -130,20 +102,10 @@ class Assigner:
             return attempt.refusal
         return _proposal(workload, queue, attempt)
 
-    def ways(self, workload: Workload, queue: Queue, in_vain: InVain) -> "Ways":
-        """All ways to place a workload, one after the other.
-
-        Args:
-            workload: what asks.
-            queue: the queue it asks.
-            in_vain: for what it is known at a glance that no evictions make room.
-        """
-        return Ways(self, workload, queue, in_vain)
-
     def alone(self, workload: Workload, queue: Queue, in_vain: InVain) -> Iterator[Proposal | Refusal] | None:
         """The ways to place a workload that needs flavors only once, and at last why there is no other.
 
-        None: it needs several, so what was chosen for one may matter for the next. Arguments as of `ways`.
+        None: it needs several, so what was chosen for one may matter for the next.
         """
         slots = _slots(workload, queue, self._flavors)
         if len(slots) != 1 or _uncovered(workload, queue) is not None:
@@ -163,10 +125,8 @@ class Assigner:
     def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.
 
-        Args:
-            proposal: what the last one could get, since when neither queues nor flavors have changed; it says
-                whether it borrows as of now.
-            queue: the queue that both ask.
+        The proposal is what the last one could get, since when neither queues nor flavors have changed; it
+        says whether it borrows as of now.
         """
         usage, book = proposal.usage.items(), self._book
         if not proposal.first or not book.fits(queue.name, usage):
@@ -178,9 +138,12 @@ class Assigner:
         return proposal
 
     def suits(self, workload: Workload, admission: Admission, queue: Queue) -> bool:
-        """Whether a queue still has all flavors of an admission, and a workload's pods could run on them."""
+        """Whether a queue still has all flavors of an admission, and a workload's pods could run on them.
+
+        Nodes that are gone make no difference: others may come, and the quota is reserved.
+        """
         pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
-        groups = {(flavor, r): g for g in queue.groups for flavor in g.flavors for r in g.resources}
+        offered = {(flavor, r) for g in queue.groups for flavor in g.flavors for r in g.resources}
         for assignment in admission.pod_sets:
             asking = pod_sets.get(assignment.name)
             counted = {resource for resource, _ in assignment.flavors}
@@ -189,25 +152,26 @@ class Assigner:
             taken: dict[str, Flavor] = {}
             usage = dict(assignment.usage)
             for resource, name in assignment.flavors:
-                group, pod_set = groups.get((name, resource)), pod_sets.get(assignment.name)
-                if group is None or pod_set is None or self.mismatch(pod_set, name) is not None:
+                if (name, resource) not in offered or mismatch(asking, self._flavors[name]) is not None:
                     return False
-                if usage[resource] != pod_set.request(resource, self._flavors[name]) * assignment.count:
+                if usage[resource] != asking.request(resource, self._flavors[name]) * assignment.count:
                     return False
-                if conflict(pod_set, self._flavors[name], taken.values()) is not None:
+                if conflict(asking, self._flavors[name], taken.values()) is not None:
                     return False
                 taken[name] = self._flavors[name]
         return True
 
     def mismatch(self, pod_set: PodSet, name: str) -> FlavorRefusal | None:
         """Why a pod set's pods could not run on a flavor; None if they could."""
-        return mismatch(pod_set, self._flavors[name])
+        flavor = self._flavors[name]
+        return mismatch(pod_set, flavor) or oversize(pod_set, flavor)
 
 
 class Ways:
     """All ways to place a workload, best first, as each in turn comes to nothing."""
 
     def __init__(self, assigner: Assigner, workload: Workload, queue: Queue, in_vain: InVain) -> None:
+        """Of what is `in_vain` it is known at a glance that no evictions make room."""
         self._assigner = assigner
         self._workload = workload
         self._queue = queue
@@ -245,24 +209,22 @@ def _slots(workload: Workload, queue: Queue, flavors: Mapping[str, Flavor]) -> l
 
 
 def _proposal(workload: Workload, queue: Queue, attempt: Attempt) -> Proposal:
-    """What an attempt that succeeded comes to."""
     preempting = {
         passed: tuple((queue.key(passed[2], r), n) for r, n in slot.wanted[passed[2]].items())
         for passed, slot in attempt.preempting().items()
     }
     total = {key: amount for key, amount in attempt.usage.items() if amount}
-    made = _Made(partial(_admission, workload, queue, attempt.slots, tuple(attempt.picks)))
+    picks = tuple(attempt.picks)
+    admitted = partial(_admission, workload, queue, attempt.slots, picks)
+
+    def borrows() -> bool:
+        return any(choice.borrows for choice in picks)
+
     first = attempt.first and not preempting
-    borrows = partial(_borrow, tuple(attempt.picks))
-    return Proposal(made, total, not preempting and borrows(), preempting, first, borrows)
-
-
-def _borrow(picks: Iterable[Choice]) -> bool:
-    return any(choice.borrows for choice in picks)
+    return Proposal(admitted, total, not preempting and borrows(), preempting, first, borrows)
 
 
 def _admission(workload: Workload, queue: Queue, slots: Iterable[Slot], picks: Iterable[Choice]) -> Admission:
-    """What a workload gets by a choice for each slot."""
     flavors: list[list[tuple[str, str]]] = [[] for _ in workload.pod_sets]
     usage: list[list[tuple[str, int]]] = [[] for _ in workload.pod_sets]
     for slot, choice in zip(slots, picks, strict=True):

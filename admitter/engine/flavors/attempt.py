@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.engine.flavors.matching import conflict
+from admitter.engine.flavors.matching import conflict, mismatch, oversize
 from admitter.engine.model import Flavor, FlavorResource, PodSet
 from admitter.engine.policy import Group, Queue
 from admitter.engine.quota.book import Book
@@ -29,9 +29,6 @@ Borrowing = Callable[[Wanted, bool], bool]
 InVain = Callable[[Wanted], bool]
 """Whether it is known at a glance that no evictions make room."""
 
-Suits = Callable[[PodSet, str], FlavorRefusal | None]
-"""Why pods could not run on a flavor, by taints and labels; None if they could."""
-
 MOST_DEAD_ENDS: Final = 200
 """After so many combinations that came to nothing no others are tried: their number could be huge."""
 
@@ -42,7 +39,6 @@ class Slot:
 
     Attributes:
         number: the place of the pod set in its workload.
-        pod_set: the pod set.
         place: the place of the group in its queue.
         group: resources that get one flavor together.
         wanted: by flavor, what all of the pods ask of them; nothing is 0.
@@ -59,7 +55,6 @@ class Choice:
     """A flavor for a slot; `rank` orders choices from good to bad.
 
     Attributes:
-        flavor: its name.
         wanted: what all slots ask of it up to this one, by what this one asks of it.
         fits: whether enough of it is free.
     """
@@ -76,7 +71,6 @@ class Choice:
 
     @property
     def borrows(self) -> bool:
-        """Whether it would be borrowed."""
         if self._borrows is None:
             self._borrows = self._borrowing(self.wanted, self.fits)
         return self._borrows
@@ -91,16 +85,11 @@ class Choice:
 class AttemptContext:
     """What attempts are made on.
 
-    Attributes:
-        book: what is in use.
-        flavors: by name.
-        suits: why pods could not run on a flavor.
-        room: whether a queue's cell has room for so much: never more than if nothing were in use.
+    `room` says whether a queue's cell has room for so much: never more than if nothing were in use.
     """
 
     book: Book
     flavors: Mapping[str, Flavor]
-    suits: Suits
     room: Callable[[Cell, int], bool] = Cell.fits
 
 
@@ -108,7 +97,6 @@ class Attempt:
     """Fills the slots of a workload one after the other, each on top of what those before it got.
 
     Attributes:
-        slots: all of them.
         picks: a choice for each that is filled.
         usage: what they use together.
         first: whether no flavor was passed over so far for what is in use.
@@ -125,13 +113,8 @@ class Attempt:
     ) -> None:
         """Begin with no choice made.
 
-        Args:
-            ground: what it is made on.
-            queue: the queue with the flavors.
-            slots: what has to be filled.
-            passed: choices that are not to be preempted for together.
-            giving: what the own queue could give; None: no choices count that fit only if something else is
-                evicted.
+        Those in `passed` are not to be preempted for together. Without `giving` none counts that fits only if
+        something else is evicted.
         """
         self.slots = slots
         self.picks: list[Choice] = []
@@ -141,7 +124,6 @@ class Attempt:
         self._queue = queue
         self._book = ground.book
         self._flavors = ground.flavors
-        self._suits = ground.suits
         self._room = ground.room
         self._passed = passed
         self._giving = giving
@@ -166,10 +148,8 @@ class Attempt:
         """Fill the only slot in one way after the other; after the last, `refusal` says why there is no more.
 
         They come as `fill` would find them if each were passed once it has come to nothing: first those that
-        the queue's rules do not pass over, then the others from good to bad.
-
-        Args:
-            in_vain: for which choices it is known at a glance that no evictions make room.
+        the queue's rules do not pass over, then the others from good to bad. Choices that are `in_vain` are
+        left out.
         """
         (slot,) = self.slots
         refusals: dict[str, FlavorRefusal] = {}
@@ -311,10 +291,12 @@ class Attempt:
         self._left = self._left - 1 if shared or others_may_help else 0
 
     def _judge(self, slot: Slot, name: str, others: Mapping[str, Flavor]) -> Choice | FlavorRefusal:
-        """How a flavor could be had, or why not."""
-        refused = self._suits(slot.pod_set, name)
+        flavor = self._flavors[name]
+        refused = mismatch(slot.pod_set, flavor)
         if refused is None and others:
-            refused = conflict(slot.pod_set, self._flavors[name], others.values())
+            refused = conflict(slot.pod_set, flavor, others.values())
+        if refused is None and flavor.shapes:
+            refused = oversize(slot.pod_set, flavor, others.values())
         if refused is not None:
             return refused
         fits, wanted = True, []
@@ -325,7 +307,8 @@ class Attempt:
                 return self._short(slot, name, Rule.LIMIT, resource)
             fits &= lacks is None
             wanted.append((key, self.usage.get(key, 0) + amount))
-        if not fits and (self._giving is None or self._is_passed(slot, name)):
+        alone = (slot.number, slot.place, name)
+        if not fits and (self._giving is None or frozenset({alone}) in self._passed):
             return self._busy(slot, name)
         return Choice(name, wanted, self._borrows, fits=fits)
 
@@ -337,9 +320,6 @@ class Attempt:
             if cell.borrows(more) and (fits or giving is None or cell.borrows(more - giving(key))):
                 return True
         return False
-
-    def _is_passed(self, slot: Slot, name: str) -> bool:
-        return bool(self._passed) and frozenset({(slot.number, slot.place, name)}) in self._passed
 
     def _busy(self, slot: Slot, name: str) -> FlavorRefusal:
         """The first resource of which too little is free."""

@@ -17,11 +17,8 @@ def largest_that_fits(workload: Workload, attempt: Callable[[Workload], T | None
     """What the largest reduced form of a workload gets; None if there is none, or none fits.
 
     Pod sets with a `min_count` are reduced in proportion to what each can spare, pod by pod. Found by
-    bisection: with fewer pods nothing fits worse, so if the smallest form does not fit, none does.
-
-    Args:
-        workload: all of it does not fit.
-        attempt: what a reduced form gets; None if it does not fit.
+    bisection: with fewer pods nothing fits worse, so if the smallest form does not fit, none does. All of the
+    workload does not fit; `attempt` says what a reduced form gets.
     """
     smallest = fewest(workload)
     best = attempt(smallest) if smallest is not None else None
@@ -58,7 +55,6 @@ def _spare(workload: Workload) -> list[int]:
 
 
 def _reduced(workload: Workload, less: Sequence[int]) -> Workload:
-    """A workload that asks for exactly so many pods less of each pod set."""
     pod_sets = tuple(
         replace(pod_set, count=pod_set.count - fewer, min_count=None)
         for pod_set, fewer in zip(workload.pod_sets, less, strict=True)
@@ -73,10 +69,6 @@ def left_out(spare: Sequence[int], total: int) -> list[int]:
     half a distance from its ends; they go in the order in which they lie. Up to a point x of the line lie
     x times what a pod set can spare, give or take half a pod. So all but a few go by division, and those few
     one by one.
-
-    Args:
-        spare: how many pods of each pod set can go.
-        total: how many go; not more than all of them can spare.
     """
     numbers = [number for number, count in enumerate(spare) if count]
     reach, length = max(0, total - len(numbers)), sum(spare)

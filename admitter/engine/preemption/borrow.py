@@ -5,7 +5,7 @@ from math import inf
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import BorrowWithin, PreemptionPolicy, Reclaim
-from admitter.engine.preemption.candidates import Candidate, SimpleRule
+from admitter.engine.preemption.candidates import Candidate, PreemptionRule
 from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.lines import NO_RANK, Lesser
@@ -25,33 +25,23 @@ def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
 def spares(chains: Iterable[tuple[Sequence[Cell], int]]) -> bool:
     """Whether a queue, and every subtree between it and some node above, would keep its own.
 
-    A borrower takes only what others borrow, if those could take it back: they would.
-
-    Args:
-        chains: the cells of each flavor and resource, and how much of it is to be taken.
+    A borrower takes only what others borrow, if those could take it back: they would. There is a chain of
+    cells for each flavor and resource, with how much of it is to be taken.
     """
-    return all(_spares(chain, amount) for chain, amount in chains)
-
-
-def _spares(chain: Sequence[Cell], amount: int) -> bool:
-    for cell in chain:
-        if cell.used - amount < cell.subtree_quota:
-            return False
-        amount = -cell.rising(-amount)  # of what is not lent nothing comes from above
+    for chain, amount in chains:
+        leaving = amount
+        for cell in chain:
+            if cell.used - leaving < cell.subtree_quota:
+                return False
+            leaving = -cell.rising(-leaving)  # of what is not lent nothing comes from above
     return True
 
 
-class Borrowing(SimpleRule):
+class Borrowing(PreemptionRule):
     """Both borrow; priority decides."""
 
     def __init__(self, tree: Tree, lacks: Callable[[Candidate], bool]) -> None:
-        """Take victims from queues that borrow.
-
-        Args:
-            tree: the quota tree.
-            lacks: whether a candidate's queue would have less without it than it may take back by its
-                guaranteed share.
-        """
+        """`lacks`: whether a candidate's queue would have less without it than its guaranteed share."""
         self._tree = tree
         self._lacks = lacks
 

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapify, heappop, heappush, heapreplace, merge
+from heapq import heappop, heappush, heapreplace, merge
+from itertools import repeat
 from operator import itemgetter
-from typing import Protocol
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.book import Book
-from admitter.engine.quota.capacity import Age, Standing
+from admitter.engine.quota.capacity import OverQuotaUse, Standing
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Reservation, place_of
 from admitter.engine.quota.lines import CandidateLine, CandidateLines, Lesser, Place
@@ -32,7 +32,6 @@ class Pool:
     """All candidates of one queue.
 
     Attributes:
-        queue: the queue's name.
         side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
         own: whether it is the preemptor's own queue.
     """
@@ -72,7 +71,6 @@ class Pool:
         return {key: [book.at(node, key) for node in nodes] for key in self._ground.contested}
 
     def add(self, reservation: Reservation) -> None:
-        """Take a reservation in."""
         self._candidates.append(Candidate(reservation, self))
         held, largest = self._held, self._largest
         for key, amount in reservation.usage:
@@ -81,11 +79,7 @@ class Pool:
                 largest[key] = amount
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted."""
-        return self._candidates
-
-    def in_order(self) -> Iterable["Candidate"]:
-        """As `members`, first to go first."""
+        """The workloads that might be evicted, first to go first."""
         return sorted(self._candidates, key=place)
 
     def pools(self) -> Iterable["Pool"]:
@@ -109,12 +103,6 @@ class Pool:
         return min(held, cell.used - cell.subtree_quota + self._most(key))
 
 
-def first_of(lines: QueueLines, lesser: Lesser) -> Place | None:
-    """The place of the first in some lines; None if there is none."""
-    places = [found for line in lines.values() if (found := line.first(lesser)) is not None]
-    return min(places, default=None)
-
-
 class InLine(Pool):
     """All candidates of a queue in which priority and rank alone decide.
 
@@ -124,15 +112,7 @@ class InLine(Pool):
     def __init__(
         self, ground: CandidateContext, queue: str, side: Node, lines: QueueLines, lesser: Lesser
     ) -> None:
-        """Take candidates from one queue.
-
-        Args:
-            ground: what candidates are looked for on.
-            queue: the queue's name.
-            side: as of any pool.
-            lines: its reservations, by what of it is contested.
-            lesser: which of these are candidates.
-        """
+        """Of `lines`, which hold what of the queue is contested, those are candidates that are `lesser`."""
         super().__init__(ground, queue, side)
         self._lines = lines
         self._lesser = lesser
@@ -141,33 +121,24 @@ class InLine(Pool):
     def held(self) -> Mapping[FlavorResource, int]:
         """What they hold together, also of what is not contested."""
         sums: dict[FlavorResource, int] = {}
-        for candidate in self.in_order():
+        for candidate in self.members():
             for key, amount in candidate.reservation.usage:
                 sums[key] = sums.get(key, 0) + amount
         return sums
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted."""
-        return self.in_order()
-
-    def in_order(self) -> Iterator["Candidate"]:
-        """As `members`, first to go first."""
         return (candidate for _, candidate in self.placed())
 
     def placed(self) -> Iterator[tuple[Place, "Candidate"]]:
-        """As `in_order`, each with its place."""
+        """As `members`, each with its place."""
         last: Place | None = None
-        for found, reservation in self._merged():
+        lines = [line.members(self._lesser) for line in self._lines.values()]
+        for found, reservation in lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0)):
             if found != last:  # what uses several of what is contested is in as many lines
                 yield found, Candidate(reservation, self)
             last = found
 
-    def _merged(self) -> Iterator[tuple[Place, Reservation]]:
-        lines = [line.members(self._lesser) for line in self._lines.values()]
-        return lines[0] if len(lines) == 1 else merge(*lines, key=itemgetter(0))
-
     def amount(self, key: FlavorResource) -> int:
-        """What they hold of something that is contested."""
         line = self._lines.get(key)
         return line.amount(self._lesser) if line is not None else 0
 
@@ -191,15 +162,7 @@ class QueuePools:
         lesser: Lesser,
         among: Callable[[str], bool],
     ) -> None:
-        """Take candidates from many queues.
-
-        Args:
-            ground: what candidates are looked for on.
-            side: as of any pool.
-            lines: reservations of all queues.
-            lesser: which of these are candidates, by priority.
-            among: whether a queue is one of those that are meant, which does not change in the meantime.
-        """
+        """Those that are `lesser` are candidates, of queues that are `among` those meant."""
         self._ground = ground
         self._side = side
         self._lines = lines
@@ -214,22 +177,20 @@ class QueuePools:
         """Those of queues that have any."""
         return (self._pool(name) for _, name in self._fronts())
 
-    def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted."""
-        return self.in_order()
-
-    def in_order(self) -> Iterator["Candidate"]:
-        """As `members`, first to go first."""
-        fronts, heap = self._fronts(), list[_InTurn]()
+    def members(self) -> Iterator["Candidate"]:
+        fronts = self._fronts()
         front = next(fronts, None)
+        heap: list[tuple[Place, Candidate, Iterator[tuple[Place, Candidate]]]] = []  # no two of one place
         while heap or front is not None:
-            while front is not None and (not heap or front[0] < heap[0].place):
-                heappush(heap, _InTurn(self._pool(front[1]).placed()))
+            while front is not None and (not heap or front[0] < heap[0][0]):
+                following = self._pool(front[1]).placed()
+                heappush(heap, (*next(following), following))
                 front = next(fronts, None)
-            turn = heap[0]
-            yield turn.candidate
-            if turn.advance():
-                heapreplace(heap, turn)
+            _, candidate, following = heap[0]
+            yield candidate
+            after = next(following, None)
+            if after is not None:
+                heapreplace(heap, (*after, following))
             else:
                 heappop(heap)
 
@@ -251,26 +212,6 @@ class QueuePools:
         return found
 
 
-class _InTurn:
-    """What of a queue comes next."""
-
-    __slots__ = ("_following", "candidate", "place")
-
-    def __init__(self, following: Iterator[tuple[Place, "Candidate"]]) -> None:
-        self._following = following
-        self.place, self.candidate = next(following)
-
-    def __lt__(self, other: "_InTurn") -> bool:
-        return self.place < other.place
-
-    def advance(self) -> bool:
-        """Go on to the next; False if there is none."""
-        after = next(self._following, None)
-        if after is not None:
-            self.place, self.candidate = after
-        return after is not None
-
-
 class OverQuota(Pool):
     """The candidates of an elastic queue: workloads with a place that is over quota, newest first.
 
@@ -287,24 +228,18 @@ class OverQuota(Pool):
     ) -> None:
         """A workload over quota is a candidate if it is eligible."""
         super().__init__(ground, queue, side)
-        self._standing = standing
+        self.excesses = standing.excesses
         self._eligible = eligible
         self._held = standing.held
         self._largest = standing.largest
 
     def members(self) -> Iterable["Candidate"]:
-        """The workloads that might be evicted, newest first."""
-        return (c for place in range(len(self._standing.excesses)) if (c := self.at(place)) is not None)
+        """The workloads that might be evicted, those with the newest place over quota first."""
+        return (c for excess in self.excesses if (c := self.candidate(excess)) is not None)
 
-    def at(self, place: int) -> "Candidate | None":
-        """The owner of the newest place over quota, but so many; None if it can't be evicted."""
-        reservation = self._standing.excesses[place].reservation
-        return Candidate(reservation, self) if self._eligible(reservation) else None
-
-    def age(self, place: int) -> Age | None:
-        """The age of that place; None if there are not so many."""
-        excesses = self._standing.excesses
-        return excesses[place].newest if place < len(excesses) else None
+    def candidate(self, excess: OverQuotaUse) -> "Candidate | None":
+        """The workload as a candidate; None if it can't be evicted."""
+        return Candidate(excess.reservation, self) if self._eligible(excess.reservation) else None
 
 
 Group = Pool | QueuePools
@@ -318,12 +253,7 @@ def pools_of(groups: Iterable[Group]) -> Iterator[Pool]:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A workload that might be evicted.
-
-    Attributes:
-        reservation: what it holds.
-        pool: those of the same queue.
-    """
+    """A workload that might be evicted, beside those of the same queue."""
 
     reservation: Reservation
     pool: Pool
@@ -348,73 +278,37 @@ def place(candidate: Candidate) -> tuple[bool, Place]:
     return (candidate.pool.own, place_of(candidate.reservation, workload))
 
 
-class _Turn:
-    """The next candidate of an elastic queue; the newest of all comes first."""
-
-    __slots__ = ("age", "place", "pool")
-
-    def __init__(self, pool: OverQuota) -> None:
-        self.pool = pool
-        self.place = 0
-        self.age = pool.age(0)
-
-    def __lt__(self, other: "_Turn") -> bool:
-        assert self.age is not None
-        assert other.age is not None
-        return other.age < self.age
-
-    def advance(self) -> bool:
-        """Go on to the next; False if there is none."""
-        self.place += 1
-        self.age = self.pool.age(self.place)
-        return self.age is not None
-
-
-class PreemptionRule(Protocol):
-    """By what right workloads of other queues are evicted."""
+class PreemptionRule:
+    """By what right workloads of other queues are evicted; if no more is said, by none."""
 
     def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
-        """Candidates, first to go first, while those before are being taken out."""
+        """Candidates, first to go first, while those before are being taken out.
 
-    def may_go(self, candidate: Candidate) -> bool:
-        """Whether a candidate of another queue may be taken out now, after those that are out already."""
-
-    def holds(self) -> bool:
-        """Whether the preemptor, once in, has a right to all that is out now."""
-
-    def moved(self, candidate: Candidate, sign: int) -> None:
-        """A candidate was taken out (-1), or put back (1)."""
-
-
-class SimpleRule:
-    """What is the same for every rule that does not say otherwise."""
-
-    def order(self, pools: Iterable[Group]) -> Iterator[Candidate]:
-        """In their fixed order; of elastic queues the newest that is over quota, whatever its priority."""
+        In their fixed order; of elastic queues the newest that is over quota, whatever its priority.
+        """
+        elastic: list[OverQuota] = []
         others: list[Group] = []
-        heap: list[_Turn] = []
         for pool in pools:
             if isinstance(pool, OverQuota):
-                heap.append(_Turn(pool))
+                elastic.append(pool)
             else:
                 others.append(pool)
-        heapify(heap)
-        while heap:
-            turn = heap[0]
-            candidate = turn.pool.at(turn.place)
-            if turn.advance():
-                heapreplace(heap, turn)
-            else:
-                heappop(heap)
+        excesses = [zip(pool.excesses, repeat(pool)) for pool in elastic]
+        for excess, pool in merge(*excesses, key=lambda each: each[0].newest, reverse=True):
+            candidate = pool.candidate(excess)
             if candidate is not None:
                 yield candidate
         for own in (False, True):
-            lines = [group.in_order() for group in others if group.own is own]
+            lines = [group.members() for group in others if group.own is own]
             yield from lines[0] if len(lines) == 1 else merge(*lines, key=place)
 
+    def may_go(self, candidate: Candidate) -> bool:
+        """Whether a candidate may be taken out now, after those that are out already."""
+        return candidate.pool.own
+
     def holds(self) -> bool:
-        """Always."""
+        """Whether the preemptor, once in, has a right to all that is out now."""
         return True
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """Does not matter."""
+        """A candidate was taken out (-1), or put back (1)."""

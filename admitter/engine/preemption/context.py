@@ -12,14 +12,7 @@ from admitter.engine.quota.tree import Tree
 
 @dataclass(slots=True)
 class PreemptionContext:
-    """What victims are looked for in.
-
-    Attributes:
-        tree: the quota tree.
-        ledger: what each workload holds.
-        capacity: which workloads are over quota.
-        now: when it is, in seconds since the epoch.
-    """
+    """What victims are looked for in; `now` is in seconds since the epoch."""
 
     tree: Tree
     ledger: Ledger

@@ -22,37 +22,25 @@ class Demand:
     """
 
     def __init__(self, ledger: Ledger, root: Node, queue: str, usage: Usage) -> None:
-        """Look what is free.
-
-        Args:
-            ledger: what each workload holds.
-            root: of the preemptor's tree.
-            queue: the preemptor's.
-            usage: what it would use.
-        """
         self._ledger = ledger
         self._book = ledger.planned
         self._root = root
         self._queue = queue
         self.usage = tuple((key, amount) for key, amount in usage if amount)
-        self._wanted = [(self._book.cell(queue, key), amount) for key, amount in self.usage]
-        self.contested: Keys = frozenset(
-            key
-            for (key, amount), (cell, _) in zip(self.usage, self._wanted, strict=True)
-            if amount > cell.vacant()
-        )
+        self._wanted = [(key, self._book.cell(queue, key), amount) for key, amount in self.usage]
+        self.contested: Keys = frozenset(key for key, cell, amount in self._wanted if amount > cell.vacant())
         self.withheld = tuple(
             (key, amount)
-            for (key, amount), (cell, _) in zip(self.usage, self._wanted, strict=True)
+            for key, cell, amount in self._wanted
             if key not in self.contested and cell.fits_but_for_claims(amount)
         )
         self._together: dict[FlavorsTogether, int] = {}
-        for cell, amount in self._wanted:
+        for _, cell, amount in self._wanted:
             if cell.together is not None:
                 self._together[cell.together] = self._together.get(cell.together, 0) + amount
         self.limited = frozenset(
             key[1]
-            for (key, _), (cell, _) in zip(self.usage, self._wanted, strict=True)
+            for key, cell, _ in self._wanted
             if cell.together is not None and not self._within(cell.together)
         )
 
@@ -66,17 +54,16 @@ class Demand:
 
     def fits(self) -> bool:
         """Whether there is room now, whatever others claim."""
-        return all(amount <= cell.vacant() for cell, amount in self._wanted) and all(
+        return all(amount <= cell.vacant() for _, cell, amount in self._wanted) and all(
             self._within(together) for together in self._together
         )
 
     def _within(self, together: FlavorsTogether) -> bool:
-        """Whether it fits in a limit on all flavors together."""
         return self._together[together] <= together.limit - together.used
 
     def could_fit(self, groups: Sequence[Group]) -> bool:
         """Whether candidates could free what is lacking: a cheap look before any is taken out."""
-        for (key, amount), (cell, _) in zip(self.usage, self._wanted, strict=True):
+        for key, cell, amount in self._wanted:
             lacking = amount - cell.vacant()
             pools = pools_of(groups)
             while lacking > 0:
@@ -92,7 +79,7 @@ class Demand:
         That is no reason to evict more: what it frees would be theirs. Claims follow from what is planned,
         not from what is tried: they are made anew with what was taken out put back.
         """
-        if not any(cell.newly_borrows(amount) for cell, amount in self._wanted):
+        if not any(cell.newly_borrows(amount) for _, cell, amount in self._wanted):
             return True
         if self._book.renewal.due is not None:
             for candidate in removed:
@@ -100,7 +87,7 @@ class Demand:
             self._book.renewal.run()
             for candidate in removed:
                 candidate.move(-1)
-        return not any(cell.fits_but_for_claims(amount) for cell, amount in self._wanted)
+        return not any(cell.fits_but_for_claims(amount) for _, cell, amount in self._wanted)
 
     def is_sure(self) -> bool:
         """Whether the preemptor fits even if pending evictions for others are cancelled in the end.

@@ -13,7 +13,7 @@ from heapq import heapify, heappop, heappush
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import PreemptionPolicy, Queue
 from admitter.engine.preemption import borrow, reclaim
-from admitter.engine.preemption.candidates import Candidate, Group, place
+from admitter.engine.preemption.candidates import Candidate, Group, PreemptionRule, place
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.fair_shares import ENDLESS, FairShares, Share
 from admitter.engine.quota.lines import Lesser
@@ -26,21 +26,13 @@ def lesser(policy: PreemptionPolicy, preemptor: Workload) -> Lesser:
     return Lesser(max(reclaimed.below, borrowed.below))
 
 
-class FairPreemption:
+class FairPreemption(PreemptionRule):
     """Takes from the queue with the largest share first, and never past the point where they are equal."""
 
     def __init__(
         self, tree: Tree, book: Book, queue: Queue, usage: Usage, own: Mapping[FlavorResource, int]
     ) -> None:
-        """Begin with nothing taken out.
-
-        Args:
-            tree: the quota tree.
-            book: what is in use.
-            queue: the preemptor's queue.
-            usage: what it would use.
-            own: what the candidates of the preemptor's own queue hold together.
-        """
+        """Begin with nothing taken out; the candidates of the preemptor's own queue hold `own` together."""
         self._tree = tree
         self._queue = queue.name
         self._usage = usage
@@ -112,7 +104,6 @@ class FairPreemption:
         )
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """Shares have changed."""
         name = candidate.pool.queue
         if not candidate.pool.own:
             self._out[name] -= sign

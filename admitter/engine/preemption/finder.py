@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from math import inf
-from typing import NamedTuple
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, WithinQueue
@@ -16,7 +15,6 @@ from admitter.engine.preemption.candidates import (
     Pool,
     QueueLines,
     QueuePools,
-    first_of,
 )
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand, Keys
@@ -25,18 +23,6 @@ from admitter.engine.quota.lines import ANY_RANK, Lesser
 from admitter.engine.quota.namespace_shares import ENDLESS as NO_NAMESPACE_GIVES
 from admitter.engine.quota.namespace_shares import NamespaceShare
 from admitter.engine.quota.tree import Node
-
-
-class OwnCandidates(NamedTuple):
-    """Candidates in the preemptor's own queue.
-
-    Attributes:
-        groups: them; empty if there are none.
-        giving: where namespaces share the queue, how large a share one of them must keep to give anything.
-    """
-
-    groups: list[Group]
-    giving: NamespaceShare = NO_NAMESPACE_GIVES
 
 
 class CandidateFinder:
@@ -48,14 +34,6 @@ class CandidateFinder:
     """
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload, demand: Demand) -> None:
-        """Find none yet.
-
-        Args:
-            scene: what victims are looked for in.
-            queue: the preemptor's queue.
-            preemptor: the workload to be admitted.
-            demand: what it asks for.
-        """
         self._scene = scene
         self._tree = scene.tree
         self._ledger = scene.ledger
@@ -68,31 +46,31 @@ class CandidateFinder:
         self._displaced = scene.ledger.is_displaced(preemptor.uid)
         self.due = inf
 
-    def own(self) -> OwnCandidates:
-        """Those of the preemptor's own queue."""
-        policy = self._queue.preemption.within
+    def own(self) -> tuple[list[Group], NamespaceShare]:
+        """Those of the preemptor's own queue.
+
+        And where namespaces share that, how large a share one of them must keep to give anything.
+        """
+        policy, giving = self._queue.preemption.within, NO_NAMESPACE_GIVES
         if policy is WithinQueue.NEVER:
-            return OwnCandidates([])
+            return [], giving
         node, sharing = ("queue", self._queue.name), self._ledger.sharing.get(self._queue.name)
         lesser = within_queue.lesser(policy, self._preemptor)
         if not self._displaced and self._queue.name not in self._tree.apart:
-            lines = self._own_lines()
-            if first_of(lines, lesser) is None:
-                return OwnCandidates([])
-            return OwnCandidates([InLine(self._ground, self._queue.name, node, lines, lesser)])
+            own = InLine(self._ground, self._queue.name, node, self._own_lines(), lesser)
+            return ([own] if next(own.placed(), None) is not None else []), giving
         pool = Pool(self._ground, self._queue.name, node)
         allows = self._eligible(lesser)
         mine = self._preemptor.namespace if sharing is not None else None
         for reservation in filter(allows, self._ledger.candidates(self._queue.name, mine)):
             pool.add(reservation)
-        giving = NO_NAMESPACE_GIVES
         if sharing is not None:  # between namespaces shares decide
             eligible = self._eligible(ANY_RANK)
             giving = namespaces.share_at_least(sharing, self._preemptor, self._demand.usage, pool.held)
             for name in namespaces.givers(sharing, self._preemptor, giving):
                 for reservation in filter(eligible, self._ledger.candidates(self._queue.name, name)):
                     pool.add(reservation)
-        return OwnCandidates([pool] if pool.held else [], giving)
+        return ([pool] if pool.held else []), giving
 
     def _own_lines(self) -> QueueLines:
         """What of the own queue uses what is contested, or of what too much is in use in all flavors."""
@@ -132,12 +110,9 @@ class CandidateFinder:
         return mine and self._preemptor.rank < victim.workload.rank
 
     def others(self, side: Node, lesser: Lesser, gives: Callable[[str], bool] | None = None) -> list[Group]:
-        """Candidates of queues that part from the preemptor's at this place on its side.
+        """Candidates of queues that part from the preemptor's at this place: its queue, or a cohort above it.
 
-        Args:
-            side: its queue, or a cohort above it.
-            lesser: which may be evicted, by priority.
-            gives: which of the queues that borrow what is contested may have to give; None: all.
+        `gives` says which of the queues that borrow what is contested may have to give; None: all.
         """
         groups: list[Group] = []
         # What is displaced may evict less of every queue: then all are looked at in full.

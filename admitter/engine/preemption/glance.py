@@ -16,9 +16,7 @@ from admitter.engine.quota.lines import ANY_RANK
 class InVain(NamedTuple):
     """What a search would find that comes to nothing; shares, times and claims make no difference to it.
 
-    Attributes:
-        evictable: as of a search.
-        barred: likewise.
+    Both are as in `SearchResult`.
     """
 
     evictable: dict[FlavorResource, int]
@@ -29,13 +27,6 @@ class Glance:
     """Looks for what a search would find to be in vain."""
 
     def __init__(self, scene: PreemptionContext, queue: Queue, preemptor: Workload) -> None:
-        """Look without evicting anything.
-
-        Args:
-            scene: what victims would be looked for in.
-            queue: the preemptor's queue.
-            preemptor: what wants to be admitted.
-        """
         self._scene = scene
         self._queue = queue
         self._preemptor = preemptor
@@ -69,15 +60,12 @@ class Glance:
                 return None
             line = lines.get(key)
             own[key] = line.amount(lesser) if line is not None else 0
-            if amount > cell.vacant() + own[key] and not self._others_borrow(key):
-                enough = False
+            if amount > cell.vacant() + own[key]:
+                enough &= bool(self._book.borrowers(self._root, key) - {self._queue.name})
         if enough:
             return None
         barred = len(wanted) == 1 and not any(own.values())
         return InVain(own, barred) if not barred or self._bars(wanted) else None
-
-    def _others_borrow(self, key: FlavorResource) -> bool:
-        return bool(self._book.borrowers(self._root, key) - {self._queue.name})
 
     def _bars(self, wanted: Wanted) -> bool:
         """Whether it is for what the own queue uses that it may take nothing from others."""

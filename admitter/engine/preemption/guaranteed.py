@@ -7,13 +7,12 @@ the state before it, the preemptor's own unused quota would count as left by oth
 could evict each other for ever.
 """
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 from admitter.engine.model import FlavorResource, Usage
 from admitter.engine.policy import Queue
 from admitter.engine.preemption.borrow import spares
-from admitter.engine.preemption.candidates import Candidate, SimpleRule
+from admitter.engine.preemption.candidates import Candidate, PreemptionRule
 from admitter.engine.preemption.reclaim import exceeds
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.tree import Node, Tree
@@ -24,12 +23,8 @@ def entitlement(
 ) -> Fraction:
     """What a queue has of its own and is guaranteed on top, in the resource's unit.
 
-    Args:
-        tree: the quota tree; all of its queues take part with their minimum.
-        book: what is in use.
-        queue: its name.
-        key: the flavor and resource.
-        coming: a queue that is going to use more than the book says, and how much more.
+    All queues of the tree take part with their minimum. The queue that is `coming` is going to use so much
+    more than the book says.
     """
     total = spare = mine = 0
     for name in tree.members(tree.root(queue)):
@@ -53,7 +48,7 @@ def _beyond(minimum: int, used: int, spare: int, total: int) -> bool:
     return over > 0 and (not total or over * total > minimum * spare)
 
 
-class GuaranteedSharing(SimpleRule):
+class GuaranteedSharing(PreemptionRule):
     """Both are beyond their own; the preemptor within its guaranteed part, the victim's queue beyond that."""
 
     def __init__(self, tree: Tree, book: Book, queue: Queue, usage: Usage) -> None:
@@ -99,18 +94,11 @@ class GuaranteedSharing(SimpleRule):
 
     def lacks(self, candidate: Candidate) -> bool:
         """Whether a candidate's queue, without it, would be within what it may take back by this rule."""
-        name = candidate.pool.queue
-        return any(
-            self._book.cell(name, key).used - amount < bound for key, amount, bound in self._bounds(candidate)
-        )
-
-    def _bounds(self, candidate: Candidate) -> Iterator[tuple[FlavorResource, int, Fraction]]:
-        """What of a candidate is contested, how much, and what its queue is entitled to."""
-        pool = candidate.pool
+        pool, book = candidate.pool, self._book
         for key, amount in candidate.reservation.usage:
             if amount and key in pool.chains:
-                yield key, amount, self._entitled(pool.queue, key)
-
-    def _entitled(self, queue: str, key: FlavorResource) -> Fraction:
-        coming = (self._queue, self._usage.get(key, 0))
-        return entitlement(self._tree, self._book, queue, key, coming)
+                coming = (self._queue, self._usage.get(key, 0))
+                bound = entitlement(self._tree, book, pool.queue, key, coming)
+                if book.cell(pool.queue, key).used - amount < bound:
+                    return True
+        return False

@@ -31,14 +31,7 @@ class Victims(NamedTuple):
 
 
 class _Attempt(NamedTuple):
-    """What came of one attempt to make room.
-
-    Attributes:
-        victims: the workloads that would have to go.
-        steps: how many candidates were looked at.
-        refused: whether one might not go.
-        removed: the UIDs of those that were taken out in vain.
-    """
+    """What came of one attempt to make room: whether one might not go, and those taken out in vain."""
 
     victims: Victims
     steps: int
@@ -51,11 +44,6 @@ def minimal_victims(demand: Demand, groups: Sequence[Group], rule: PreemptionRul
 
     The first victim may be why others may not go: then it is tried without one of them, and without
     the first two, three and so on.
-
-    Args:
-        demand: what the preemptor asks for.
-        groups: the candidates.
-        rule: says in which order they go, and which of them may.
     """
     if not groups or not demand.could_fit(groups):
         return Victims()

@@ -22,11 +22,7 @@ def share_at_least(
 ) -> NamespaceShare:
     """The smallest share that the preemptor's namespace could end up with.
 
-    Args:
-        sharing: what namespaces use of the queue.
-        preemptor: the workload to be admitted.
-        usage: what it would use.
-        own: what possible victims of its own namespace hold.
+    Possible victims of that namespace hold `own`.
     """
     more = by_resource(usage)
     for (_, resource), amount in own.items():
@@ -40,18 +36,11 @@ def givers(sharing: Sharing, preemptor: Workload, share: NamespaceShare) -> list
     return [name for name in others if sharing.could_give(name, share)]
 
 
-class AmongNamespaces:
+class AmongNamespaces(PreemptionRule):
     """Another rule, with shares of namespaces in the preemptor's own queue."""
 
     def __init__(self, rule: PreemptionRule, sharing: Sharing, preemptor: Workload, usage: Usage) -> None:
-        """Begin with nothing taken out.
-
-        Args:
-            rule: for what other queues lose.
-            sharing: what namespaces use of the own queue.
-            preemptor: the workload to be admitted.
-            usage: what it would use.
-        """
+        """Begin with nothing taken out; `rule` is for what other queues lose."""
         self._rule = rule
         self._sharing = sharing
         self._namespace = preemptor.namespace
@@ -103,7 +92,6 @@ class AmongNamespaces:
         return self._rule.holds() and all(self._fair_to(name) for name in losers)
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """Shares have changed."""
         if candidate.pool.own:
             self._take(candidate, -sign)
         self._rule.moved(candidate, sign)

@@ -15,15 +15,7 @@ from admitter.engine.quota.namespace_shares import NamespaceShare
 class Outlook:
     """What evictions could have done for a workload that got no nomination.
 
-    Attributes:
-        evictable: the most that they could have freed.
-        barred: whether there were none, for no other reason than what its own queue uses.
-        share: with fair sharing, how large a share another queue must have to give anything.
-        giving: where namespaces share its queue, how large a share one of them must keep to give anything.
-        due: when a workload may be preempted that may not yet; inf if there is none.
-        withheld: what there is room for, but not beside what others claim.
-        bound: whether evictions could have let it in but for what others claim, or for pending evictions
-            for others that may be cancelled.
+    It sums up what searches came to: the most that was `evictable`, and all else as in `SearchResult`.
     """
 
     evictable: dict[FlavorResource, int] = field(default_factory=dict)

@@ -27,10 +27,8 @@ class Overflow:
     def victims(self, leaving: AbstractSet[str]) -> list[Reservation]:
         """A smallest set, in order, without which the rest is within the limits.
 
-        Pods that outlived their Workload are on their way out: they are no reason to evict others.
-
-        Args:
-            leaving: UIDs of workloads that go already for another reason than preemption.
+        Pods that outlived their Workload are on their way out: they are no reason to evict others. So are
+        workloads that are `leaving` for another reason than preemption.
         """
         cells = self._book.cells(self._root).items()
         self._over = {key: cell.total - cell.limit for key, cell in cells if cell.limit is not None}

@@ -47,7 +47,6 @@ class Passed:
 
     Attributes:
         workload: the first of those of the queue that wait and go before by rank.
-        rule: that let the other one pass.
     """
 
     workload: Workload
@@ -76,7 +75,6 @@ class Receipt:
     """Why one victim may be evicted.
 
     Attributes:
-        grounds: the rule.
         compared: shares, if it goes by those of queues and cohorts.
     """
 
@@ -90,15 +88,7 @@ class Receipts:
     def __init__(
         self, tree: Tree, book: Book, preemptor: Workload, grounds: Grounds, victims: Sequence[Reservation]
     ) -> None:
-        """Look at what is compared before any eviction.
-
-        Args:
-            tree: the quota tree.
-            book: what is planned.
-            preemptor: that they go for.
-            grounds: the rule for those of other queues.
-            victims: the workloads that go.
-        """
+        """Look at what is compared before any eviction; `grounds` are those for victims of other queues."""
         self._tree = tree
         self._book = book
         self._preemptor = preemptor

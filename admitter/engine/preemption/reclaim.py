@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from admitter.engine.model import FlavorResource, Usage, Workload
 from admitter.engine.policy import Queue, Reclaim
-from admitter.engine.preemption.candidates import Candidate, SimpleRule
+from admitter.engine.preemption.candidates import Candidate, PreemptionRule
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.lines import ANY_RANK, NO_RANK, Lesser
@@ -41,21 +41,13 @@ def exceeds(chains: Iterable[Sequence[Cell]]) -> bool:
     return True
 
 
-class Reclaiming(SimpleRule):
+class Reclaiming(PreemptionRule):
     """Each side that takes something back must stay within its own quota of what is contested."""
 
     def __init__(
         self, tree: Tree, book: Book, queue: Queue, usage: Usage, contested: frozenset[FlavorResource]
     ) -> None:
-        """Find the subtrees that stay within their own quota.
-
-        Args:
-            tree: the quota tree.
-            book: what is in use.
-            queue: the preemptor's queue.
-            usage: what the preemptor would use.
-            contested: what of it is not free.
-        """
+        """Of `usage`, what is `contested` is not free."""
         self._tree = tree
         self._book = book
         self._queue = queue
@@ -68,7 +60,6 @@ class Reclaiming(SimpleRule):
         return candidate.pool.own or exceeds(chain for chain, _ in candidate.contested())
 
     def moved(self, candidate: Candidate, sign: int) -> None:
-        """A side has taken something, or given it back."""
         if not candidate.pool.own:
             self._out[candidate.pool.side] -= sign
 
@@ -93,13 +84,7 @@ class Reclaiming(SimpleRule):
         """Whether a side would use more than its own, with so much added in the preemptor's queue.
 
         What a queue, or a cohort on the way up, has and does not lend covers a part: that part never
-        reaches the side.
-
-        Args:
-            side: the preemptor's queue, or a cohort above it.
-            key: of what.
-            amount: how much is added.
-            freed: how much is taken out inside the side at the same time.
+        reaches the side. Inside the side so much is `freed` at the same time.
         """
         cell, top = self._book.cell(self._queue.name, key), self._book.at(side, key)
         while cell is not top:

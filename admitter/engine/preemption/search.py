@@ -14,7 +14,6 @@ from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.finder import CandidateFinder
 from admitter.engine.preemption.minimal_victims import Victims, minimal_victims
 from admitter.engine.preemption.receipt import Grounds
-from admitter.engine.preemption.within_queue import WithinOwnQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share
 from admitter.engine.quota.ledger import Reservation
 from admitter.engine.quota.lines import ANY_RANK, Lesser
@@ -29,7 +28,6 @@ class SearchResult(NamedTuple):
     Attributes:
         victims: a smallest set; empty if no set of allowed ones lets the preemptor in.
         grounds: the rule by which victims of other queues were found.
-        usage: what was asked for.
         candidates: all that were found, rule by rule.
         barred: whether there are no victims for no other reason than what the own queue uses. The workload
             must ask for a single resource, in a queue with one cohort above it at most.
@@ -57,21 +55,9 @@ class SearchResult(NamedTuple):
         """What all candidates use of what is asked for, allowed together or not."""
         return _sums(self.candidates, self.usage)
 
-    def considered(self) -> set[str]:
-        """The UIDs of all candidates."""
-        return {candidate.reservation.holder for group in self.candidates for candidate in group.members()}
-
 
 class _Attempt(NamedTuple):
-    """What came of one rule.
-
-    Attributes:
-        grounds: by which it takes from other queues.
-        candidates: of other queues.
-        found: the victims.
-        barred: as of the result, as far as this rule is concerned.
-        share: likewise.
-    """
+    """What came of one rule: `barred` and `share` are as of the result, as far as it is concerned."""
 
     grounds: Grounds = Grounds.RECLAIM
     candidates: Sequence[Group] = ()
@@ -81,14 +67,7 @@ class _Attempt(NamedTuple):
 
 
 def search(scene: PreemptionContext, queue: Queue, preemptor: Workload, usage: Usage) -> SearchResult:
-    """Look for victims of one preemptor; the plan is in the end as it was.
-
-    Args:
-        scene: what victims are looked for in.
-        queue: the preemptor's queue.
-        preemptor: the workload to be admitted.
-        usage: what it would use.
-    """
+    """Look for victims of one preemptor, which would use so much; the plan is in the end as it was."""
     return _Search(scene, queue, preemptor, usage).result()
 
 
@@ -122,7 +101,7 @@ class _Search:
         borrowed = self._by_borrowing(own)
         if borrowed.found.reservations or reclaimed.found.reservations:
             return self._result(own, giving, borrowed, reclaimed)
-        within = _Attempt(found=self._minimal_victims(own, WithinOwnQueue()))
+        within = _Attempt(found=self._minimal_victims(own, PreemptionRule()))
         return self._result(own, giving, borrowed, reclaimed, within)
 
     def _result(self, own: Sequence[Group], giving: NamespaceShare, *attempts: _Attempt) -> SearchResult:

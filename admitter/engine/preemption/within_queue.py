@@ -2,7 +2,6 @@
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import WithinQueue
-from admitter.engine.preemption.candidates import Candidate, SimpleRule
 from admitter.engine.quota.lines import NO_RANK, Lesser
 
 
@@ -19,11 +18,3 @@ def lesser(policy: WithinQueue, preemptor: Workload) -> Lesser:
             return Lesser(preemptor.priority)
         case WithinQueue.LOWER_OR_NEWER_EQUAL_PRIORITY:
             return Lesser(preemptor.priority, preemptor.rank)
-
-
-class WithinOwnQueue(SimpleRule):
-    """No other queue loses anything."""
-
-    def may_go(self, candidate: Candidate) -> bool:
-        """The workloads of the preemptor's queue."""
-        return candidate.pool.own

@@ -31,7 +31,6 @@ class Claim:
     """What others may not newly borrow, for the sake of one workload.
 
     Attributes:
-        uid: of the workload.
         node: the subtree that owns what it asks for: its queue, or a cohort above it.
         amounts: how much of the subtree's quota the workload asks for.
     """
@@ -41,8 +40,8 @@ class Claim:
     amounts: tuple[tuple[FlavorResource, int], ...]
 
 
-_Left = list[tuple[int, dict[FlavorResource, int]]]
-"""Subtrees by how far each is above a queue, and how much of its own is left in it by flavor and resource."""
+_Left = list[dict[FlavorResource, int]]
+"""How much of its own is left by flavor and resource, in a queue and in each subtree above it in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,6 @@ class _LookedAt:
     """In what state something of a queue was looked for that owns what it asks for.
 
     Attributes:
-        version: of the tree.
-        pending: what waits in the queue.
         left: in the subtrees around it.
         together: by resource, in all flavors together where that is limited.
     """
@@ -69,7 +66,7 @@ class _LookedAt:
             return True
         return any(
             amount > known[key]
-            for (_, left), (_, known) in zip(self.left, before.left, strict=True)
+            for left, known in zip(self.left, before.left, strict=True)
             for key, amount in left.items()
         )
 
@@ -127,11 +124,8 @@ class Claims:
     ) -> dict[FlavorResource, int]:
         """Let the next candidate of a queue claim what it owns, in the place of what was claimed before.
 
-        Args:
-            queue: its name.
-            pending: what waits in it.
-            awaited: whether nothing of it may start before a preemptor with a pending reservation.
-            taken: what workloads have got since it was made.
+        Nothing of it may start before a preemptor that is `awaited`: it has a pending reservation. Workloads
+        have `taken` so much since the claim was made.
 
         Returns:
             How much less others have to leave than before, by flavor and resource; what is taken now by what
@@ -159,17 +153,13 @@ class Claims:
             less[key] = less.get(key, 0) - amount
         return {key: amount for key, amount in less.items() if amount > 0}
 
-    def drop(self, queues: Iterable[str]) -> None:
-        """Claim nothing for some queues until they are refreshed: definitions are about to change."""
-        for queue in queues:
+    def drop(self, queues: Iterable[str], roots: AbstractSet[Node] = frozenset()) -> None:
+        """Claim nothing for some queues and trees until refreshed: definitions are about to change."""
+        of_trees = [queue for queue in self._of if self._tree.root(queue) in roots] if roots else []
+        for queue in (*queues, *of_trees):
             claim = self._of.pop(queue, None)
             if claim is not None:
                 self._attach(claim, -1)
-
-    def drop_trees(self, roots: AbstractSet[Node]) -> None:
-        """As `drop`, for all queues of some trees."""
-        if roots:
-            self.drop([queue for queue in self._of if self._tree.root(queue) in roots])
 
     def _attach(self, claim: Claim, sign: int) -> None:
         for key, amount in claim.amounts:
@@ -178,7 +168,7 @@ class Claims:
     def _made(self, queue: Queue, pending: PendingQueue) -> Claim | None:
         """The claim of the first candidate that a subtree below the root owns all of."""
         left = self._left(queue)
-        owners = [each for each in left if max(each[1].values(), default=0) > 0]
+        owners = [(levels, free) for levels, free in enumerate(left) if max(free.values(), default=0) > 0]
         if not owners:
             return None
         made: dict[EquivalenceClass, Claim] = {}
@@ -206,10 +196,8 @@ class Claims:
     def _left(self, queue: Queue) -> _Left:
         """What is left in the subtrees around a queue, below the root, the lowest first."""
         cells = self._cells(queue)
-        return [
-            (levels, {key: cell.alone(levels) for key, cell in cells})
-            for levels in range(len(self._tree.path(("queue", queue.name))) - 1)
-        ]
+        below_root = range(len(self._tree.path(("queue", queue.name))) - 1)
+        return [{key: cell.alone(levels) for key, cell in cells} for levels in below_root]
 
     def _cells(self, queue: Queue) -> list[tuple[FlavorResource, Cell]]:
         """What a queue may use, looked up once for its definition."""

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.model import Workload
@@ -19,7 +19,6 @@ class Nomination(NamedTuple):
     """What a workload could get, and what would have to make room for it.
 
     Attributes:
-        proposal: what it could get.
         victims: what would have to be evicted.
         grounds: by which rule those of other queues would.
         places: places of less important workloads of its queue that it would take over.
@@ -36,7 +35,6 @@ class CompetingHead:
     """A queue's head that competes.
 
     Attributes:
-        workload: the head.
         borrowing: whether it would borrow; False as long as it might do without.
         nomination: what it could get; None if that is found out when its turn comes.
         nominated_at: after how many decisions that was found, or glanced at.
@@ -47,41 +45,12 @@ class CompetingHead:
     nomination: Nomination | None
     nominated_at: int
 
-    @property
-    def key(self) -> tuple[bool, Rank]:
-        """Heads that need no borrowing go first, then by rank."""
-        return (self.borrowing, self.workload.rank)
-
-
-class CompetingHeads(Protocol):
-    """Heads that compete, one a queue.
-
-    Attributes:
-        lazy: whether heads may compete that have no nomination yet.
-    """
-
-    lazy: bool
-
-    def __len__(self) -> int:
-        """How many."""
-
-    def __contains__(self, queue: str) -> bool:
-        """Whether a queue's head is among them."""
-
-    def push(self, entry: CompetingHead) -> None:
-        """Let one compete."""
-
-    def pop(self) -> CompetingHead:
-        """Take out the next head."""
-
-    def changed(self, queue: str) -> None:
-        """The use of a queue has changed."""
-
 
 class ByRank:
-    """Where nothing is shared by weight: one line."""
+    """Heads that compete, one a queue, where nothing is shared by weight: one line."""
 
-    lazy = True
+    lazy: Final = True
+    """Whether heads may compete that have no nomination yet."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[bool, Rank], CompetingHead]] = []
@@ -94,28 +63,27 @@ class ByRank:
         return queue in self._queues
 
     def push(self, entry: CompetingHead) -> None:
-        """Let one compete."""
         self._queues.add(entry.workload.queue)
-        heapq.heappush(self._heap, (entry.key, entry))
+        turn = (entry.borrowing, entry.workload.rank)  # heads that need no borrowing go first
+        heapq.heappush(self._heap, (turn, entry))
 
     def pop(self) -> CompetingHead:
-        """Take out the next head."""
         _, entry = heapq.heappop(self._heap)
         self._queues.discard(entry.workload.queue)
         return entry
 
     def changed(self, queue: str) -> None:
-        """Makes no difference."""
+        """The use of a queue has changed: that makes no difference."""
 
 
 class ByShare:
-    """Where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
+    """Those where it is shared by weight: a tournament at each cohort, of the winners of what is below it.
 
     Two of them are compared where their ways to the root part: the one that needs no borrowing, then the one
     with the smaller share on its side, itself included, then rank.
     """
 
-    lazy = False
+    lazy: Final = False
 
     def __init__(self, tree: Tree, book: Book, root: Node) -> None:
         self._shares = FairShares(tree, book)
@@ -133,12 +101,10 @@ class ByShare:
         return queue in self._entries
 
     def push(self, entry: CompetingHead) -> None:
-        """Let one compete."""
         self._entries[entry.workload.queue] = entry
         self._with.pop(entry.workload.queue, None)
 
     def pop(self) -> CompetingHead:
-        """Take out the next head."""
         winners = {("queue", name): entry for name, entry in self._entries.items()}
         best: dict[Node, tuple[bool, Share, Rank]] = {}
         for node in self._upwards:
@@ -154,7 +120,7 @@ class ByShare:
         return entry
 
     def changed(self, queue: str) -> None:
-        """Forget the shares of queues below the same child of the root."""
+        """The use of a queue has changed: forget the shares of queues below the same child of the root."""
         top = self._paths[queue][-2:-1]
         for name in list(self._with):
             if self._paths[name][-2:-1] == top:

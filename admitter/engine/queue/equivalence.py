@@ -6,8 +6,8 @@ changes that its refusal depends on. So a cycle costs as much as there are class
 """
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from typing import NamedTuple
 
 from admitter.engine.flavors.assigner import Proposal
 from admitter.engine.model import FlavorResource, Workload
@@ -24,34 +24,19 @@ Shape = tuple[Hashable, ...]
 
 
 class Need(NamedTuple):
-    """How much must be free of one flavor and resource at least.
-
-    Attributes:
-        key: the flavor and resource.
-        amount: how much, in the resource's unit.
-        cell: of the queue: what there is of it.
-    """
+    """How much must be free of one flavor and resource at least, and the cell of the queue for that."""
 
     key: FlavorResource
     amount: int
     cell: Cell
 
 
-class ClassOwner(Protocol):
-    """Keeps the classes of a queue."""
-
-    def requeued(self, members: "EquivalenceClass") -> None:
-        """A class is requeued, or queued for the first time."""
-
-
 class EquivalenceClass:
     """Waiting workloads of one shape in one queue, first come first.
 
     Attributes:
-        queue: the queue's name.
         namespace: of all its workloads, where namespaces share the queue; else of the first.
         shape: what makes them alike.
-        members: by UID.
         inadmissible: why none of it fits; None if that has to be found out.
         needs: what must be free at least, any one of it; empty if other things may help too.
         refusal: why none of it fitted when it was marked inadmissible last.
@@ -63,8 +48,11 @@ class EquivalenceClass:
         back_off: until when nothing is evicted for it; None: something may be.
     """
 
-    def __init__(self, owner: ClassOwner, queue: str, namespace: str, shape: Shape) -> None:
-        self._owner = owner
+    def __init__(
+        self, requeued: Callable[["EquivalenceClass"], None], queue: str, namespace: str, shape: Shape
+    ) -> None:
+        """Begin with no workload; `requeued` is called when it is to be tried again."""
+        self._requeued = requeued
         self.queue = queue
         self.namespace = namespace
         self.shape = shape
@@ -87,14 +75,12 @@ class EquivalenceClass:
         self._quotas: list[FreedQuota] = []
 
     def add(self, workload: Workload) -> None:
-        """Take a workload in."""
         self.members[workload.uid] = workload
         self._unreported.add(workload.uid)
         self._head = None
         heapq.heappush(self._heap, (workload.rank, workload.uid))
 
     def remove(self, uid: str) -> None:
-        """Let a workload go."""
         del self.members[uid]
         self._unreported.discard(uid)
         self._head = None
@@ -103,7 +89,6 @@ class EquivalenceClass:
             heapq.heapify(self._heap)
 
     def head(self) -> Workload | None:
-        """Its first workload."""
         if self._head is None:
             while self._heap:
                 rank, uid = self._heap[0]
@@ -157,7 +142,7 @@ class EquivalenceClass:
         """It may fit now that others have freed something."""
         self.inadmissible = None
         self.ticket += 1
-        self._owner.requeued(self)
+        self._requeued(self)
 
     def mark_inadmissible_again(self, shortfalls: Iterable[int]) -> None:
         """It was retried in vain: it is inadmissible as before, and lacks so much of each of its needs."""
@@ -180,3 +165,10 @@ class FreedQuota:
         self.freed = 0
         self.waiting: set[EquivalenceClass] = set()
         self.due: list[tuple[int, int, int, EquivalenceClass]] = []
+
+
+def requeue_all(classes: Collection[EquivalenceClass]) -> bool:
+    """Requeue some classes; returns whether there are any."""
+    for members in classes:
+        members.requeue()
+    return bool(classes)

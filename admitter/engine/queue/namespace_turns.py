@@ -30,14 +30,6 @@ class PendingByNamespace(PendingQueue):
         returned: ReturnedReservations,
         sharing: Sharing,
     ) -> None:
-        """Begin with no workload.
-
-        Args:
-            queue: the queue's name.
-            is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
-            returned: knows for which namespaces the queue evicts nothing now.
-            sharing: what each namespace uses of it.
-        """
         super().__init__(queue, is_displaced, returned)
         self._sharing = sharing
         self._of_namespace: dict[str, dict[Shape, EquivalenceClass]] = {}
@@ -46,7 +38,6 @@ class PendingByNamespace(PendingQueue):
         self._touched: set[str] = set()
 
     def add(self, workload: Workload) -> EquivalenceClass:
-        """Let a workload wait; returns its class."""
         members = super().add(workload)
         namespace = workload.namespace
         self._of_namespace.setdefault(namespace, {})[members.shape] = members
@@ -54,11 +45,9 @@ class PendingByNamespace(PendingQueue):
         return members
 
     def requeued(self, members: EquivalenceClass) -> None:
-        """A class is to be tried again, or for the first time."""
         self._touched.add(members.namespace)
 
     def remove(self, uid: str) -> None:
-        """A workload waits no longer."""
         workload = self.get(uid)
         members = self.class_of(workload)
         super().remove(uid)
@@ -83,7 +72,6 @@ class PendingByNamespace(PendingQueue):
         return next((members for _, members in among if counts(members)), None)
 
     def candidate(self, strategy: Strategy) -> Workload | None:
-        """The workload to be tried next; None if there is none."""
         first = self._head(strict=strategy is Strategy.STRICT_FIFO)
         return None if first is None or self.class_of(first).inadmissible is not None else first
 
@@ -119,7 +107,6 @@ class PendingByNamespace(PendingQueue):
         return found
 
     def in_order(self) -> list[Workload]:
-        """All that wait, in the order in which they would go if all fitted."""
         waiting = {
             namespace: sorted((w for c in classes.values() for w in c.members.values()), key=lambda w: w.rank)
             for namespace, classes in self._of_namespace.items()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from admitter.engine.model import Workload
 from admitter.engine.policy import Queue, Strategy
-from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape
+from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape, requeue_all
 from admitter.engine.quota.back_off import BackOff, ReturnedReservations
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import Reason, Refusal
@@ -73,13 +73,7 @@ class PendingQueue:
     def __init__(
         self, queue: str, is_displaced: Callable[[str], bool], returned: ReturnedReservations
     ) -> None:
-        """Begin with no workload.
-
-        Args:
-            queue: the queue's name.
-            is_displaced: says by its UID whether a workload is displaced: it may evict less than others.
-            returned: knows for which namespaces the queue evicts nothing now.
-        """
+        """`is_displaced` says by its UID whether a workload is: it may evict less than others."""
         self._queue = queue
         self._is_displaced = is_displaced
         self._returned = returned
@@ -94,11 +88,7 @@ class PendingQueue:
     def __len__(self) -> int:
         return len(self._class_of)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._class_of
-
     def get(self, uid: str) -> Workload:
-        """A workload that waits."""
         return self._class_of[uid].members[uid]
 
     def add(self, workload: Workload) -> EquivalenceClass:
@@ -106,7 +96,9 @@ class PendingQueue:
         shape = self._shape(workload)
         members = self._classes.get(shape)
         if members is None:
-            members = self._classes[shape] = EquivalenceClass(self, self._queue, workload.namespace, shape)
+            members = self._classes[shape] = EquivalenceClass(
+                self.requeued, self._queue, workload.namespace, shape
+            )
             members.back_off = self.back_off(workload)
         self._class_of[workload.uid] = members
         members.add(workload)
@@ -125,7 +117,6 @@ class PendingQueue:
         self._admissible.put(members)
 
     def remove(self, uid: str) -> None:
-        """A workload waits no longer."""
         members = self._class_of.pop(uid)
         self._displaced.pop(uid, None)
         members.remove(uid)
@@ -148,20 +139,15 @@ class PendingQueue:
         return changed
 
     def workloads(self) -> list[Workload]:
-        """All that wait."""
         return [members.members[uid] for uid, members in self._class_of.items()]
 
     def requeue(self) -> None:
         """Something that any inadmissible class may depend on has changed."""
-        for members in self._classes.values():
-            members.requeue()
+        requeue_all(self._classes.values())
 
     def requeue_matching(self, counts: Callable[[Workload], bool]) -> bool:
         """Requeue the classes with heads that count; returns whether there are any."""
-        found = [m for m in self._classes.values() if (head := m.head()) is not None and counts(head)]
-        for members in found:
-            members.requeue()
-        return bool(found)
+        return requeue_all([m for m in self._classes.values() if (head := m.head()) and counts(head)])
 
     def requeue_above(self, priority: int) -> bool:
         """Requeue the classes with a higher priority; returns whether there are any."""
@@ -179,10 +165,7 @@ class PendingQueue:
         """The queue uses more than before; returns whether any class was requeued for that.
 
         None is: what came later makes no room for what was refused before, since rank decides in the queue.
-        But what is free alone no longer tells whether a class fits that may evict some of that use.
-
-        Args:
-            may_evict: says of the first of a class whether it may.
+        But what is free alone no longer tells whether a class fits if its first `may_evict` some of that use.
         """
         for members in self._classes.values():
             if members.needs and (head := members.head()) is not None and may_evict(head):
@@ -197,8 +180,7 @@ class PendingQueue:
     def requeue_entitled(self, entitled: Callable[[list[Need]], bool]) -> bool:
         """Try the classes again that are entitled to what they need, or if that is unknown.
 
-        Returns:
-            Whether any class is to be tried, those included that were admissible.
+        Returns whether any class is to be tried, those included that were admissible.
         """
         found = False
         for members in self._classes.values():
@@ -211,13 +193,9 @@ class PendingQueue:
 
     def requeue_by_share(self, share: Share) -> bool:
         """Requeue classes that a queue of some share might have to give to; returns whether there are any."""
-        found = [m for m in self._classes.values() if m.share <= share]
-        for members in found:
-            members.requeue()
-        return bool(found)
+        return requeue_all([members for members in self._classes.values() if members.share <= share])
 
     def class_of(self, workload: Workload) -> EquivalenceClass:
-        """The class of a waiting workload."""
         return self._class_of[workload.uid]
 
     def in_order(self) -> list[Workload]:
@@ -252,9 +230,8 @@ class PendingQueue:
     ) -> EquivalenceClass | None:
         """The first class that counts, of those that may have their turn, inadmissible ones too; else None.
 
-        Args:
-            strategy: that of the queue: of a strict one only the first class may have its turn.
-            counts: says whether a class counts; those that did not are not looked at before `reconsider`.
+        Of a strict queue only the first class may have its turn. Those that did not count are not looked at
+        again before `reconsider`.
         """
         if strategy is Strategy.STRICT_FIFO:
             first = self._first_head()
@@ -281,12 +258,8 @@ class PendingQueue:
     def refusal(self, workload: Workload, queue: Queue, *, awaited: bool) -> Refusal | None:
         """What stops a workload; None if that has to be found out.
 
-        In a `StrictFIFO` queue only the class of the head has its own refusal; others are `BehindHead`.
-
-        Args:
-            workload: which one.
-            queue: where it waits.
-            awaited: whether another workload of the queue has a pending reservation.
+        In a `StrictFIFO` queue only the class of the head has its own refusal; others are `BehindHead`. So is
+        that one if another workload is `awaited`: it has a pending reservation.
         """
         members = self._class_of[workload.uid]
         return self._refusal(members, queue, self._blocking_head(queue), awaited=awaited)

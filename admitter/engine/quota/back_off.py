@@ -62,10 +62,6 @@ class ReturnedReservations:
         """Whether a turn is due, whatever the time."""
         return bool(self._news or self._taken_up)
 
-    def is_due(self, now: float) -> bool:
-        """Whether a turn would change anything."""
-        return self.changed or any(until <= now for until in self.ends)
-
     @property
     def ends(self) -> list[float]:
         """When each lasting back-off ends, in seconds since the epoch."""
@@ -109,12 +105,9 @@ class ReturnedReservations:
             self._taken_up[queue, namespace] = back_off
 
     def turn(self, now: float) -> set[Pair]:
-        """Begin and end back-offs; returns the queues and namespaces of those that have changed.
+        """Begin and end back-offs, as of now; returns the queues and namespaces of those that have changed.
 
         What is given back while one lasts is part of it: no eviction was decided since it began.
-
-        Args:
-            now: when it is, in seconds since the epoch.
         """
         changed = {pair for pair, each in self.lasting.items() if each.until <= now}
         for pair in changed:

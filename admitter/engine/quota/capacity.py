@@ -29,7 +29,6 @@ class Places:
         age: their place in the order.
         holder: the UID of their workload.
         size: what one of them uses.
-        count: how many.
         pod: the name of the pod; empty for those that are not there yet.
     """
 
@@ -45,7 +44,6 @@ class OverQuotaUse:
     """What a workload has over its quota.
 
     Attributes:
-        reservation: what it holds.
         newest: the age of its newest place that is over.
         pods: those of its pods that are over.
         coming: whether the next pod that takes a place of it will be over.

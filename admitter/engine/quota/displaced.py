@@ -39,9 +39,7 @@ class Displacements:
     def displaced_by(self, preemptor: str, has_place: Callable[[str], bool]) -> list[str]:
         """The victims of a workload, and the victims of those that have no reservation since, and so on.
 
-        Args:
-            preemptor: UID of the workload.
-            has_place: says by its UID whether a workload has a pending reservation.
+        `has_place` says by its UID whether a workload has a pending reservation.
         """
         if preemptor not in self._victims:
             return []
@@ -54,9 +52,7 @@ class Displacements:
         return list(found)
 
     def preemptor(self, victim: str) -> str | None:
-        """The UID of a victim's preemptor."""
         return self._preemptors.get(victim)
 
     def victims(self, preemptor: str) -> list[str]:
-        """What was evicted for a workload."""
         return list(self._victims.get(preemptor, ()))

@@ -31,7 +31,6 @@ class FairShares:
         self._lendable: dict[Node, Mapping[str, int]] = {}
 
     def of(self, node: Node) -> Share:
-        """The share of a node now."""
         found = self._known.get(node)
         if found is None:
             found = self._known[node] = self._share(node)

@@ -57,7 +57,6 @@ class CandidateLine(Generic[T]):
         self.largest = 0
 
     def add(self, place: Place, workload: Workload, member: T, amount: int) -> None:
-        """Take one in that is not in yet, and uses so much."""
         priority, _, _, holder = place
         insort(self._places, place)
         self._members[holder] = (workload, member)
@@ -67,7 +66,6 @@ class CandidateLine(Generic[T]):
         self.largest = max(self.largest, amount)
 
     def remove(self, place: Place) -> None:
-        """Let one go."""
         priority, _, _, holder = place
         del self._places[bisect_left(self._places, place)], self._members[holder]
         amount = self._amounts.pop(holder)
@@ -87,7 +85,6 @@ class CandidateLine(Generic[T]):
         self.largest = max(self._amounts.values())
 
     def amount(self, lesser: Lesser) -> int:
-        """What some of them use together."""
         if lesser.below == inf:
             return self._total
         found = sum(amount for priority, amount in self._of_priority.items() if priority < lesser.below)
@@ -102,12 +99,6 @@ class CandidateLine(Generic[T]):
     def front(self) -> Place | None:
         """The place of the first of all; None if there is none."""
         return self._places[0] if self._places else None
-
-    def first(self, lesser: Lesser) -> Place | None:
-        """The place of the first of some of them; None if there are none."""
-        if self._places and self._places[0][0] < lesser.below:
-            return self._places[0]
-        return next(self._equals(lesser), None) if lesser.after is not None else None
 
     def members(self, lesser: Lesser) -> Iterator[tuple[Place, T]]:
         """Some of them in order, with their places."""
@@ -167,7 +158,6 @@ class CandidateLines(Generic[T]):
             self._moved(queue, key, None, line.front)
 
     def remove(self, queue: str, usage: Usage, place: Place) -> None:
-        """Let go what is gone, or has to go already."""
         for key, amount in usage:
             if amount:
                 line = self._of[queue][key]

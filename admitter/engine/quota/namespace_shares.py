@@ -43,14 +43,7 @@ class Sharing:
     """
 
     def __init__(self, queue: str, tree: Tree, book: Book, weights: Mapping[str, int]) -> None:
-        """Begin with nothing in use.
-
-        Args:
-            queue: its name.
-            tree: where it stands.
-            book: what is planned.
-            weights: of namespaces that have one; of others it is 1.
-        """
+        """Begin with nothing in use of what is planned; a namespace without a weight has 1."""
         self.changed: set[str] = set()
         self.grown: set[str] = set()
         self.shrunk: set[str] = set()
@@ -63,7 +56,7 @@ class Sharing:
         self._without_least: dict[str, NamespaceShare] = {}
         self._known: dict[str, NamespaceShare] = {}
         self._units: dict[str, int] = {}
-        self._scale = 1
+        self._scale = 1  # the share of a namespace of weight 1 that uses all there is of something
         self._version = -1
 
     def add(self, namespace: str, usage: Usage, sign: int) -> None:
@@ -115,14 +108,7 @@ class Sharing:
         self.changed.add(namespace)
         self.changed.update(self._used)
 
-    @property
-    def scale(self) -> int:
-        """The share of a namespace of weight 1 that uses all there is of something."""
-        self._refresh()
-        return self._scale
-
     def of(self, namespace: str) -> NamespaceShare:
-        """The share of a namespace now."""
         self._refresh()
         found = self._known.get(namespace)
         if found is None:
@@ -152,7 +138,8 @@ class Sharing:
         self._without_least.clear()
         queue = self._tree.queues[self._queue]
         most: Counter[str] = Counter()
-        for key in {queue.key(f, r) for g in queue.groups for f in g.flavors for r in g.resources}:
+        counted = queue.keys()
+        for key in counted:
             most[key[1]] += self._book.cell(self._queue, key).potential_available()
         for resource, limit in queue.limits.items():
             most[resource] = min(most[resource], limit)

@@ -16,13 +16,8 @@ def without_effect_on_others(
 
     If only the limits of one change, it takes and gives what it did. Or no workload holds quota in it, so
     that none can be evicted from it; it has nothing of its own that others could have; and it takes
-    from none without having that, which would make a difference to others.
-
-    Args:
-        tree: as it is.
-        ledger: what each workload holds.
-        queues: as they are to be.
-        gone: the names of those that are to be removed.
+    from none without having that, which would make a difference to others. Those that are `gone` are to be
+    removed.
     """
     after: dict[str, Queue | None] = {**{queue.name: queue for queue in queues}, **dict.fromkeys(gone)}
     found = set()

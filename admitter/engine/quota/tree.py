@@ -84,7 +84,6 @@ class Tree:
             book.fit(node)
 
     def set_queue(self, queue: Queue) -> None:
-        """Define a queue, or change it."""
         node, before = ("queue", queue.name), self.queues.get(queue.name)
         with self._lifted({queue.name}):
             self._count(node, -1)
@@ -108,7 +107,6 @@ class Tree:
                 self._unname(gone.cohort)
 
     def set_cohort(self, cohort: Cohort) -> None:
-        """Define a cohort, or change it."""
         before = self.cohorts.get(cohort.name)
         self._name(cohort.name if before is None else "")
         self._redefine(cohort.name, cohort)
@@ -300,7 +298,6 @@ class Tree:
         return [name] if kind == "queue" else self.below(root)
 
     def nodes(self, root: Node) -> list[Node]:
-        """All nodes of a tree."""
         cohorts = [node for node in self._below if self.path(node)[-1] == root]
         return [*cohorts, *(("queue", name) for name in self.members(root))]
 
@@ -345,7 +342,6 @@ class Tree:
         return definition.weight if definition is not None else Fraction(1)
 
     def quotas(self, node: Node) -> Mapping[FlavorResource, Quota]:
-        """What is defined at a node."""
         kind, name = node
         definition = self.queues.get(name) if kind == "queue" else self.cohorts.get(name)
         return definition.quotas if definition is not None else {}

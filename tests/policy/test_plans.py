@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from admitter.api.conditions import ActiveReason
 from admitter.names import GENERATED_BY_LABEL, GENERATED_LABEL
-from admitter.policy.namespace_plan import defect_of, plan
+from admitter.policy.plans import defect_of, plan
 from admitter.quotas.namespaces import held
 from tests.policy.generating import Server
 

@@ -1,0 +1,93 @@
+"""What is taken and probably not meant, kubectl says (manifests/38-warning-policy.yaml)."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from admitter.sandbox.cluster import Cluster
+from tests.cluster.objects import Json, cluster_queue, elastic_quota, job
+
+pytestmark = pytest.mark.cluster
+
+
+def warned(cluster: Cluster, *arguments: str, content: Json | None = None) -> list[str]:
+    """The warnings that kubectl prints for a command that succeeds."""
+    command = [str(cluster.kubectl), f"--kubeconfig={cluster.kubeconfig}"]
+    command += [f"--context={cluster.context}"] if cluster.context else []
+    done = subprocess.run(
+        [*command, *arguments], input=json.dumps(content or {}), capture_output=True, text=True, check=True
+    )
+    return [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+
+
+def applied(cluster: Cluster, made: Json) -> list[str]:
+    return warned(cluster, "apply", "--filename=-", content=made)
+
+
+def cron_job(
+    namespace: str, *, labels: Json | None = None, jobs: Json | None = None, pods: Json | None = None
+) -> Json:
+    made = job(namespace, "often", queue=None)
+    made["spec"]["template"].setdefault("metadata", {})["labels"] = pods or {}
+    template = {"metadata": {"labels": jobs or {}}, "spec": made["spec"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "often", "namespace": namespace, "labels": labels or {}},
+        "spec": {"schedule": "0 0 1 1 *", "jobTemplate": template},
+    }
+
+
+QUEUE = {"admitter.dev/queue-name": "main"}
+
+
+def test_a_user_that_sets_suspend_is_told_each_time_that_it_has_no_effect(
+    user: Cluster, namespace: str
+) -> None:
+    assert applied(user, job(namespace, "work", queue="absent")) == []
+    patch = ["patch", "job", "work", f"--namespace={namespace}", "--type=merge"]
+    for _ in range(2):
+        (told,) = warned(user, *patch, '-p={"spec": {"suspend": false}}')
+        assert "spec.suspend of a queued Job is set by Admitter alone, and stays true" in told
+    assert warned(user, *patch, '-p={"metadata": {"labels": {"x": "y"}}}') == []
+    assert user.read("job", "work", f"--namespace={namespace}")["spec"]["suspend"] is True
+
+
+def test_a_queue_that_is_named_where_nothing_reads_it_is_told(user: Cluster, namespace: str) -> None:
+    (told,) = applied(user, cron_job(namespace, labels=QUEUE))
+    assert "queues none of its Jobs: put it into spec.jobTemplate.metadata.labels" in told
+    (told,) = applied(user, cron_job(namespace, pods=QUEUE))
+    assert "spec.jobTemplate.spec.template.metadata.labels: the label" in told
+    made = job(namespace, "work", queue=None)
+    made["metadata"]["labels"] = {"app": "work"}  # a Job without any gets those of its pods
+    made["spec"]["template"].setdefault("metadata", {})["labels"] = QUEUE
+    (told,) = applied(user, made)
+    assert "spec.template.metadata.labels: the label admitter.dev/queue-name of pods queues no Job" in told
+
+
+@pytest.mark.parametrize(
+    ("memory", "suspicious"), [("128", True), ("128m", True), ("1Mi", False), (0, False)]
+)
+def test_memory_in_bytes_is_told(user: Cluster, namespace: str, memory: str | int, suspicious: bool) -> None:
+    told = applied(user, job(namespace, "work", queue="absent", requests={"cpu": "1", "memory": str(memory)}))
+    words = f"requests memory {memory}, which is less than one MiB"
+    assert any(words in line for line in told) is suspicious
+
+
+def test_quota_of_memory_in_bytes_is_told(installed: Cluster, namespace: str) -> None:
+    def tried(made: Json) -> list[str]:
+        return warned(installed, "create", "--dry-run=server", "--filename=-", content=made)
+
+    (told,) = tried(cluster_queue(namespace, {"memory": {"a": "64"}}))
+    assert "resource memory, flavor a: quota.min is 64, which is less than one MiB" in told
+    (told,) = tried(cluster_queue(namespace, {}, limits={"memory": "5"}))
+    assert "limits.memory is 5" in told
+    (told,) = tried(elastic_quota(namespace, min={"cpu": "1", "memory": "64"}))
+    assert "min.memory is 64" in told
+    fine: tuple[Any, ...] = (
+        cluster_queue(namespace, {"memory": {"a": "64Gi"}}),
+        elastic_quota(namespace, min={"cpu": 1}),
+    )
+    assert [tried(made) for made in fine] == [[], []]
