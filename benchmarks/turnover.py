@@ -49,8 +49,9 @@ class Api(HttpTransport):
         self._pieces: dict[str, asyncio.Queue[bytes]] = {path: asyncio.Queue() for path in self._said}
 
     async def get(self, path: str, _: Mapping[str, str] | None = None) -> Json:
-        """All of a collection."""
-        self._said[path].clear()
+        """All of a collection; there are no Leases, and no watch of them."""
+        if path in self._said:
+            self._said[path].clear()
         return {
             "items": list(self.objects[plural_of(path)].values()),
             "metadata": {"resourceVersion": str(self._version)},

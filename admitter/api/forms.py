@@ -161,7 +161,13 @@ _NODE: Final = fields(
 )
 _LEASE: Final = fields(
     metadata=needed(fields(name=needed(Word), resourceVersion=needed(str), labels=Texts, annotations=Texts)),
-    spec=fields(holderIdentity=str, leaseTransitions=_Long, leaseDurationSeconds=_Long | float),
+    spec=fields(
+        holderIdentity=str,
+        leaseTransitions=_Long,
+        leaseDurationSeconds=_Long | float,
+        acquireTime=str,
+        renewTime=str,
+    ),
 )
 
 

@@ -9,12 +9,23 @@ import typer
 
 from admitter.cli.complaints import CommandError
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed, unless_soon
-from admitter.cli.looking import ConfigFile, Namespace, Output, StateFile, ask, look, namespace_of, write
+from admitter.cli.looking import (
+    ConfigFile,
+    Namespace,
+    Output,
+    StateFile,
+    ask_beside,
+    look_at_all,
+    namespace_of,
+    warn,
+    write,
+)
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.explain.explainer import Explainer, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
 from admitter.insight.explain.status_summary import find, summary, summary_lines, summary_of
 from admitter.insight.explain.text import opening, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Allowance
@@ -51,17 +62,24 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
     allowance = allowed(estimate_for)
     where = namespace or namespace_of(kubeconfig, context, state)
     try:
-        known = facts(look(state, kubeconfig, context, config))
+        taken, controllers = look_at_all(state, kubeconfig, context, config)
     except DeniedError as error:
         _tell(kubeconfig, context, where, name, output, error)
         return
     try:
-        _answer(known, where, name, output, allowance)
+        _answer(facts(taken), controllers, where, name, output, allowance)
     except UnknownError as error:
         raise ManifestError(str(error)) from error
 
 
-def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: Allowance) -> None:
+def _answer(  # what is asked, of what, and how it is printed
+    known: Facts,
+    controllers: ControllerStatus | None,
+    namespace: str,
+    name: str,
+    output: Output,
+    allowance: Allowance,
+) -> None:
     """Print what is known at once, then what may take long to find."""
 
     def preliminary() -> None:
@@ -74,17 +92,18 @@ def _answer(known: Facts, namespace: str, name: str, output: Output, allowance: 
         snapshot = Snapshot(known)
         explainer = Explainer(snapshot)
         answer = first(explainer, namespace, name)
+    deciding = controllers_of(controllers, answer, snapshot)
     if people:
-        _say(opening(answer, snapshot))
+        _say(opening(answer, snapshot, deciding))
     deadline = allowance.begin()
     answer = with_blocking(explainer, answer, deadline)
     if people:
         _say(would_let_in(answer, snapshot.now))
     estimate = start_of(known, snapshot, answer, until(deadline))
     if people:
-        _say([start_line(start(estimate))] if estimate is not None else [])
+        _say([start_line(start(estimate), deciding)] if estimate is not None else [])
     else:
-        write(answer_json(answer, estimate, snapshot), output)
+        write(answer_json(answer, estimate, snapshot, deciding), output)
 
 
 def _say(lines: Iterable[str]) -> None:
@@ -102,12 +121,13 @@ def _tell(
     error: DeniedError,
 ) -> None:
     """Print the status, for a user that may not read the whole cluster."""
-    view = ask(kubeconfig, context, lambda transport: find(transport, namespace, name))
+    view, controllers = ask_beside(kubeconfig, context, lambda transport: find(transport, namespace, name))
     if view is None:
         raise CommandError(f"there is no Workload {name} in namespace {namespace}, nor one of a Job {name}")
     answer = summary(view)
     if output is not Output.TABLE:
-        write({**answer, "restricted": str(error)}, output)
+        write({**answer, "restricted": str(error), "controller": controllers.as_json()}, output)
         return
     _say(summary_lines(answer))
+    warn(controllers)
     typer.echo(f"This is only what its status says. {visible(error)}", err=True)

@@ -14,18 +14,20 @@ from admitter.cli.looking import (
     Namespace,
     StateFile,
     console,
-    look,
+    look_at_all,
     namespace_of,
+    warn,
     write,
 )
 from admitter.cli.looking import Output as Form
 from admitter.cli.options import Context, Kubeconfig
-from admitter.insight.explain.text import short, spell
+from admitter.insight.explain.text import short
 from admitter.insight.forecast.estimates import Estimator
 from admitter.insight.forecast.timed import until
 from admitter.insight.listing import Row, rows
 from admitter.insight.report import estimate_json, row_json
 from admitter.insight.snapshot_file import facts
+from admitter.insight.stamps import spell
 from admitter.policy.snapshot import Snapshot
 from admitter.visible import visible
 
@@ -81,7 +83,9 @@ def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter get workloads -A -o wide`: with expected starts
     """
     allowance = allowed(estimate_for)
-    known = facts(look(state, kubeconfig, context, config))
+    taken, controllers = look_at_all(state, kubeconfig, context, config)
+    known = facts(taken)
+    warn(controllers)
     snapshot = Snapshot(known)
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, state)
     found = list(rows(snapshot, where))

@@ -14,7 +14,9 @@ import yaml
 from rich.console import Console
 
 from admitter.convert.settings import DEFAULTS, Settings
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.snapshot_file import SnapshotFile, load
+from admitter.visible import visible
 
 if TYPE_CHECKING:
     from admitter.client.transport import Transport
@@ -99,6 +101,53 @@ def look(
 
     settings = settings_of(config)
     return ask(kubeconfig, context, lambda transport: take(transport, settings, time.time, kinds))
+
+
+def look_at_all(
+    state: Path | None, kubeconfig: Path | None, context: str | None, config: Path | None
+) -> tuple[SnapshotFile, ControllerStatus | None]:
+    """A snapshot with all kinds, and whether a controller decides in that cluster; of a file None.
+
+    Raises:
+        ClusterError: it can't be read.
+        ManifestError: the file is none.
+    """
+    if state is not None:
+        return look(state, kubeconfig, context, config), None
+    from admitter.insight.taking import take  # noqa: PLC0415  # as in look
+
+    gc.disable()
+    settings = settings_of(config)
+    return ask_beside(kubeconfig, context, lambda transport: take(transport, settings, time.time))
+
+
+def ask_beside(
+    kubeconfig: Path | None, context: str | None, question: "Callable[[Transport], Awaitable[T]]"
+) -> "tuple[T, ControllerStatus]":
+    """Ask a cluster something, and meanwhile whether a controller decides there.
+
+    Raises:
+        ClusterError: it can't be reached, or the question raises it.
+    """
+    import asyncio  # noqa: PLC0415  # as in ask
+
+    from admitter.insight.lease_watch import LeaseWatch  # noqa: PLC0415  # as in ask
+
+    async def both(transport: "Transport") -> tuple[T, ControllerStatus]:
+        settling = asyncio.create_task(LeaseWatch(transport).settle())
+        try:
+            return await question(transport), await settling
+        finally:
+            settling.cancel()
+            await asyncio.wait({settling})
+
+    return ask(kubeconfig, context, both)
+
+
+def warn(controllers: ControllerStatus | None) -> None:
+    """Say on standard error that there is something about which no controller decides, if it is so."""
+    if controllers is not None and controllers.lacks_decisions:
+        typer.echo(visible(f"Warning: {controllers.sentence()}"), err=True)
 
 
 def ask(kubeconfig: Path | None, context: str | None, question: "Callable[[Transport], Awaitable[T]]") -> T:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
-from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, write
+from admitter.cli.looking import ConfigFile, Output, StateFile, console, look_at_all, warn, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.documents import ManifestError
 from admitter.insight.forecast.playing import processes, side_by_side
@@ -84,7 +84,9 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
     allowance = allowed(estimate_for)
     deleted = [_deletion(text) for text in without or []]
-    known = facts(look(state, kubeconfig, context, config))
+    taken, controllers = look_at_all(state, kubeconfig, context, config)
+    known = facts(taken)
+    warn(controllers)
     changes = list(_changes(known, files or [], deleted))
     difference = compare(known, changes, side_by_side, processes(), allowance)
     if difference.errors:

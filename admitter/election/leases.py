@@ -75,6 +75,8 @@ class LeaseRecord:
         holder: the identity of the process that holds it; empty if it was released.
         transitions: how often it has changed hands.
         duration: the seconds without renewal after which it may be taken.
+        acquired: since when its holder has it, as the API server says it; empty if it says nothing.
+        renewed: when its holder renewed it last, likewise.
     """
 
     name: str
@@ -84,6 +86,8 @@ class LeaseRecord:
     duration: float
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    acquired: str = ""
+    renewed: str = ""
 
     @property
     def handed_over(self) -> bool:
@@ -110,6 +114,8 @@ def parse_lease(lease: Json) -> LeaseRecord:
         float(spec.get("leaseDurationSeconds") or 0),
         metadata.get("annotations") or {},
         metadata.get("labels") or {},
+        spec.get("acquireTime") or "",
+        spec.get("renewTime") or "",
     )
 
 

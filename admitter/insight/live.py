@@ -13,6 +13,8 @@ from admitter.client.informer import Informer
 from admitter.client.store import Store
 from admitter.client.transport import Transport
 from admitter.convert.settings import Settings
+from admitter.insight.controller_status import ControllerStatus
+from admitter.insight.lease_watch import LeaseWatch
 from admitter.policy.snapshot import Facts, Snapshot, plural_of
 
 REST: Final = 4.0
@@ -23,7 +25,7 @@ QUIET_SECONDS: Final = 15.0
 
 
 class Mirror:
-    """Follows all kinds that decisions depend on, and makes snapshots.
+    """Follows all kinds that decisions depend on, and the Leases of the controllers, and makes snapshots.
 
     Attributes:
         revision: grows with every change.
@@ -44,6 +46,7 @@ class Mirror:
         self._now = now
         self._sources = [replace(source, store=Store(remembered=0)) for source in World().sources]
         self._informers = [Informer(transport, source, random) for source in self._sources]
+        self._leases = LeaseWatch(transport)
         self._changed = asyncio.Event()
         self.revision = 0
         for source in self._sources:
@@ -58,6 +61,7 @@ class Mirror:
         """Follow until the end of the block, which begins once everything has been read."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each.run(), name=f"informer {each.path}") for each in self._informers]
+            tasks.append(group.create_task(self._leases.follow(), name="leases"))
             for informer in self._informers:
                 await informer.synced.wait()
             yield
@@ -69,6 +73,11 @@ class Mirror:
         """The first collection that is not followed now, and why; None: no failure is known."""
         failed = ((each.path, each.failure) for each in self._informers)
         return next(((path, error) for path, error in failed if error is not None), None)
+
+    @property
+    def controllers(self) -> ControllerStatus:
+        """Whether a controller decides, as of a few seconds ago."""
+        return self._leases.status()
 
     def facts(self) -> Facts:
         views = {plural_of(s.path): {view.key: view for view in s.store} for s in self._sources}

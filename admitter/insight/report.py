@@ -3,6 +3,7 @@
 from typing import Any
 
 from admitter.engine.explain.explanation import Amounts
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.explain.explainer import Answer, Other, is_hopeless
 from admitter.insight.explain.text import sentence
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
@@ -15,7 +16,12 @@ from admitter.quantities.amounts import to_quantity
 Json = dict[str, Any]
 
 
-def answer_json(answer: Answer, estimate: Estimate | None, snapshot: Snapshot) -> Json:
+def answer_json(
+    answer: Answer,
+    estimate: Estimate | None,
+    snapshot: Snapshot,
+    controllers: ControllerStatus | None = None,
+) -> Json:
     workload, explanation = answer.workload, answer.explanation
     waits = workload is not None and workload.admission is None and not workload.finished
     return {
@@ -26,7 +32,7 @@ def answer_json(answer: Answer, estimate: Estimate | None, snapshot: Snapshot) -
         "queue": queue_title(answer.queue) if answer.queue is not None else None,
         "position": answer.position,
         "reason": answer.waiting.reason if answer.waiting is not None else None,
-        "message": sentence(answer, snapshot) if waits else None,
+        "message": sentence(answer, snapshot, controllers) if waits else None,
         "never": is_hopeless(explanation.refusal) if explanation is not None else False,
         "flavors": _flavors(answer),
         "ahead": [_other(other) for other in answer.ahead],
@@ -34,6 +40,7 @@ def answer_json(answer: Answer, estimate: Estimate | None, snapshot: Snapshot) -
         "hints": list(answer.hints),
         "ends": _time(answer.ends),
         "start": estimate_json(estimate, snapshot.now) if estimate is not None else None,
+        "controller": controllers.as_json() if controllers is not None else None,
     }
 
 

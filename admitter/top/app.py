@@ -18,7 +18,7 @@ from admitter.top.state import TopState
 from admitter.top.view import ListView, TopView
 
 LOOK_SECONDS: Final = 1.0
-"""How often the connection to the API server is checked, in seconds."""
+"""How often the connection to the API server and the controllers are checked, in seconds."""
 
 
 class Top(App[None]):
@@ -67,9 +67,9 @@ class Top(App[None]):
 
     def look(self) -> None:
         """Show a problem as long as it lasts."""
-        trouble = self._state.feed.trouble()
-        if trouble != self._state.trouble:
-            self._state.trouble = trouble
+        state, seen = self._state, (self._state.feed.trouble(), self._state.feed.controllers())
+        if seen != (state.trouble, state.controllers):
+            state.trouble, state.controllers = seen
             if isinstance(self.screen, TopView):
                 self.screen.show_head()
 

@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 
 from admitter.insight.explain.explainer import Answer, Explainer, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
 from admitter.insight.explain.status_summary import summary, summary_lines
 from admitter.insight.explain.text import has_start, opening, start, start_line, would_let_in
 from admitter.insight.forecast.playing import Playing
@@ -93,7 +93,7 @@ class ExplanationView(TopView):
 
             answer = with_blocking(asked.explainer, asked.answer, deadline)
             estimate = start_of(known, asked.snapshot, answer, Playing(proceed=go_on))
-            starts = [start_line(start(estimate))] if estimate is not None else []
+            starts = [start_line(start(estimate), deciding)] if estimate is not None else []
             return [*would_let_in(answer, known.taken), *starts]
 
         try:
@@ -101,7 +101,8 @@ class ExplanationView(TopView):
         except UnknownError:
             self.text.say("It is gone: there is no such Job and no such Workload any more.")
             return
-        begun = list(opening(asked.answer, asked.snapshot))
-        waits = [start_line("running playouts …")] if has_start(asked.answer) else []
+        deciding = controllers_of(self.state.feed.controllers(), asked.answer, asked.snapshot)
+        begun = list(opening(asked.answer, asked.snapshot, deciding))
+        waits = [start_line("running playouts …", deciding)] if has_start(asked.answer) else []
         self.text.say("\n".join([*begun, *waits]))
         self.text.say("\n".join([*begun, *await in_background(look_ahead)]))

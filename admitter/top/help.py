@@ -37,5 +37,6 @@ class HelpView(TopView):
 
     def body(self) -> Iterable[Widget]:
         text = TextView("text")
-        text.say(TEXT)
+        leader = self.state.leader()
+        text.say(f"{TEXT}\n\n{leader}" if leader else TEXT)
         return (VerticalScroll(text),)

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.tree import Node
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.listing import Row, rows
 from admitter.insight.live import Mirror
 from admitter.insight.overview import OverviewLine, OverviewUse, overview
@@ -50,6 +51,10 @@ class TopScene:
         queues = sum(line.node[0] == "queue" and line.node != ASTRAY for line in self.lines)
         counts = f"{waiting:,} waiting, {admitted:,} admitted, {recent:,} of them in the last minute"
         return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
+
+    def roots(self) -> list[str]:
+        """The names of the roots of all trees."""
+        return [line.node[1] for line in self.lines if line.depth == 0 and line.node != ASTRAY]
 
 
 def scene(known: Facts, snapshot: Snapshot) -> TopScene:
@@ -107,6 +112,9 @@ class Feed(Protocol):
     def trouble(self) -> str:
         """Why nothing new can be shown, in a sentence or two; empty if it can."""
 
+    def controllers(self) -> ControllerStatus | None:
+        """Whether a controller decides there; None: it is a snapshot, which has none."""
+
 
 class Still:
     """A snapshot: one scene, which stays."""
@@ -126,6 +134,9 @@ class Still:
         """None: all of it has been read."""
         return ""
 
+    def controllers(self) -> None:
+        """None: a file says nothing of it."""
+
 
 class Live:
     """A cluster that is followed."""
@@ -142,3 +153,6 @@ class Live:
     def trouble(self) -> str:
         failure = self._mirror.failure
         return spelled(*failure) if failure is not None else ""
+
+    def controllers(self) -> ControllerStatus:
+        return self._mirror.controllers

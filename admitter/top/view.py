@@ -75,10 +75,17 @@ class TopView(Screen[None]):
         scene, width = self.state.scene, self.size.width
         time = f"{datetime.fromtimestamp(scene.known.taken, UTC):%H:%M:%S} UTC" if scene is not None else ""
         self._title.say(beside(f"admitter top  {self.state.feed.title}", time, width, "bold"))
-        self._totals.say(scene.totals() if scene is not None else "")
+        self._totals.say(self._summary(scene.totals() if scene is not None else ""))
         self._about.say(beside(*self.about(), width, ""))
-        self._trouble.say(self.state.trouble)
-        self._trouble.display = bool(self.state.trouble)
+        problems = self.state.problems()
+        self._trouble.say(problems)
+        self._trouble.display = bool(problems)
+
+    def _summary(self, totals: str) -> Text | str:
+        """The cluster in numbers, and which controller leads where there is room for it."""
+        leader, width = self.state.leader(), self.size.width
+        fits = cell_len(totals) + cell_len(leader) + 2 <= width
+        return beside(totals, leader, width, "") if leader and fits else totals
 
     def about(self) -> tuple[str, str]:
         """What the view shows, for the left and the right end of a line."""

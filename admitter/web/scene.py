@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
 
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.explain.explainer import Answer, Explainer, Other, UnknownError
-from admitter.insight.explain.outlook import first, start_of, with_blocking
+from admitter.insight.explain.outlook import controllers_of, first, start_of, with_blocking
 from admitter.insight.explain.status_summary import summary_lines, summary_of
 from admitter.insight.explain.text import has_start, opening, short, start, start_line, would_let_in
 from admitter.insight.forecast.deadline import Deadline
@@ -33,8 +34,25 @@ BY_ITSELF: Final = 0.9
 class WebScene:
     """One moment of the cluster. Its properties may take long, and belong in a thread."""
 
-    def __init__(self, known: Facts, snapshot: Snapshot, revision: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        known: Facts,
+        snapshot: Snapshot,
+        revision: int,
+        limits: Limits,
+        controllers: Callable[[], ControllerStatus],
+    ) -> None:
+        """Work nothing out yet.
+
+        Args:
+            known: the facts that it shows.
+            snapshot: made of them.
+            revision: which of all scenes it is.
+            limits: of slow work.
+            controllers: says whether a controller decides, as it is when it is asked.
+        """
         self.known = known
+        self._controllers = controllers
         self.snapshot = snapshot
         self.revision = revision
         self._limits = limits
@@ -61,6 +79,10 @@ class WebScene:
 
     def tree(self) -> Json:
         return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
+
+    def roots(self) -> list[str]:
+        """The names of the roots of all trees."""
+        return [line.node[1] for line in self.lines if line.depth == 0]
 
     def queue(self, name: str, may_see: Callable[[str], bool]) -> Json | None:
         """A queue of the engine: its use, the workloads that hold quota or wait; None if there is none.
@@ -146,12 +168,13 @@ class WebScene:
         answer, snapshot = found
         workload = answer.workload
         conditions = workload.status.get("conditions") or [] if workload is not None else []
+        deciding = controllers_of(self._controllers(), answer, snapshot)
         return {
             "taken": self.known.taken,
             "namespace": answer.key[0],
             "name": answer.key[1],
             "queue": answer.queue,
-            "lines": list(opening(_masked(answer, may_see), snapshot)),
+            "lines": list(opening(_masked(answer, may_see), snapshot, deciding)),
             "timeline": list(_timeline(conditions)),
             "complete": True,
             "waits": answer.explanation is not None,
@@ -187,16 +210,19 @@ class WebScene:
             partial(self._blocking, namespace, name), limits.allowance, QUEUEING_SECONDS
         )
         if answer is None:
-            return self._ahead([], NOT_IN_TIME)
+            return self._ahead([], NOT_IN_TIME, None)
         estimate: Estimate | None = None
         if has_start(answer):
             work = partial(self._start, answer)
             found = await limits.estimating.result(work, limits.allowance, QUEUEING_SECONDS)
             estimate = found or NOT_IN_TIME
-        return self._ahead(would_let_in(_masked(answer, may_see), self.known.taken), estimate)
+        deciding = controllers_of(self._controllers(), answer, self.snapshot)
+        return self._ahead(would_let_in(_masked(answer, may_see), self.known.taken), estimate, deciding)
 
-    def _ahead(self, blocking: Iterable[str], estimate: Estimate | None) -> Json:
-        starts = [start_line(start(estimate))] if estimate is not None else []
+    def _ahead(
+        self, blocking: Iterable[str], estimate: Estimate | None, deciding: ControllerStatus | None
+    ) -> Json:
+        starts = [start_line(start(estimate), deciding)] if estimate is not None else []
         return {
             "taken": self.known.taken,
             "lines": [*blocking, *starts],

@@ -88,6 +88,7 @@ class Page:
                 web.post("/api/session", self._log_in),
                 web.delete("/api/session", self._log_out),
                 web.get("/api/me", self._me),
+                web.get("/api/controller", self._controller),
                 web.get("/api/tree", self._tree),
                 web.get("/api/queue", self._queue),
                 web.get("/api/starts", self._starts),
@@ -158,6 +159,13 @@ class Page:
     async def _me(self, request: web.Request) -> web.Response:
         user = await self._user(request)
         return _json({"name": user.name, "tree": await self._access.may_list(user, "clusterqueues")})
+
+    async def _controller(self, request: web.Request) -> web.Response:
+        """Whether a controller decides; trees without one are named to users that may see the tree."""
+        user = await self._user(request)
+        scene, sees_tree = self._stage.scene, await self._access.may_list(user, "clusterqueues")
+        roots = scene.roots() if scene is not None and sees_tree else ()
+        return _json(self._stage.controllers.as_json(roots))
 
     async def _tree(self, request: web.Request) -> web.Response:
         user = await self._user(request)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import structlog
 
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.forecast.deadline import Allowance
 from admitter.insight.live import Mirror
 from admitter.quantities.amounts import CPU
@@ -40,11 +41,17 @@ class Stage:
         self._samples: dict[str, deque[_Sample]] = {}
         self._sampled = float("-inf")
 
+    @property
+    def controllers(self) -> ControllerStatus:
+        """Whether a controller decides."""
+        return self._mirror.controllers
+
     async def run(self) -> None:
         async with self._mirror.following():
             log.info("everything has been read")
             async for known, snapshot in self._mirror.snapshots():
-                scene = WebScene(known, snapshot, self._mirror.revision, self.limits)
+                revision = self._mirror.revision
+                scene = WebScene(known, snapshot, revision, self.limits, lambda: self.controllers)
                 await asyncio.to_thread(scene.work_out)
                 self.put(scene)
 

@@ -133,7 +133,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("admitter.cli.explain.look", interrupted)
+    monkeypatch.setattr("admitter.cli.explain.look_at_all", interrupted)
     assert CliRunner().invoke(app, ["explain", "train-7"]).exit_code == 130
 
 

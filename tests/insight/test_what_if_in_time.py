@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from admitter.insight.explain.text import spell
 from admitter.insight.forecast.deadline import Allowance, Deadline
 from admitter.insight.snapshot_file import facts
+from admitter.insight.stamps import spell
 from admitter.insight.what_if.compare import Difference, compare
 from admitter.insight.what_if.report import difference_json, tables
 from admitter.policy.snapshot import Facts

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Snapshot
@@ -22,11 +23,12 @@ def scene_of(state: State) -> TopScene:
 
 
 class Script:
-    """Shows what it is given, and has the trouble that it is given."""
+    """Shows what it is given, and has the trouble and the controllers that it is given."""
 
     def __init__(self, first: TopScene | None) -> None:
         self.title = "training  https://10.0.0.1:6443"
         self.words = ""
+        self.deciding: ControllerStatus | None = None
         self._first = first
 
     async def follow(self, show: Callable[[TopScene], None]) -> None:
@@ -37,6 +39,10 @@ class Script:
     def trouble(self) -> str:
         """What is set."""
         return self.words
+
+    def controllers(self) -> ControllerStatus | None:
+        """What is set."""
+        return self.deciding
 
 
 class Glass:
@@ -70,6 +76,12 @@ class Glass:
     async def trouble(self, words: str) -> list[str]:
         """Have trouble, or none."""
         self.script.words = words
+        self.app.look()
+        return await self.lines()
+
+    async def decided(self, controllers: ControllerStatus | None) -> list[str]:
+        """Have controllers, or none."""
+        self.script.deciding = controllers
         self.app.look()
         return await self.lines()
 

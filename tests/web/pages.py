@@ -9,6 +9,7 @@ from typing import cast
 from aiohttp import web
 
 from admitter.client.access import Access, User
+from admitter.insight.controller_status import ControllerStatus, ShardLease
 from admitter.insight.forecast.deadline import NO_LIMIT, Allowance
 from admitter.insight.snapshot_file import facts
 from admitter.policy.snapshot import Snapshot
@@ -16,8 +17,10 @@ from admitter.web.scene import WebScene
 from admitter.web.server import Page
 from admitter.web.sessions import Sessions
 from admitter.web.stage import Stage
-from tests.insight.states import State
+from tests.insight.states import NOW, State
 
+_LEASE = ShardLease(0, "admitter-controller", alive=True, holder="pod_1", since=NOW - 7500.0)
+LEADS = ControllerStatus((_LEASE,), NOW)
 ADMIN, TENANT = "admins-token", "tenants-token"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOW = "needs a browser: apt-get install chromium"
@@ -48,13 +51,14 @@ class Still(Stage):
         """The next scene."""
         self._revision += 1
         known = facts(state.snapshot())
-        scene = WebScene(known, Snapshot(known), self._revision, self.limits)
+        scene = WebScene(known, Snapshot(known), self._revision, self.limits, lambda: self.controllers)
         scene.work_out()
         self.put(scene)
 
 
 class _Nothing:
     revision = 0
+    controllers = LEADS
 
 
 @dataclass

@@ -65,7 +65,7 @@ def test_use_over_time_is_an_hour_of_each_queue_that_there_is() -> None:
 
     def sample(number: int, state: State) -> None:
         known = replace(facts(state.snapshot()), taken=NOW + number * SAMPLE_SECONDS)
-        stage.put(WebScene(known, Snapshot(known), number, stage.limits))
+        stage.put(WebScene(known, Snapshot(known), number, stage.limits, lambda: stage.controllers))
 
     sample(0, lent("a", "gone", used=True))
     sample(1, lent("a", used=False))

@@ -6,6 +6,7 @@ Both end by a deadline. All else is printed first (`admitter.insight.explain.tex
 from dataclasses import replace
 from typing import Final
 
+from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.explain.explainer import Answer, Explainer
 from admitter.insight.explain.text import has_start
 from admitter.insight.forecast.deadline import Deadline
@@ -24,6 +25,15 @@ def first(explainer: Explainer, namespace: str, name: str) -> Answer:
         UnknownError: there is none.
     """
     return explainer.explain(namespace, name, enough=lambda: True)
+
+
+def controllers_of(
+    controllers: ControllerStatus | None, answer: Answer, snapshot: Snapshot
+) -> ControllerStatus | None:
+    """Whether a controller decides about the Workload of an answer: of all shards that of its tree."""
+    if controllers is None:
+        return None
+    return controllers.about(snapshot.engine.tree.root(answer.queue)[1] if answer.queue else "")
 
 
 def with_blocking(explainer: Explainer, answer: Answer, deadline: Deadline) -> Answer:

@@ -7,8 +7,10 @@ from admitter.api.conditions import WorkloadState
 from admitter.engine.explain.explanation import Amounts, Explanation
 from admitter.engine.policy import Queue
 from admitter.engine.refusal import Reason
+from admitter.insight.controller_status import ControllerState, ControllerStatus
 from admitter.insight.explain.explainer import Answer, Other, binding, is_hopeless
 from admitter.insight.forecast.estimates import CONFIDENCE, Estimate
+from admitter.insight.stamps import spell
 from admitter.names import ANY_NODE
 from admitter.policy.messages import flavor_sentence, node_title, queue_title
 from admitter.policy.snapshot import Snapshot
@@ -16,15 +18,23 @@ from admitter.quantities.amounts import to_quantity
 
 SHOWN: Final = 5
 """Items of a list that are shown; the others are counted."""
-_STEPS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def opening(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
-    """What is known at once, a line at a time: why it waits, the flavors tried, the workloads ahead of it."""
+def opening(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None = None) -> Iterator[str]:
+    """What is known at once, a line at a time: why it waits, the flavors tried, the workloads ahead of it.
+
+    Args:
+        answer: about a Job or a Workload.
+        snapshot: in which it was found.
+        controllers: whether a controller decides about it; None: the snapshot is of no cluster that is there.
+    """
     title = "/".join(answer.key)
     state = _state(answer)
     yield f"{title}: {state}" if state else title
-    yield from _headline(answer, snapshot)
+    yield from _headline(answer, snapshot, controllers)
+    finished = answer.workload is not None and answer.workload.finished
+    if controllers is not None and controllers.lacks_decisions and not finished:
+        yield f"  {controllers.sentence()}"
     yield from (f"  hint: {hint}" for hint in answer.hints)
     if answer.explanation is not None:
         yield ""
@@ -46,7 +56,7 @@ def _state(answer: Answer) -> str:
     return f"{state}{place}"
 
 
-def _headline(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
+def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None) -> Iterator[str]:
     workload = answer.workload
     if workload is None:
         return
@@ -62,14 +72,14 @@ def _headline(answer: Answer, snapshot: Snapshot) -> Iterator[str]:
         elif answer.ends is not None:
             yield f"  expected to end {within(answer.ends - snapshot.now)}"
     else:
-        yield f"  {sentence(answer, snapshot)}"
+        yield f"  {sentence(answer, snapshot, controllers)}"
 
 
-def sentence(answer: Answer, snapshot: Snapshot) -> str:
+def sentence(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus | None = None) -> str:
     """Why it waits, in one sentence: the rule that refuses it."""
     explanation, waiting = answer.explanation, answer.waiting
     if waiting is None:
-        return "nothing stands in its way: it is admitted at once"
+        return f"nothing stands in its way: it is admitted {_soon(controllers)}"
     if explanation is None or explanation.refusal is None:
         return waiting.message
     if is_hopeless(explanation.refusal):
@@ -81,6 +91,13 @@ def sentence(answer: Answer, snapshot: Snapshot) -> str:
     queue = snapshot.engine.tree.queues[explanation.workload.queue]
     several = len(explanation.amounts) > 1
     return (f"pod set {pod_set} " if several else "") + _shortage(amounts, queue, answer)
+
+
+def _soon(controllers: ControllerStatus | None) -> str:
+    """When a Workload is admitted that nothing but the absence of a controller delays."""
+    if controllers is None or controllers.state is ControllerState.LEADING:
+        return "at once"
+    return "at once if a controller runs" if not controllers.lacks_decisions else "once a controller decides"
 
 
 def _shortage(amounts: Amounts, queue: Queue, answer: Answer) -> str:
@@ -160,9 +177,10 @@ def _other(other: Other, now: float, *, preempting: bool) -> str:
     return f"{'/'.join(other.key)}, priority {other.priority}{ends}{word}{not_evicted}"
 
 
-def start_line(words: str) -> str:
+def start_line(words: str, controllers: ControllerStatus | None = None) -> str:
     """The last line: when it starts, in some words."""
-    return f"Start: {words}"
+    waits = controllers is not None and controllers.lacks_decisions
+    return f"Start, counted from when a controller runs: {words}" if waits else f"Start: {words}"
 
 
 def start(estimate: Estimate) -> str:
@@ -221,17 +239,6 @@ def short(estimate: Estimate) -> str:
 def within(seconds: float) -> str:
     """A time from now, in words."""
     return "at once" if seconds < 1 else f"in {spell(seconds)}"
-
-
-def spell(seconds: float) -> str:
-    """A length of time, in its two largest units."""
-    left = round(seconds)
-    for (size, unit), below in zip(_STEPS, (*(each[1] for each in _STEPS[1:]), "s"), strict=True):
-        if left >= size:
-            smaller = {"h": 3_600, "min": 60, "s": 1}[below]
-            rest = left % size // smaller
-            return f"{left // size} {unit}" + (f" {rest} {below}" if rest else "")
-    return f"{left} s"
 
 
 def _joined(words: Iterable[str]) -> str:

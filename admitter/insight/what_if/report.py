@@ -6,9 +6,9 @@ from typing import Any, Final, TypeVar
 from rich.console import Group, RenderableType
 from rich.table import Column, Table
 
-from admitter.insight.explain.text import resting_on, spell, within
+from admitter.insight.explain.text import resting_on, within
 from admitter.insight.forecast.playout import ExcessUse
-from admitter.insight.stamps import stamp
+from admitter.insight.stamps import spell, stamp
 from admitter.insight.what_if.compare import Difference, Outcome, Shift
 from admitter.names import ANY_NODE
 from admitter.policy.messages import node_title, queue_title

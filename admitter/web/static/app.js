@@ -4,6 +4,7 @@ import { chart, make, place, placesTable, sync, workloadRow, workloadsTable } fr
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
+const controller = document.getElementById("controller");
 const closed = new Set();
 let shown = null; // what draws the page: {refresh}
 let changes = null;
@@ -36,6 +37,14 @@ function title(words) {
 
 const asOf = (taken) => `As of ${new Date(taken * 1000).toLocaleTimeString()}`;
 
+// Without a controller nothing of what the page foresees happens: that is said above all pages.
+async function showController() {
+  const answer = await ask("/api/controller");
+  if (controller.textContent !== answer.message) controller.textContent = answer.message;
+  controller.classList.toggle("bad", answer.state === "Absent" || answer.state === "Partial");
+  controller.hidden = false;
+}
+
 // Redraw; if something changes meanwhile, once more afterwards.
 async function refresh() {
   if (busy) {
@@ -45,6 +54,7 @@ async function refresh() {
   busy = true;
   const page = shown;
   try {
+    if (page.live) await showController();
     await page.refresh();
   } catch (error) {
     if (page === shown) await failed(error);
@@ -244,6 +254,7 @@ function workloadPage(namespace, name) {
 
 function login() {
   document.getElementById("who").hidden = true;
+  controller.hidden = true;
   const token = make("textarea", { id: "token", required: true, autocomplete: "off", spellcheck: "false" });
   const error = make("p", { class: "error", role: "alert" });
   const form = make("form", {
