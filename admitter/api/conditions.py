@@ -142,6 +142,8 @@ class EventReason(StrEnum):
     """It was set running without admission, and has been suspended again."""
     UNREADABLE = "Unreadable"
     """A field of the object can't be read; what was known of it before stays in force."""
+    WRITE_REFUSED = "WriteRefused"
+    """For some seconds the API server has refused a write that the Job needs; the message has its answer."""
 
 
 class PendingReason(StrEnum):

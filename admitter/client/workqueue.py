@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Awaitable, Callable, Hashable
 from itertools import count
 from typing import Final, Generic, TypeVar
@@ -17,6 +18,8 @@ Urgency = tuple[int, ...]
 
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 30.0
+FAILURES_TOLD: Final = 6
+"""After so many failures in a row, some seconds, users are told."""
 LEFTOVERS: Final = 4
 """So many times as many entries as keys are kept at most."""
 IN_ONE_GO: Final = 16
@@ -31,6 +34,8 @@ class WorkQueue(Generic[K]):
     after a pause that doubles with each failure in a row. If the API server is too busy the pause stays the
     first one: each call is held back already (`admitter.client.throttle`).
 
+    An answer is logged once for a key, until another one comes.
+
     Attributes:
         closed: whether keys are dropped: a follower adds all of them when it leads.
     """
@@ -40,6 +45,7 @@ class WorkQueue(Generic[K]):
         handle: Callable[[K], Awaitable[None]],
         workers: int,
         urgency: Callable[[K], Urgency | None] = lambda _: (),
+        refused: Callable[[K, Exception], None] = lambda _, __: None,
     ) -> None:
         """Call `run` to begin.
 
@@ -48,17 +54,21 @@ class WorkQueue(Generic[K]):
             workers: how many keys are handled at a time.
             urgency: says at each change of a key's what comes before what; None if there is nothing to do.
                 Of equals the first goes first.
+            refused: called with a key and the last error, once its handling has failed some times in a row,
+                though the API server is not busy.
         """
         self.closed = False
         self._handle = handle
         self._workers = workers
         self._urgency = urgency
+        self._refused = refused
         self._waiting: list[tuple[Urgency, int, K]] = []
         self._numbers = count()
         self._queued: dict[K, Urgency] = {}
         self._busy: set[K] = set()
         self._again: set[K] = set()
         self._failures: dict[K, int] = {}
+        self._logged: dict[K, str] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._ready = asyncio.Semaphore(0)
         self._finishing = False
@@ -73,7 +83,7 @@ class WorkQueue(Generic[K]):
             return
         urgency, before = self._urgency(key), self._queued.get(key)
         if urgency is None:
-            self._failures.pop(key, None)
+            self._forget_failures(key)
             return
         if before is not None and before <= urgency:
             return
@@ -95,7 +105,7 @@ class WorkQueue(Generic[K]):
         """Have keys handled now that wait out a pause after a failure: what they failed by may be over."""
         for key in [key for key in self._timers if key in self._failures]:
             self._timers[key].cancel()
-            del self._failures[key]
+            self._forget_failures(key)
             self._due(key)
 
     def _due(self, key: K) -> None:
@@ -128,7 +138,7 @@ class WorkQueue(Generic[K]):
             self._busy.add(key)
             try:
                 await self._handle(key)
-                self._failures.pop(key, None)
+                self._forget_failures(key)
             except ClusterError as error:
                 self._fail(key, error)
             except Exception as error:  # a defect that one object brings out must not stop the others
@@ -141,6 +151,10 @@ class WorkQueue(Generic[K]):
                     self.add(key)
                 if self._finishing and not self._busy:
                     self._finished.set()
+
+    def _forget_failures(self, key: K) -> None:
+        self._failures.pop(key, None)
+        self._logged.pop(key, None)
 
     def _pop(self) -> K:
         """The most urgent key; what waits under an urgency that has been raised since is passed over."""
@@ -159,5 +173,10 @@ class WorkQueue(Generic[K]):
         failures = self._failures.get(key, 0) + (not is_busy(error))
         self._failures[key] = failures
         pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
-        log.log(level_of(error), "will try again", key=key, error=str(error), seconds=pause)
+        level = logging.DEBUG if self._logged.get(key) == str(error) else level_of(error)
+        if level > logging.DEBUG:
+            self._logged[key] = str(error)
+        log.log(level, "will try again", key=key, error=str(error), seconds=pause)
+        if failures == FAILURES_TOLD and not is_busy(error):
+            self._refused(key, error)
         self.add_later(key, pause)

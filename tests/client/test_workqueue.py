@@ -5,9 +5,10 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
 from admitter.client.errors import ClusterError, UnreachableError, api_error
-from admitter.client.workqueue import FIRST_PAUSE_SECONDS, LEFTOVERS, WorkQueue
+from admitter.client.workqueue import FAILURES_TOLD, FIRST_PAUSE_SECONDS, LEFTOVERS, WorkQueue
 
 
 async def handled_until(queue: WorkQueue[str], done: Callable[[], bool]) -> None:
@@ -178,3 +179,48 @@ async def test_hurried_keys_do_not_wait_for_the_end_of_their_pause() -> None:
         await handled_until(queue, partial(waits, times))
         queue.hurry()
     assert seen == ["failing"] * 13
+
+
+async def test_an_answer_is_logged_once_and_its_key_is_told_after_some_seconds() -> None:
+    """The third answer is another one, so it is logged too."""
+    answers = [api_error(403, {"message": text}) for text in ("no", "no", "never", *["never"] * 9)]
+    told: list[tuple[str, str]] = []
+    failed = 0
+
+    async def handle(_: str) -> None:
+        nonlocal failed
+        failed += 1
+        raise answers[failed - 1]
+
+    def has_failed(times: int) -> bool:
+        return failed == times and not len(queue)
+
+    queue = WorkQueue(handle, workers=1, refused=lambda key, error: told.append((key, str(error))))
+    queue.add("a")
+    with capture_logs() as lines:
+        for number in range(1, FAILURES_TOLD + 3):
+            await handled_until(queue, partial(has_failed, number))
+            queue.add("a")
+    warned = [line["error"] for line in lines if line["log_level"] == "warning"]
+    assert warned == ["no", "never"]
+    assert told == [("a", "never")], "once"
+
+
+async def test_a_busy_api_server_is_no_refusal() -> None:
+    told: list[str] = []
+    failed = 0
+
+    async def handle(_: str) -> None:
+        nonlocal failed
+        failed += 1
+        raise UnreachableError("it does not answer")
+
+    def has_failed(times: int) -> bool:
+        return failed == times and not len(queue)
+
+    queue = WorkQueue(handle, workers=1, refused=lambda key, _: told.append(key))
+    queue.add("a")
+    for number in range(1, FAILURES_TOLD + 3):
+        await handled_until(queue, partial(has_failed, number))
+        queue.add("a")
+    assert told == []

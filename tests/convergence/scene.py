@@ -137,6 +137,11 @@ class Scene:
                 return raw
         return None
 
+    def events(self, job: str) -> dict[str, str]:
+        """The newest message of each reason of events on a Job."""
+        found = [e for e in self.server.objects["events"].values() if e["involvedObject"]["name"] == job]
+        return {event["reason"]: event["message"] for event in found}
+
     def condition(self, job: str, kind: str) -> str:
         """The status of a condition of a Job's Workload; empty without it."""
         conditions = ((self.workload(job) or {}).get("status") or {}).get("conditions") or ()

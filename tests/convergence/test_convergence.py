@@ -1,6 +1,10 @@
 """What a Job comes to, with all controllers running."""
 
+from structlog.testing import capture_logs
+
+from admitter.client.errors import api_error
 from tests.apiserver.loop import run
+from tests.apiserver.server import Json
 from tests.convergence.scene import Scene
 
 
@@ -39,6 +43,37 @@ def test_a_victim_gives_its_quota_back_after_its_last_pod() -> None:
         await scene.settled(lambda: scene.is_done("preemptor") and scene.runs("victim") == 2)
         await scene.settled(lambda: scene.is_done("victim"))
         assert scene.excesses == []
+        await scene.kill()
+
+    run(story())
+
+
+def test_a_refused_write_is_logged_once_and_told_on_the_job_and_others_go_on() -> None:
+    """Another policy of the cluster forbids the Workload of one Job; later it does not."""
+    forbidding = True
+
+    def policy(plural: str, before: Json | None, after: Json | None) -> None:
+        made = after if before is None and plural == "workloads" else None
+        if forbidding and made is not None and made["metadata"]["ownerReferences"][0]["name"] == "refused":
+            raise api_error(403, {"reason": "Forbidden", "message": "policy gold forbids it"})
+
+    async def story() -> None:
+        nonlocal forbidding
+        scene = Scene({"a": 2})
+        scene.server.policies.append(policy)
+        scene.submit("refused", "a", 1)
+        scene.submit("other", "a", 1)
+        await scene.start()
+        with capture_logs() as lines:
+            await scene.server.until(lambda: "WriteRefused" in scene.events("refused"))
+        assert scene.events("refused")["WriteRefused"].endswith("policy gold forbids it")
+        errors = [line["error"] for line in lines if line["event"] == "will try again"]
+        assert len(errors) > 3
+        warned = [line["error"] for line in lines if line["log_level"] == "warning" and "error" in line]
+        assert warned == errors[:1] == ["policy gold forbids it"]
+        assert scene.runs("other") == 1 or scene.is_done("other")
+        forbidding = False
+        await scene.settled(lambda: scene.is_done("refused"))
         await scene.kill()
 
     run(story())

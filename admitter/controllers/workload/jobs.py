@@ -46,7 +46,7 @@ class Jobs:
     transport: Transport
 
     def __post_init__(self) -> None:
-        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency)
+        self.queue: WorkQueue[Key] = WorkQueue(self.converge, WORKERS, self._urgency, self._refused)
 
     def _urgency(self, key: Key) -> Urgency | None:
         """Workloads that give quota back come first, then admitted ones to be started, then new Jobs."""
@@ -130,7 +130,7 @@ class Jobs:
         try:
             raw = await self.transport.create(f"{OWN}/namespaces/{job.namespace}/workloads", body)
         except InvalidError as error:
-            self._tell(job, WaitingReason.INVALID_REQUESTS, f"no Workload can be made for it: {error}")
+            self._invalid(job, "no Workload can be made for it", error)
             return
         self.world.read_workloads.take(raw)
 
@@ -183,7 +183,7 @@ class Jobs:
             try:
                 raw = await self.transport.patch(workload_path(workload.key), body)
             except InvalidError as error:
-                self._tell(job, WaitingReason.INVALID_REQUESTS, f"its Workload can't ask for that: {error}")
+                self._invalid(job, "its Workload can't ask for that", error)
                 return
             self.world.read_workloads.take(raw)
 
@@ -253,6 +253,18 @@ class Jobs:
         body = {"preconditions": conditions, "propagationPolicy": "Background"}
         with suppress(ConflictError, NotFoundError):  # gone already, or its change brings us here again
             await self.transport.delete(workload_path(workload.key), body)
+
+    def _refused(self, key: Key, error: Exception) -> None:
+        """For some seconds the API server has refused a write that a Job needs."""
+        job = self.world.job_of(key)
+        if job is not None and not job.finished and isinstance(error, ApiError):
+            self._tell(job, EventReason.WRITE_REFUSED, f"the API server refuses what it needs: {error}")
+
+    def _invalid(self, job: JobView, words: str, error: InvalidError) -> None:
+        """What a Job asks for can't be written."""
+        place = {"namespace": job.namespace, "job": job.name}
+        log.warning("write refused", **place, workload=job.workload, error=str(error))
+        self._tell(job, WaitingReason.INVALID_REQUESTS, f"{words}: {error}")
 
     def _tell(self, job: JobView, reason: str, message: str) -> None:
         self.events.record(Subject("batch/v1", "Job", job.namespace, job.name, job.uid), reason, message)
