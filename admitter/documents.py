@@ -283,5 +283,7 @@ def title(manifest: object, place: str) -> str:
     if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
         return place
     metadata = manifest["metadata"]
+    if not metadata.get("name"):
+        return place
     name = "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
     return f"{manifest.get('kind')} {name}"
