@@ -8,7 +8,7 @@ from admitter.api.base import Resource, problems
 from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
 from admitter.cache.views import seconds
-from admitter.documents import documents, title
+from admitter.documents import ManifestError, documents, title
 from admitter.names import API_VERSION, SIMULATED_AT_ANNOTATION, SIMULATED_UNTIL_ANNOTATION
 from admitter.quantities.durations import InvalidDurationError, parse_duration
 
@@ -95,6 +95,8 @@ def read(paths: Iterable[str]) -> Timeline:
 
 def _problem(manifest: object) -> str | None:
     """Why an object can't be used; empty if it does not matter here, None if it is valid."""
+    if isinstance(manifest, ManifestError):
+        return str(manifest)
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
     version, kind = manifest.get("apiVersion"), manifest["kind"]
