@@ -206,6 +206,9 @@ def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
     """
     source = World().source_of(plural)
     for raw in raws:
+        if wrong := _identity_problem(raw):
+            say_left_out(plural, raw, wrong)
+            continue
         try:
             view = source.read(raw)
         except UnreadableError as error:
@@ -213,6 +216,17 @@ def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
             view = source.rest_of(raw)(None)
         if view is not None:
             yield view
+
+
+def _identity_problem(raw: object) -> str:
+    """Why an object can't be told from others; empty if it can: an API server has no such object."""
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    if not isinstance(metadata, dict):
+        return "metadata: is missing"
+    given = {field: metadata.get(field, "") for field in ("namespace", "name", "uid")}
+    return "; ".join(
+        f"metadata.{f}: must be a text" for f, text in given.items() if not isinstance(text, str)
+    )
 
 
 def say_left_out(plural: str, raw: Json, error: str) -> None:
