@@ -1,5 +1,6 @@
 """Manifests as users keep them: files, folders and standard input, of YAML or JSON."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
@@ -66,27 +67,56 @@ class _Loader(_Rules, _Parser):
 def documents(paths: Iterable[str]) -> Iterator[tuple[str, Any]]:
     """Each document, and where it was found; `-` is standard input, lists are taken apart.
 
+    In place of a document that can't be read stands a ManifestError with the reason: it harms no other.
+
     Raises:
-        ManifestError: with the file and the reason.
+        ManifestError: a file can't be read, or a folder has none; with its name.
     """
     for given in paths:
         if given == "-":
-            yield from parsed("standard input", _read("standard input", sys.stdin.read))
+            yield from _apart("standard input", sys.stdin.read)
             continue
         path = Path(given)
         files = sorted(p for p in path.rglob("*") if p.suffix in {".yaml", ".yml", ".json"})
         if path.is_dir() and not files:
             raise ManifestError(f"{path}: has no manifests in it (*.yaml, *.yml, *.json)")
         for file in files if path.is_dir() else [path]:
-            yield from parsed(str(file), _read(str(file), file.read_text))
+            yield from _apart(str(file), file.read_text)
 
 
-def _read(place: str, read: Callable[[], str]) -> str:
+def _apart(place: str, read: Callable[[], str]) -> Iterator[tuple[str, Any]]:
+    """The documents in a file; if one can't be read, each is read by itself.
+
+    A line that begins with three hyphens begins a document wherever it stands.
+    """
     try:
-        return read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ManifestError(f"{place}: can't be read: {reason}") from error
+        text = read()
+    except OSError as error:
+        raise ManifestError(f"{place}: can't be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        yield place, ManifestError(f"can't be read: {error}")
+        return
+    try:
+        yield from parsed(place, text)
+    except ManifestError:
+        lines = number = 0
+        for part in _BEGINS.split(text):
+            found = _read(part, lines)
+            lines += part.count("\n")
+            for document in found:
+                number += 1
+                for each in flat(document) if document is not None else ():
+                    yield f"{place}: document {number}", each
+
+
+def _read(part: str, lines: int) -> list[object]:
+    """The documents in a part of a text, or one ManifestError; `lines` are before it."""
+    for text in (part, "\n" * lines + part):  # only with those lines an error has the line of the file
+        try:
+            return list(_loaded(text))
+        except (*_NO_YAML, _TooMuchError) as error:
+            found = ManifestError(_in_a_line(error, text))
+    return [found]
 
 
 def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
@@ -97,7 +127,7 @@ def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
     """
     try:
         found = list(_loaded(text))
-    except (yaml.YAMLError, ValueError, KeyError) as error:  # a value may be none of what its tag says
+    except _NO_YAML as error:
         raise ManifestError(f"{place}: is no YAML: {_located(error, place, text)}") from error
     except _TooMuchError as error:
         raise ManifestError(f"{place}: {error}") from error
@@ -105,6 +135,11 @@ def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
         if document is not None:
             for each in flat(document):
                 yield f"{place}: document {number}", each
+
+
+_BEGINS: Final = re.compile(r"^(?=---(?:\s|\Z))", re.MULTILINE)
+_NO_YAML: Final = (yaml.YAMLError, ValueError, KeyError)
+"""A value may be none of what its tag says."""
 
 
 class _TooMuchError(Exception):
@@ -216,6 +251,18 @@ def _located(error: Exception, place: str, text: str) -> str:
     return str(error)
 
 
+def _in_a_line(error: Exception, text: str) -> str:
+    """What is wrong with a document and where."""
+    if isinstance(error, _TooMuchError):
+        return str(error)
+    mark = error.problem_mark or error.context_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    if mark is None:
+        return f"is no YAML: {_located(error, '', text)}"
+    assert isinstance(error, yaml.MarkedYAMLError)
+    words = ": ".join(part for part in (error.context, error.problem) if part)
+    return f"is no YAML: line {mark.line + 1}, column {mark.column + 1}: {words}"
+
+
 def _levels(document: object) -> int:
     """How many levels a document of JSON has, as far as that matters."""
     found, row = 0, [document]
@@ -283,5 +330,7 @@ def title(manifest: object, place: str) -> str:
     if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
         return place
     metadata = manifest["metadata"]
+    if not metadata.get("name"):
+        return place
     name = "/".join(str(metadata[part]) for part in ("namespace", "name") if metadata.get(part))
     return f"{manifest.get('kind')} {name}"

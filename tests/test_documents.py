@@ -1,6 +1,7 @@
 """Manifests as users keep them: what is no manifest is said, whatever it is."""
 
 import json
+import re
 import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -183,8 +184,35 @@ def test_json_is_read_as_its_yaml_is() -> None:
 
 def test_standard_input_that_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"a: \xff"), encoding="utf-8"))
-    with pytest.raises(ManifestError, match=r"standard input: can't be read: .*utf-8"):
-        list(documents.documents(["-"]))
+    ((place, found),) = documents.documents(["-"])
+    assert place == "standard input"
+    assert isinstance(found, ManifestError)
+    assert re.fullmatch(r"can't be read: .*utf-8.*", str(found))
+
+
+@pytest.mark.usefixtures("loader")
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("a: [", "is no YAML: line [45], column [15]: .*flow"),
+        ("b: a: b", "is no YAML: line 4, column 5: mapping values are not allowed"),
+        ("b: .inf", "is no YAML: line 4: is no float: JSON has no such number"),
+        ("- &a [*a]", "line 4: has an alias of itself in it"),
+        ("b: \x1b", "is no YAML: line 4: unacceptable character #x001b"),
+        ("[" * 200, "is nested more than 100 levels deep"),
+        ("? [a]\n: b", "is no YAML: line 4, column 3: .*a key that is no text"),
+    ],
+    ids=["open", "two maps", "no number", "an alias", "a control character", "deep", "a list as a key"],
+)
+def test_a_document_that_can_not_be_read_harms_no_other(tmp_path: Path, broken: str, says: str) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(f"kind: First\n---\n---\n{broken}\n--- # the last\nkind: Last\ntext: |\n  ---\n")
+    (_, first), (place, error), (last_place, last) = documents.documents([str(path)])
+    assert (first, last) == ({"kind": "First"}, {"kind": "Last", "text": "---\n"})
+    assert (place, last_place) == (f"{path}: document 3", f"{path}: document 4")
+    assert isinstance(error, ManifestError)
+    assert re.match(says, str(error)), error
+    assert "\n" not in str(error)
 
 
 @pytest.mark.usefixtures("loader")

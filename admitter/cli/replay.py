@@ -56,14 +56,19 @@ def replay_command(
     found = [each for path in paths for each in (files(path) if path.is_dir() else [path])]
     if not found:
         raise ManifestError(f"{', '.join(map(str, paths))}: there is no journal in it")
-    try:
-        done = [replay(path) for path in found]
-    except JournalError as error:
-        raise ManifestError(str(error)) from error
+    done: list[Replayed] = []
+    errors: list[str] = []
+    for path in found:
+        try:
+            done.append(replay(path))
+        except JournalError as error:
+            errors.append(str(error))
     if output is Form.JSON:
         write([_as_json(each) for each in done], Output.JSON)
-    else:
+    elif done:
         _show(done)
+    if errors:
+        raise ManifestError("\n".join(map(visible, errors)))
     if any(each.difference is not None for each in done):
         raise typer.Exit(DIFFERS)
 
@@ -77,13 +82,15 @@ def _show(done: list[Replayed]) -> None:
         figures = (each.calls, each.cycles, each.admissions, each.evictions, each.refusals)
         difference = each.difference
         verdict = f"otherwise in line {difference.line}" if difference is not None else "the same"
-        table.add_row(each.path.name, visible(each.version), *map(str, figures), verdict)
+        table.add_row(visible(each.path.name), visible(each.version), *map(str, figures), verdict)
     shown = console()
     shown.print(table)
     for each in done:
         if each.difference is not None:
             time = datetime.fromtimestamp(each.difference.time, UTC)
-            shown.print(f"\n{each.path}:{each.difference.line}, the cycle at {time:%Y-%m-%dT%H:%M:%SZ}:")
+            shown.print(
+                f"\n{visible(each.path)}:{each.difference.line}, the cycle at {time:%Y-%m-%dT%H:%M:%SZ}:"
+            )
             for line in _told(each.difference):
                 shown.print(f"  {visible(line)}")
 

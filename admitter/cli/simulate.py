@@ -3,18 +3,22 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import orjson
 import typer
 from rich.console import Console
 
+from admitter.cache.views import WorkloadView
 from admitter.cli.looking import Output, console, write
 from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings, seconds_of
 from admitter.cli.progress import showing_progress
-from admitter.convert.settings import Settings
+from admitter.convert.settings import DEFAULTS, Settings
 from admitter.convert.workloads import RequeueBy
+from admitter.documents import ManifestError
 from admitter.engine.model import GPU_MEMORY_GB
+from admitter.insight.forecast.durations import Durations
+from admitter.insight.snapshot_file import SnapshotFile, facts, parsed
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.simulate.history import History
 from admitter.simulate.items import Event
@@ -24,6 +28,7 @@ from admitter.simulate.report import endless_message, event_json, queue_table, r
 from admitter.simulate.simulator import Simulator
 from admitter.visible import visible
 
+SETTINGS: Final = "--requeue-by, --gpu-memory-gb, --gpu-resource"
 ENDLESS: Final = 3
 """The exit status if workloads evict each other without end."""
 
@@ -74,6 +79,9 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     admitter.dev/simulated-runtime, or for ever. With admitter.dev/simulated-at and
     admitter.dev/simulated-until an object comes and goes on the way.
 
+    A file by admitter snapshot is where it begins: with that cluster, at that time, and by its controller's
+    settings. Its Workloads run for as long as estimates expect, or for ever.
+
     Exits with 1 if an object is invalid; the others are simulated all the same. Exits with 3 if workloads
     evict each other without end: the simulation stops there, and names them.
 
@@ -83,19 +91,18 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     - `admitter simulate queues.yaml jobs.yaml --cycles 1 -o json`: one decision
     """
     end = None if until is None else seconds_of(until, "--until")
-    gpus = gpu_settings(gpu_memory_gb, gpu_resource)
-    timeline = read(paths)
-    simulator = Simulator(timeline, Snapshot(Facts(timeline.start, Settings(requeue_by, gpus))))
+    settings = Settings(requeue_by, gpu_settings(gpu_memory_gb, gpu_resource))
+    simulator = _prepared(paths, settings)
     history = History(simulator.engine)
     events: list[Event] = []
-    with showing_progress(len(timeline.changes), Console(stderr=True)) as show:
+    with showing_progress(simulator.to_come, Console(stderr=True)) as show:
 
         def watch(now: float) -> None:
             show(simulator.to_come)
             if plot is not None:
                 history.look(now)
 
-        last = None if end is None else timeline.start + end
+        last = None if end is None else simulator.now + end
         for event in simulator.run(cycles=cycles, until=last, watch=watch):
             events.append(event)
             if output is SimulateOutput.EVENTS:
@@ -104,6 +111,37 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
         _draw(history, plot)
     _print(simulator, events, output)
     _complain(simulator)
+
+
+def _prepared(paths: list[str], settings: Settings) -> Simulator:
+    """The simulation of some files; a snapshot among them has settings of its own.
+
+    Raises:
+        ManifestError: a file can't be read, or there are two snapshots.
+        BadParameter: options contradict the snapshot.
+    """
+    files: list[SnapshotFile] = []
+
+    def begin(place: str, document: dict[str, Any]) -> float:
+        if files:
+            raise ManifestError(f"{place}: is a second snapshot; a simulation begins with one")
+        files.append(parsed(place, document))
+        return files[0].taken
+
+    timeline = read(paths, begin)
+    if not files:
+        return Simulator(timeline, Snapshot(Facts(timeline.start, settings)))
+    if settings not in {DEFAULTS, files[0].settings}:
+        raise typer.BadParameter("a snapshot has the settings of its controller", param_hint=SETTINGS)
+    known = facts(files[0])
+    snapshot = Snapshot(known)
+    durations = Durations(snapshot)
+
+    def lasts(view: WorkloadView, ran: float) -> float | None:
+        found = durations.of(view) if not view.finished else None
+        return found.middle(ran) if found is not None else None
+
+    return Simulator(timeline, snapshot, lasts)
 
 
 def _tell(event: Event) -> None:

@@ -57,6 +57,9 @@ def dispatch(
         version, kind = source.text("apiVersion"), source.text("kind")
         for path in WRITTEN_BY_SERVERS:
             source.ignored(path)
+        if source.text("metadata.generateName"):
+            words = f"an API server would add five characters: its name is {source.text('metadata.name')}"
+            source.approximated("metadata.generateName", words)
         key = (version.rpartition("/")[0], kind)
         handler = handlers.get(key, copied if key in PLAIN else None)
         if kind and not version:
@@ -145,14 +148,13 @@ def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namesp
 
 
 def with_name(handler: Handler) -> Handler:
-    """A handler that gives an object without a name one first: of its generateName, or of its kind."""
+    """A handler that first names an object without a name after its kind."""
 
     def handle(source: ManifestSource) -> None:
         metadata = source.raw.setdefault("metadata", {})
         if isinstance(metadata, dict) and "name" not in metadata:
-            name = source.text("metadata.generateName").rstrip("-.") or source.text("kind").lower()
-            source.approximated("metadata.generateName", f"without a name it becomes {name}")
-            metadata["name"] = name
+            metadata["name"] = source.text("kind").lower()
+            source.approximated("metadata.generateName", f"without a name it becomes {metadata['name']}")
         handler(source)
 
     return handle

@@ -28,6 +28,7 @@ class ElasticImporter:
         """
         self._groups = groups
         self._governed = set(_governed(documents, groups))
+        self._made: list[tuple[ManifestSource, Json]] = []
         self._names = Names()
         self._names.keep_all(documents, {kind: f"{kind}/" for kind in QUOTAS})
         self.jobs = JobImporter(self._names, groups, self._queue)
@@ -47,7 +48,25 @@ class ElasticImporter:
             spec["namespaces"] = source.sequence("spec.namespaces")
             source.translated("spec.namespaces", "the same")
         limits = {part: each for part, each in spec.items() if each}
-        source.add(own(kind, metadata(source, name, self._groups, namespace), limits))
+        made = own(kind, metadata(source, name, self._groups, namespace), limits)
+        if source.add(made):
+            self._made.append((source, made["spec"]))
+
+    def finish(self) -> None:
+        """Write what a quota does not name as there: 0 of `min` and no `max`, so all of it is borrowed.
+
+        Here it would not be counted, so that what others own of it would be lent twice.
+        """
+        guaranteed = sorted({name for _, spec in self._made for name in spec.get("min", ())})
+        for source, spec in self._made:
+            named = {*spec.get("min", ()), *spec.get("max", ())}
+            missing = [name for name in guaranteed if name not in named]
+            if missing:
+                spec["min"] = {**spec.get("min", {}), **dict.fromkeys(missing, 0)}
+                source.translated("spec.min", f"by default 0 of {', '.join(missing)}: all of it is borrowed")
+            elif not named:
+                words = "no quota guarantees anything: what its Jobs use is neither limited nor counted"
+                source.approximated("spec.min", words)
 
     def _queue(self, source: ManifestSource, template: str) -> str | None:
         """What other schedulers than the default one hold back, waits for the quota of its namespace."""

@@ -26,7 +26,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler,
         ("", ""): _values,
     }
-    dispatch(documents, into, handlers)
+    dispatch(documents, into, handlers, elastic.finish)
 
 
 def _values(source: ManifestSource) -> None:

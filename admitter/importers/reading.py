@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from admitter.client.errors import NotFoundError
 from admitter.client.pages import pages
 from admitter.client.transport import Transport
-from admitter.documents import documents, flat, title, without_nulls
+from admitter.documents import ManifestError, documents, flat, title, without_nulls
 from admitter.importers.translation import Fidelity, Json, Translation
 
 
@@ -55,17 +55,18 @@ class Collection:
 
 
 def from_paths(paths: Iterable[str], into: Translation) -> list[Document]:
-    """All documents in files and folders; `-` is standard input. What is no map is refused.
+    """All documents in files and folders; `-` is standard input. What is no map, or no YAML, is refused.
 
     Raises:
-        ManifestError: with the file and the reason.
+        ManifestError: a file can't be read; with its name and the reason.
     """
     found: list[Document] = []
     for place, raw in documents(paths):
         if isinstance(raw, dict):
             found.append(document(place, raw))
         else:
-            into.find(place, "", Fidelity.REFUSED, "must be a map of fields")
+            words = str(raw) if isinstance(raw, ManifestError) else "must be a map of fields"
+            into.find(place, "", Fidelity.REFUSED, words)
     return found
 
 

@@ -22,7 +22,7 @@ def translate(documents: Sequence[Document], into: Translation) -> None:
         **{(group, "PodGroup"): _pod_group for group in GROUPS},
         ("kubescheduler.config.k8s.io", "KubeSchedulerConfiguration"): scheduler,
     }
-    dispatch(documents, into, handlers)
+    dispatch(documents, into, handlers, elastic.finish)
 
 
 def _pod_group(source: ManifestSource) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from admitter.importers import nos, scheduler_plugins
 from admitter.importers.kueue import importer as kueue
+from admitter.importers.naming import with_generated_names
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Translation
 from admitter.importers.volcano import importer as volcano
@@ -29,11 +30,15 @@ class System:
 
     Attributes:
         collections: what is read from a cluster.
-        translate: makes Admitter's manifests of documents, and accounts for each of their fields.
+        importer: makes Admitter's manifests of documents that have names.
     """
 
     collections: Sequence[Collection]
-    translate: Callable[[Sequence[Document], Translation], None]
+    importer: Callable[[Sequence[Document], Translation], None]
+
+    def translate(self, documents: Sequence[Document], into: Translation) -> None:
+        """Make Admitter's manifests of documents, and account for each of their fields."""
+        self.importer(with_generated_names(documents), into)
 
 
 SYSTEMS: Final[Mapping[SystemName, System]] = {

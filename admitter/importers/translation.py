@@ -174,13 +174,16 @@ class ManifestSource:
     title: str
     into: Translation
     _taken: set[tuple[str, ...]] = field(default_factory=set)
+    _asked: set[tuple[str, ...]] = field(default_factory=set)
     _good: list[TranslationFinding] = field(default_factory=list)
     _refused: bool = False
 
     def value(self, path: str) -> Any:  # noqa: ANN401  # whatever the manifest has there
         """What is at a path; None if nothing is."""
         found: Any = self.raw
-        for part in _parts(path):
+        parts = _parts(path)
+        self._asked.update(parts[:length] for length in range(1, len(parts)))
+        for part in parts:
             if isinstance(found, dict):
                 found = found.get(part)
             elif isinstance(found, list) and part.isdigit() and int(part) < len(found):
@@ -279,9 +282,12 @@ class ManifestSource:
         return any(parts[:length] in self._taken for length in range(len(parts) + 1))
 
     def close(self) -> None:
-        """Refuse every field that is not accounted for."""
+        """Refuse every field that is not accounted for.
+
+        An empty map says nothing if its reader knows what could be in it.
+        """
         for path in _leaves(self.raw):
-            if not self.known(path):
+            if not self.known(path) and not (self.value(path) == {} and _parts(path) in self._asked):
                 self.refused(path, "not known to the importer")
 
     def _refuse_all(self) -> None:

@@ -8,10 +8,13 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
+from pydantic import Field, ValidationError
 
+from admitter.api.base import problems_of
+from admitter.api.fields import checker, fields, needed
 from admitter.cache.views import at, seconds, timestamp
 from admitter.cache.world import World
 from admitter.client.errors import UnreadableError
@@ -36,6 +39,12 @@ _METADATA: Final = (
 )
 _PREFIXES: Final = (f"{GROUP}/", "yunikorn.apache.org/", "kueue.x-k8s.io/")
 """Prefixes of the annotations that are read, and of the labels of Jobs and pods."""
+_SETTINGS: Final = fields(
+    requeueBy=needed(str),
+    gpuMemoryGB=needed(Annotated[int, Field(ge=1)]),
+    gpuResources=needed(dict[str, Annotated[int, Field(ge=1)] | None]),
+)
+_FILE: Final = fields(taken=needed(str), settings=needed(_SETTINGS), objects=needed(dict[str, list[Any]]))
 _OWNED: Final = frozenset({"jobs", "pods", "workloads"})
 """Kinds with labels that users choose freely."""
 _ENDS: Final = ("activeDeadlineSeconds",)
@@ -153,19 +162,32 @@ def load(path: Path) -> SnapshotFile:
         raise ManifestError(f"{path}: can't be read: {error.strerror}") from error
     except orjson.JSONDecodeError as error:
         raise ManifestError(f"{path}: is no JSON: {error}") from error
+    return parsed(str(path), document)
+
+
+def parsed(place: str, document: Any) -> SnapshotFile:  # noqa: ANN401  # whatever JSON has
+    """The snapshot in a document, which is called `place` in messages.
+
+    Raises:
+        ManifestError: it is not what `dump` makes.
+    """
     given = document if isinstance(document, dict) else {}
     if (given.get("apiVersion"), given.get("kind")) != (API_VERSION, KIND):
-        raise ManifestError(f"{path}: is no {KIND} of {API_VERSION}: admitter snapshot makes them")
+        raise ManifestError(f"{place}: is no {KIND} of {API_VERSION}: admitter snapshot makes them")
     try:
-        settings = document["settings"]
-        gpus = GpuSettings(settings["gpuMemoryGB"], settings["gpuResources"])
-        made = Settings(RequeueBy(settings["requeueBy"]), gpus)
-        objects = document["objects"]
+        whole = checker(_FILE).validate_python(given, strict=True)
+        settings, objects = whole["settings"], whole["objects"]
+        made = Settings(
+            RequeueBy(settings["requeueBy"]), GpuSettings(settings["gpuMemoryGB"], settings["gpuResources"])
+        )
         plurals = [plural_of(source.path) for source in World().sources]
         known = {plural: objects.get(plural, []) for plural in plurals}
-        return SnapshotFile(seconds(document["taken"]), made, known)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ManifestError(f"{path}: is no whole {KIND}: {type(error).__name__}: {error}") from error
+        return SnapshotFile(seconds(whole["taken"]), made, known)
+    except ValidationError as error:
+        words = "; ".join(map(str, problems_of(error)))
+    except ValueError as error:
+        words = str(error)
+    raise ManifestError(f"{place}: is no whole {KIND}: {words}")
 
 
 def facts(snapshot: SnapshotFile) -> Facts:
@@ -184,6 +206,9 @@ def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
     """
     source = World().source_of(plural)
     for raw in raws:
+        if wrong := _identity_problem(raw):
+            say_left_out(plural, raw, wrong)
+            continue
         try:
             view = source.read(raw)
         except UnreadableError as error:
@@ -193,9 +218,20 @@ def readable(raws: Iterable[Json], plural: str) -> Iterator[Any]:
             yield view
 
 
+def _identity_problem(raw: object) -> str:
+    """Why an object can't be told from others; empty if it can: an API server has no such object."""
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
+    if not isinstance(metadata, dict):
+        return "metadata: is missing"
+    given = {field: metadata.get(field, "") for field in ("namespace", "name", "uid")}
+    return "; ".join(
+        f"metadata.{f}: must be a text" for f, text in given.items() if not isinstance(text, str)
+    )
+
+
 def say_left_out(plural: str, raw: Json, error: str) -> None:
     """Log that an object is left out: not on standard output, where an answer may follow."""
-    metadata = raw.get("metadata")
+    metadata = raw.get("metadata") if isinstance(raw, dict) else None
     place = [metadata.get(field) for field in ("namespace", "name")] if isinstance(metadata, dict) else []
     name = "/".join(str(each) for each in (plural, *place) if each)
     log.warning(visible(f"left out: {name} can't be read: {error}"[:LONGEST_LINE]))

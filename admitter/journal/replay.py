@@ -71,6 +71,9 @@ def replay(path: Path) -> Replayed:
             done.difference = _repeated(engine, done, number, line)
         except JournalError as error:
             raise JournalError(f"{path}:{number}: {error}") from error
+        except Exception as error:  # whatever a line that was changed makes of the engine
+            words = f"can't be repeated: {type(error).__name__}: {error}"
+            raise JournalError(f"{path}:{number}: {words}") from error
         if done.difference is not None:
             break
     return done

@@ -1,7 +1,7 @@
 """Reads manifests as a user would apply them, and orders them on a timeline."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from admitter.api.base import Resource, problems
 from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
 from admitter.cache.views import seconds
-from admitter.documents import documents, title
+from admitter.documents import ManifestError, documents, title
 from admitter.names import (
     API_VERSION,
     EXPECTED_RUNTIME_ANNOTATION,
@@ -33,6 +33,8 @@ READ: Final = {
     *((API_VERSION, kind) for kind in OWN),
 }
 """Kinds that matter here; others are ignored."""
+
+SNAPSHOT: Final = (API_VERSION, "Snapshot")
 
 NAMESPACED: Final = {"LimitRange", "ResourceQuota", "Job"} | {
     kind.__name__ for kind in KINDS if kind.namespaced
@@ -78,23 +80,32 @@ class Timeline:
     errors: list[Invalid]
 
 
-def read(paths: Iterable[str]) -> Timeline:
+def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
+    Args:
+        paths: of the files.
+        begin: takes in a snapshot of a cluster, which is called by its place, and returns when the
+            simulation begins then; None: a snapshot can't be used.
+
     Raises:
-        ManifestError: with the file and the reason.
+        ManifestError: a file can't be read; with its name and the reason.
     """
     objects: list[Json] = []
     errors: list[Invalid] = []
+    begins: float | None = None
     for place, manifest in documents(paths):
-        found = _problem(manifest)
+        if begin is not None and isinstance(manifest, dict) and _kind_of(manifest) == SNAPSHOT:
+            begins = begin(place, manifest)
+            continue
+        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest)
         if found is None:
             assert isinstance(manifest, dict)
             objects.append(manifest)
         elif found:
             errors.append(Invalid(title(manifest, place), found))
     given = [o["metadata"]["creationTimestamp"] for o in objects if o["metadata"].get("creationTimestamp")]
-    start = seconds(min(given, key=seconds, default=DEFAULT_START))
+    start = seconds(min(given, key=seconds, default=DEFAULT_START)) if begins is None else begins
     return Timeline(start, sorted(_changes(objects, start)), errors)
 
 
@@ -102,9 +113,11 @@ def _problem(manifest: object) -> str | None:
     """Why an object can't be used; empty if it does not matter here, None if it is valid."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
-    version, kind = manifest.get("apiVersion"), manifest["kind"]
+    version, kind = _kind_of(manifest)
     if not isinstance(version, str) and kind in {kind for _, kind in READ}:
         return "apiVersion: is missing" if version is None else "apiVersion: Input should be a valid string"
+    if (version, kind) == SNAPSHOT:
+        return "is a snapshot of a cluster and no manifest: --state takes it"
     if (version, kind) not in READ:
         return ""
     metadata = manifest.get("metadata")
@@ -115,6 +128,10 @@ def _problem(manifest: object) -> str | None:
     elif metadata.get("namespace", "") == "":
         metadata["namespace"] = "default"
     return _wrong(manifest) or _time_problem(metadata)
+
+
+def _kind_of(manifest: Json) -> tuple[Any, Any]:
+    return manifest.get("apiVersion"), manifest.get("kind")
 
 
 def _wrong(manifest: Json) -> str | None:

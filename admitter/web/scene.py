@@ -84,14 +84,17 @@ class WebScene:
         """The names of the roots of all trees."""
         return [line.node[1] for line in self.lines if line.depth == 0]
 
-    def queue(self, name: str, may_see: Callable[[str], bool]) -> Json | None:
-        """A queue of the engine: its use, the workloads that hold quota or wait; None if there is none.
+    def line(self, queue: str) -> OverviewLine | None:
+        """The line of a queue of the engine; None if there is no such queue."""
+        return next((each for each in self.lines if each.node == ("queue", queue)), None)
+
+    def queue(self, name: str, may_see: Callable[[str], bool]) -> Json:
+        """A queue that is there: its use, and the workloads that hold quota or wait.
 
         Workloads of namespaces that the user may not see have no name.
         """
-        line = next((each for each in self.lines if each.node == ("queue", name)), None)
-        if line is None:
-            return None
+        line = self.line(name)
+        assert line is not None, "it is there"
         found = [row for row in self.rows if row.queue == name]
         holding = [row for row in found if row.workload.admission is not None]
         waiting = [row for row in found if row.workload.admission is None]
@@ -103,6 +106,9 @@ class WebScene:
             "moreHolding": max(0, len(holding) - MOST_ROWS),
             "moreWaiting": max(0, len(waiting) - MOST_ROWS),
         }
+
+    def has_namespace(self, name: str) -> bool:
+        return self.snapshot.world.namespaces.get(("", name)) is not None
 
     def namespace(self, name: str) -> Json:
         found = [row for row in self.rows if row.workload.namespace == name]

@@ -175,10 +175,7 @@ class Page:
 
     async def _queue(self, request: web.Request) -> web.Response:
         scene, name, may_see = await self._about_queue(request)
-        found = scene.queue(name, may_see)
-        if found is None:
-            raise HttpRefusal(404, f"there is no queue {name}")
-        return _json({**found, "course": self._stage.course(name)})
+        return _json({**scene.queue(name, may_see), "course": self._stage.course(name)})
 
     async def _starts(self, request: web.Request) -> web.Response:
         scene, name, may_see = await self._about_queue(request)
@@ -189,6 +186,8 @@ class Page:
         user, name = await self._user(request), request.query.get("name", "")
         await self._may_see_namespace(user, name)
         scene = self._scene()
+        if not scene.has_namespace(name):
+            raise HttpRefusal(404, f"there is no namespace {name}")
         queues = scene.queues_of(name)
         lines = [line for line in scene.tree()["lines"] if line["kind"] == "queue" and line["name"] in queues]
         return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
@@ -256,6 +255,8 @@ class Page:
             await self._may_see_namespace(user, namespace)
             if name not in scene.queues_of(namespace):
                 raise HttpRefusal(403, f"{user.name} may not see queue {name}")
+        if scene.line(name) is None:
+            raise HttpRefusal(404, f"there is no queue {name}")
         return scene, name, await self._visible(user, scene.namespaces_in(name))
 
     async def _visible(self, user: User, namespaces: Iterable[str]) -> Callable[[str], bool]:

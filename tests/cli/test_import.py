@@ -145,8 +145,8 @@ def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
     ("arguments", "content", "says"),
     [
         (["kueue", "nowhere.yaml"], "", "nowhere.yaml: can't be read: No such file or directory"),
-        (["kueue", "-"], "a: [", "standard input: is no YAML"),
-        (["kueue", "-"], "a: &a [*a]", "standard input: line 1: has an alias of itself"),
+        (["kueue", "-"], "a: [", "is no YAML: line 2, column 1: while parsing a flow node"),
+        (["kueue", "-"], "a: &a [*a]", "line 1: has an alias of itself"),
         (["kueue", "-", "-o", "/nowhere/x.yaml"], QUEUE, "/nowhere/x.yaml: can't be written"),
         (["kueue", "--from-cluster", "--kubeconfig", "/nowhere"], "", "there is no file /nowhere"),
         (["kueue"], "", "give files or folders"),

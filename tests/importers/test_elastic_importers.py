@@ -6,6 +6,7 @@ import pytest
 
 from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported, made, outcomes, refusals, words
+from tests.simulate.elastic import asks
 from tests.simulate.test_simulate import simulate, states
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -250,3 +251,40 @@ def test_the_configuration_of_a_scheduler_is_accounted_for() -> None:
         "profiles[0].plugins.permit.disabled[0]": "translated",
         "profiles[0].pluginConfig[0]": "translated",
     }
+
+
+def quota(namespace: str, spec: str) -> str:
+    return f"""
+    apiVersion: scheduling.x-k8s.io/v1alpha1
+    kind: ElasticQuota
+    metadata: {{name: quota-{namespace}, namespace: {namespace}}}
+    {spec}
+    """
+
+
+@pytest.mark.parametrize("spec", ["spec: {}", "", "spec: {max: {memory: 1Gi}}"])
+def test_a_quota_owns_nothing_of_what_it_does_not_name_and_borrows_it(tmp_path: Path, spec: str) -> None:
+    """Their page: "Max is infinite by default, min is 0 by default"."""
+    into = imported("scheduler-plugins", quota("a", spec), quota("b", "spec: {min: {cpu: 2}}"))
+    assert into.worst is Fidelity.TRANSLATED
+    assert made(into, "ElasticQuota", "quota-a")["spec"]["min"] == {"cpu": 0}
+    assert words(into, "ElasticQuota a/quota-a", "spec.min") == "by default 0 of cpu: all of it is borrowed"
+    assert made(into, "ElasticQuota", "quota-b")["spec"] == {"min": {"cpu": 2}}
+    jobs = [asks("a", f"a{n}", {"cpu": 1}, n) for n in range(3)]
+    owner = asks("b", "b0", {"cpu": 1}, 9)
+    owner["metadata"]["annotations"] = {"admitter.dev/simulated-at": "1m"}
+    result = states(simulate(tmp_path, *into.in_order(), *jobs, owner))
+    assert result == {"a0": "Admitted", "a1": "Pending", "a2": "Pending", "b0": "Admitted"}
+
+
+def test_a_quota_without_limits_beside_none_that_guarantees_anything() -> None:
+    into = imported("nos", quota("a", "spec: {}").replace("scheduling.x-k8s.io", "nos.nebuly.com"))
+    assert made(into, "ElasticQuota")["spec"] == {}
+    assert outcomes(into, "ElasticQuota a/quota-a")["spec.min"] == "approximated"
+
+
+def test_a_quota_that_is_refused_changes_no_other() -> None:
+    wrong = quota("a", 'spec: {min: {cpu: 1, "[red]x[/red]": 1}}')
+    into = imported("scheduler-plugins", wrong, quota("b", "spec: {min: {memory: 1Gi}}"))
+    assert made(into, "ElasticQuota")["spec"] == {"min": {"memory": "1Gi"}}
+    assert [name for name, _ in refusals(into)] == ["ElasticQuota a/quota-a"]

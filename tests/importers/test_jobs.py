@@ -2,6 +2,7 @@
 
 import pytest
 
+from admitter.importers.systems import SystemName
 from admitter.importers.translation import Fidelity
 from tests.importers.importing import imported, made, outcomes, refusals, words
 
@@ -195,3 +196,22 @@ def test_older_jobs_come_first() -> None:
     old = workload("Job", spec, ", creationTimestamp: '2026-01-01T00:00:00Z'", "old-one")
     into = imported("kueue", workload("Job", spec, name="a-written-one"), new, old)
     assert [m["metadata"]["name"] for m in into.manifests] == ["old-one", "a-new-one", "a-written-one"]
+
+
+@pytest.mark.parametrize("system", list(SystemName))
+def test_what_a_server_would_name_gets_a_number(system: SystemName) -> None:
+    """As samples of Kueue are written, which are made with `kubectl create`."""
+    given = """
+    apiVersion: batch/v1
+    kind: Job
+    metadata: {generateName: sample-, namespace: a, labels: {kueue.x-k8s.io/queue-name: main}}
+    spec:
+      template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}
+    """
+    named = given.replace("generateName: sample-", "name: sample-1")
+    into = imported(system, given, named, given, given.replace("namespace: a", "namespace: b"))
+    names = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in into.manifests]
+    assert sorted(names) == [("a", "sample-1"), ("a", "sample-2"), ("a", "sample-3"), ("b", "sample-1")]
+    assert not any("generateName" in each["metadata"] for each in into.manifests)
+    said = "an API server would add five characters: its name is sample-2"
+    assert words(into, "Job a/sample-2", "metadata.generateName") == said

@@ -261,7 +261,7 @@ def test_a_pod_that_a_server_would_have_named_gets_a_name() -> None:
     spec = {"schedulerName": "yunikorn", "containers": [{"name": "main", "image": "work"}]}
     raw = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "work-"}, "spec": spec}
     into = imported("yunikorn", yaml.safe_dump(raw))
-    assert list(by_name(into, "Job")) == ["work"]
+    assert list(by_name(into, "Job")) == ["work-1"]
     assert account(into)["metadata.generateName"] is APPROXIMATED
 
 

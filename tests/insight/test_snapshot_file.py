@@ -101,7 +101,10 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ("{", "is no JSON"),
         ("[]", "is no Snapshot"),
         ('{"kind": "List", "apiVersion": "v1"}', "admitter snapshot makes them"),
-        ('{"kind": "Snapshot", "apiVersion": "admitter.dev/v1alpha1"}', "is no whole Snapshot: KeyError"),
+        (
+            '{"kind": "Snapshot", "apiVersion": "admitter.dev/v1alpha1"}',
+            "is no whole Snapshot: taken: is missing",
+        ),
     ],
     ids=["no-json", "no-object", "another-kind", "cut"],
 )

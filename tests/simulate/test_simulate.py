@@ -214,7 +214,7 @@ def test_standard_input_and_bad_usage() -> None:
     assert missing.returncode == 1
     assert missing.stderr.startswith("error: nowhere.yaml: can't be read")
     broken = admitter("simulate", "-", content="a: [")
-    assert broken.stderr.startswith("error: standard input: is no YAML")
+    assert broken.stderr.startswith("standard input: document 1: is no YAML: line 2, column 1")
 
 
 def test_what_is_borrowed_is_shared_by_weight(tmp_path: Path) -> None:

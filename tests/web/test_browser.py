@@ -144,6 +144,24 @@ async def test_a_cluster_without_queues_says_what_to_do() -> None:
         await expect(tab.get_by_text("There are no queues yet.")).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("namespace/nope", "there is no namespace nope"),
+        ("queue/nope", "there is no queue nope"),
+        ("workload/team-a/nope", "there is no Job and no Workload nope in namespace team-a"),
+    ],
+)
+async def test_what_is_not_there_is_said_in_place_of_empty_tables(place: str, says: str) -> None:
+    async with looking(department()) as (page, tab):
+        await tab.goto(f"{page.address}/#/{place}")
+        await expect(tab.get_by_role("alert")).to_contain_text(says)
+        await expect(tab.get_by_role("table")).to_have_count(0)
+        await tab.get_by_role("link", name="Quota").click()
+        await expect(tab.get_by_role("row", name="ClusterQueue a")).to_be_visible()
+        await expect(tab.get_by_role("alert")).to_have_count(0)
+
+
 async def test_names_are_text_whatever_is_in_them() -> None:
     state = department()
     state.put("cohorts", "<img src=x onerror=alert(1)>", spec={})

@@ -84,6 +84,15 @@ async def test_an_explanation_hides_workloads_that_may_not_be_seen(page: Served)
     assert "train-0" in str(missing["error"])
 
 
+async def test_what_is_not_there_is_said(page: Served) -> None:
+    missing = await ask(page, "/api/namespace", status=404, name="nope")
+    assert missing == {"error": "there is no namespace nope"}
+    for path in ("/api/queue", "/api/starts"):
+        assert await ask(page, path, status=404, name="nope") == {"error": "there is no queue nope"}
+    await ask(page, "/api/namespace", TENANT, 403, name="nope")
+    await ask(page, "/api/queue", TENANT, 403, name="nope", namespace="team-a")
+
+
 async def test_what_has_happened_is_in_the_order_of_time(page: Served) -> None:
     done = await ask(page, "/api/workload", namespace="team-a", name="done")
     assert [each["type"] for each in done["timeline"]] == ["QuotaReserved", "Admitted", "Finished"]

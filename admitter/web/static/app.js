@@ -56,6 +56,7 @@ async function refresh() {
   try {
     if (page.live) await showController();
     await page.refresh();
+    if (page === shown) refused("");
   } catch (error) {
     if (page === shown) await failed(error);
   }
@@ -66,11 +67,21 @@ async function refresh() {
   }
 }
 
+// What is not there, or may not be seen, is said in place of empty tables.
+function refused(words) {
+  const told = main.querySelector(":scope > .error");
+  main.classList.toggle("refused", words !== "");
+  if (told?.textContent === words) return;
+  told?.remove();
+  if (words) main.append(make("p", { class: "error", role: "alert" }, words));
+}
+
 async function failed(error) {
   if (error instanceof Refused && error.status === 401) {
     stop();
     shown = login();
   } else {
+    if (error instanceof Refused && error.status < 500) refused(error.message);
     say(error instanceof Refused ? error.message : "The server can't be reached; this page tries again.", true);
     if (!(error instanceof Refused) || error.status >= 500) setTimeout(refresh, 3000);
   }
@@ -253,6 +264,7 @@ function workloadPage(namespace, name) {
 }
 
 function login() {
+  refused("");
   document.getElementById("who").hidden = true;
   controller.hidden = true;
   const token = make("textarea", { id: "token", required: true, autocomplete: "off", spellcheck: "false" });
@@ -282,6 +294,7 @@ function login() {
 }
 
 async function route() {
+  refused("");
   const [, kind, ...rest] = location.hash.split("?")[0].split("/");
   const names = rest.map(decodeURIComponent);
   try {
