@@ -59,7 +59,8 @@ def totals(
 def largest(nodes: Iterable[NodeCapacity], flavors: Collection[Flavor]) -> dict[str, tuple[NodeShape, ...]]:
     """The shapes of each flavor's nodes, by its name, but for those that others exceed in everything.
 
-    Nodes that are cordoned, not ready or tainted count: they may be used again.
+    Nodes that are cordoned, not ready or tainted count: they may be used again. One without CPUs does not: it
+    has not said yet what it has.
     """
     keys = {key for flavor in flavors for key, _ in flavor.labels}
     shapes = {
@@ -68,6 +69,7 @@ def largest(nodes: Iterable[NodeCapacity], flavors: Collection[Flavor]) -> dict[
             tuple(sorted(node.allocatable.items())),
         )
         for node in nodes
+        if node.allocatable.get(CPU)
     }
     return {
         flavor.name: _undominated(shape for shape in shapes if {*shape.labels} >= {*flavor.labels})

@@ -182,3 +182,19 @@ def test_a_root_without_resources_has_all_that_nodes_can_allocate() -> None:
 def test_without_any_node_everything_is_still_cpu_and_memory() -> None:
     branch = hierarchy.branch("root", CohortSpec.model_validate({"capacityFrom": "Nodes"}))
     assert nodes.everything(branch, (), {}).groups == (Group(("cpu", "memory"), (ANY_NODE,)),)
+
+
+def test_the_largest_nodes_of_a_flavor_are_those_that_no_other_exceeds_in_everything() -> None:
+    def sized(cpu: int, memory: int, **labels: str) -> NodeCapacity:
+        return NodeCapacity(labels, (SPOT,), schedulable=False, allocatable={"cpu": cpu, "memory": memory})
+
+    small, wide, tall = sized(2, 2, zone="a"), sized(8, 1, zone="a"), sized(2, 9, zone="a", rack="7")
+    unregistered = NodeCapacity({"zone": "a"}, allocatable={"memory": 99})
+    flavors = [flavor("a", zone="a"), flavor("b", zone="b"), PLAIN]
+    found = nodes.largest([small, wide, tall, sized(3, 3, zone="b"), unregistered], flavors)
+    assert {name: {shape.allocatable for shape in shapes} for name, shapes in found.items()} == {
+        "a": {(("cpu", 8), ("memory", 1)), (("cpu", 2), ("memory", 9))},
+        "b": {(("cpu", 3), ("memory", 3))},
+        "plain": {(("cpu", 8), ("memory", 1)), (("cpu", 2), ("memory", 9)), (("cpu", 3), ("memory", 3))},
+    }
+    assert {shape.labels for shape in found["a"]} == {(("zone", "a"),)}, "only labels that flavors name"

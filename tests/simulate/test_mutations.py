@@ -16,7 +16,7 @@ from tests.simulate.mutations import Path, at, changed, job, mutated, paths, wor
 from tests.simulate.test_simulate import simulate, states
 
 ELSEWHERE = [
-    resource_flavor("other-flavor", {}),
+    resource_flavor("other-flavor", {"nodeLabels": {"elsewhere": "true"}}),
     cluster_queue(
         "other",
         {"cpu": {"other-flavor": "1"}},
