@@ -129,19 +129,21 @@ class Arrivals:
         return {"conditions": [{}], "managedSince": {name: known.get(name, now) for name in namespaces}}
 
     def _job(self, raw: Json, key: Key, *, gone: bool) -> None:
+        self._unqueued.pop(key, None)
+        known = self._world.jobs.get(key)
+        if gone:  # that it is to go may be all that is said of it
+            if known is not None:
+                self._world.jobs.delete(key, known.uid)
+                self._lifecycles.forget(known.uid)
+            return
         raw["spec"] = {**raw["spec"], "suspend": True}
         job = parse_job(raw)
-        self._unqueued.pop(key, None)
-        if job.queue is None and not gone:
+        if job.queue is None:
             self._unqueued[key] = raw
             self._arriving.add(key)
             self._objects.namespace(key[0], self._now)
-        if gone:
-            self._world.jobs.delete(key, job.uid)
-            self._lifecycles.forget(job.uid)
-        else:
-            self._world.jobs.apply(job)
-            self._enter(raw, key, job)
+        self._world.jobs.apply(job)
+        self._enter(raw, key, job)
 
     def _find_queues(self) -> bool:
         """Find queues for Jobs that name none; True if one was created: other workloads may use it too."""

@@ -1,10 +1,13 @@
 """`admitter what-if`: what a change would do, before it is made."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from admitter.cli.main import app
 from tests.cluster.objects import cluster_queue, job
 from tests.insight.asking import Desk
 from tests.insight.states import Json, State
@@ -139,3 +142,10 @@ def test_tables_for_people(desk: Desk, tmp_path: Path) -> None:
     assert printed[1].split() == ["NAMESPACE", "NAME", "EFFECT", "WHY"]
     assert printed[2].split() == ["a", "waits-0", "admitted", "in", "ClusterQueue", "team-a"]
     assert "Quota that is over: none" in printed
+
+
+def test_a_job_that_is_deleted_makes_room_for_others() -> None:
+    state = ["--state", "docs/examples/monday.json", "-o", "json"]
+    answer = CliRunner().invoke(app, ["what-if", "--without", "Job/team-a/train-7", *state])
+    shifts = {each["name"]: (each["before"], each["after"]) for each in json.loads(answer.stdout)["starts"]}
+    assert shifts == {"sweep": ("2026-01-01T03:40:00Z", "2026-01-01T01:10:00Z")}
