@@ -227,6 +227,30 @@ def losing_room_to_a_claimant() -> Engine:
     return made
 
 
+def with_less_memory() -> Engine:
+    """`waits` would borrow memory without a weight, until it has to evict `goes` for that."""
+    made = engine(
+        flavor("f"),
+        cohort("c", fair=True),
+        queue("a", {"cpu": {"f": "0"}, "memory": {"f": "8Gi"}}, cohort="c"),
+        queue(
+            "b",
+            {"cpu": {"f": "5"}, "memory": {"f": "7Gi..8Gi"}},
+            cohort="c",
+            preemption=PreemptionPolicy(within=WithinQueue.LOWER_PRIORITY, reclaim=Reclaim.ANY),
+            weight=0,
+        ),
+    )
+    runs(made, "lent", 2, queue="a")
+    runs(made, "stays", 1, queue="b", priority=1)
+    made.apply(Reserve("goes", use("b", "f", cpu="2", memory="6Gi"), asks("goes", 2, "b", 1)))
+    made.apply(Submit(workload("waits", pods(cpu="4", memory="2Gi"), queue="b", priority=2)))
+    made.cycle()
+    made.apply(Submit(workload("more", pods(memory="1Gi"), queue="b", priority=2)))
+    made.cycle()
+    return made
+
+
 STORIES: Final[tuple[tuple[type[events.Event], Rule, Callable[[], Engine]], ...]] = (
     (events.UsageShrank, Selection.entitled, entitled),
     (events.UsageShrank, Selection.on_smaller_side, on_smaller_side),
@@ -235,6 +259,7 @@ STORIES: Final[tuple[tuple[type[events.Event], Rule, Callable[[], Engine]], ...]
     (events.UsageGrew, Selection.evicting_borrowers, borrowing_more),
     (events.UsageGrew, Selection.by_guarantee, by_guarantee),
     (events.RoundBegan, Selection.kept_out_by_claims, losing_room_to_a_claimant),
+    (events.RoundBegan, Selection.kept_out_by_claims, with_less_memory),
     (events.Arrived, Selection.older, older),
     (events.TimerDue, Selection.all_of_queue, run_long_enough),
     (events.TermsChanged, Selection.all_of_queue, weighs_more),

@@ -1,7 +1,8 @@
 """What waits although there is room for it, since others claim that (see `claims`).
 
 It evicts nothing as long as that is so. Once others have taken the room, it may: then it is to be tried
-again, though nothing was freed.
+again, though nothing was freed. With fair sharing the same holds for what has room for a part of what it
+asks.
 """
 
 from collections import defaultdict

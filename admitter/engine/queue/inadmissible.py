@@ -11,8 +11,8 @@ from enum import Enum, auto
 
 from admitter.engine.flavors.assigner import Assigner
 from admitter.engine.flavors.partial_admission import fewest
-from admitter.engine.model import FlavorResource, Workload
-from admitter.engine.policy import BorrowWithin, Reclaim
+from admitter.engine.model import FlavorResource, Usage, Workload
+from admitter.engine.policy import BorrowWithin, Queue, Reclaim
 from admitter.engine.preemption import guaranteed
 from admitter.engine.preemption.outlook import Outlook
 from admitter.engine.queue.claim_blocked import ClaimBlocked
@@ -75,10 +75,24 @@ class InadmissibleClasses:
         members.inadmissible = members.refusal = refusal
         root = self._tree.root(queue.name)
         members.wait_at((self._quotas[root, key], shortfall) for key, shortfall in shortfalls)
-        self.claim_blocked.track(members, tuple(outlook.withheld), keys if outlook.bound else ())
+        rooms = (*outlook.withheld, *self._rooms_by_share(queue, keys))
+        self.claim_blocked.track(members, rooms, keys if outlook.bound else ())
         never = refusal.reason is Reason.NEVER_FITS
         if not never and self.claim_blocked.is_kept(head.queue, keys, each=simple):
             self.claim_blocked.keep(members)
+
+    def _rooms_by_share(self, queue: Queue, keys: Mapping[FlavorResource, int]) -> Usage:
+        """With fair sharing, what of several resources there is room for.
+
+        Hard: with less room more victims count. Example: a Job of 4 CPUs and 2 GiB would borrow one GiB, so
+        by its queue's share it may take no CPUs from others. Once the GiB are taken, it evicts in its own
+        queue for them, which then borrows none, and takes the CPUs.
+        """
+        fair = self._tree.fair(self._tree.root(queue.name))
+        if len(keys) < 2 or not fair or not queue.preemption.allowed:
+            return ()
+        cells = ((key, amount, self._book.cell(queue.name, key)) for key, amount in keys.items())
+        return tuple((key, amount) for key, amount, cell in cells if amount <= cell.vacant())
 
     def _is_simple(self, workload: Workload) -> bool:
         """Whether it is known what has to change for a workload to fit.
