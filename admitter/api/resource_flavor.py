@@ -51,9 +51,9 @@ class ResourceFlavorSpec(Model):
     gpu_memory_gb: Int32 | None = Field(default=None, alias="gpuMemoryGB", ge=1, le=2**31 - 1)
     """Memory of one whole GPU of its nodes, in GB: what a GPU counts where memory of GPUs is counted. Absent:
     the controller's default, 32 unless configured otherwise."""
-    node_provisioning: NodeProvisioning = NodeProvisioning.STATIC
+    node_provisioning: NodeProvisioning | None = None
     """Static: a pod that is larger than each of the flavor's nodes never fits (NeverFits), as long as there
-    are any. OnDemand: nodes are made for pods that wait, so a pod of any size may fit."""
+    are any. OnDemand: nodes are made for pods that wait, so a pod of any size may fit. Absent: Static."""
 
 
 class ResourceFlavorStatus(Model):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -116,6 +117,8 @@ def placing(team: Team) -> Iterator[Placing]:
     yield Placing(team, person)
     for kind in ("clusterqueues", "cohorts"):
         for name in Placing(team, person).names(kind):
+            with suppress(KubectlError):  # the controller may have deleted it
+                team.kubectl("annotate", kind, name, "admitter.dev/delete-in-use=true")
             team.cluster.run_kubectl("delete", kind, name, "--wait=false", "--ignore-not-found")
 
 
