@@ -22,7 +22,7 @@ from tools.docs.cli import Documented, commands
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-CONTROLLERS = sorted((ROOT / "admitter" / "controllers").glob("*.py"))
+CONTROLLERS = sorted((ROOT / "admitter" / "controllers").rglob("*.py"))
 
 SECTIONS = {
     conditions.WorkloadState: "STATUS",
