@@ -51,7 +51,9 @@ until "$kubectl" get node spot-0 >/dev/null 2>&1; do
 done
 "$kubectl" apply --filename manifests/examples/queues.yaml --filename manifests/examples/jobs.yaml
 "$kubectl" --namespace team-a wait --for condition=Complete job --all --timeout 5m
-"$kubectl" delete --filename manifests/examples/jobs.yaml --filename manifests/examples/queues.yaml
+"$kubectl" delete --filename manifests/examples/jobs.yaml
+"$kubectl" wait clusterqueue cluster-total --for 'jsonpath={.status.admittedWorkloads}=0' --timeout 1m
+"$kubectl" delete --filename manifests/examples/queues.yaml
 
 # The tests kill and restart a controller of their own: it must be the only one.
 "$kubectl" --namespace admitter-system scale deployment/admitter-controller --replicas 0
