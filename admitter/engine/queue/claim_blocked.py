@@ -35,7 +35,7 @@ class ClaimBlocked:
 
         Args:
             members: the class.
-            wanted: what it has room for, each for itself, but for claims.
+            wanted: what it has room for, each for itself, whatever others claim.
             bound: what it may ask for, if others could be evicted for it but for claims, or for pending
                 evictions.
         """

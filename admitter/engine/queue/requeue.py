@@ -59,6 +59,7 @@ TABLE: Final[Mapping[type[events.Event], tuple[Rule, ...]]] = {
     events.PendingReservationMade: (Selection.more_important, Selection.itself),
     # Once per round of a tree cycle, what has room beside all but claims is looked at: that is kept from
     # evicting as long as it has, and what relied on pending evictions until these are started or cancelled.
+    # With fair sharing, so is what has room for a part of what it asks: with less room more may be evicted.
     #   Hard: the room goes although nothing is freed, so no other row finds it.
     #   Example: 2 are free and claimed by `a`. A Job of `b` for 2 may evict, but need not: it waits for the
     #   claim. `a` takes the 2: now there is no room, and the Job of `b` evicts.
