@@ -282,9 +282,10 @@ class PrinterColumn:
 
 
 ACTIVE = PrinterColumn("Active", "string", '.status.conditions[?(@.type=="Active")].status')
+REASON = PrinterColumn("Reason", "string", '.status.conditions[?(@.type=="Active")].reason')
 MESSAGE = PrinterColumn("Message", "string", '.status.conditions[?(@.type=="Active")].message', wide=True)
 AGE = PrinterColumn("Age", "date", ".metadata.creationTimestamp")
-STATE_COLUMNS = (ACTIVE, MESSAGE, AGE)
+STATE_COLUMNS = (ACTIVE, REASON, MESSAGE, AGE)
 """With which the columns of most kinds end: whether it works, why, and since when it is there."""
 
 

@@ -252,6 +252,9 @@ class ClusterQueueStatus(QueueStatus):
 
     flavors: list[FlavorUsage] = Field(default=[], json_schema_extra=map_list("name", most=64))
     """What is used, by flavor."""
+    scarcest: str | None = Field(default=None, max_length=1024)
+    """The resource and flavor of which the largest part is used, as 6/9 cpu of on-demand: what is used, and
+    min; where min is 0, the most that may be borrowed. Absent: there is no quota at all."""
 
 
 class ClusterQueue(Resource):
@@ -264,6 +267,7 @@ class ClusterQueue(Resource):
         PrinterColumn("Strategy", "string", ".spec.queueingStrategy"),
         PrinterColumn("Pending", "integer", ".status.pendingWorkloads"),
         PrinterColumn("Admitted", "integer", ".status.admittedWorkloads"),
+        PrinterColumn("Scarcest", "string", ".status.scarcest"),
         *STATE_COLUMNS,
     )
 

@@ -4,6 +4,7 @@ Each member's docstring is what the documentation says of it.
 """
 
 from enum import StrEnum
+from typing import Final
 
 
 class WorkloadState(StrEnum):
@@ -198,3 +199,14 @@ class ActiveReason(StrEnum):
     """It has a stopPolicy."""
     UNREADABLE = "Unreadable"
     """A field of it can't be read: it admits nothing new, and what was known of it before counts."""
+
+
+NORMAL_EVENTS: Final = frozenset[str](
+    {
+        *(EventReason.ADMITTED, ActiveReason.READY, ActiveReason.STOPPED, EvictedReason.DEACTIVATED),
+        *(WaitingReason.INSUFFICIENT_QUOTA, WaitingReason.BEHIND_HEAD, WaitingReason.PREEMPTING),
+        *(WaitingReason.PREEMPTION_BACKED_OFF, WaitingReason.JOB_STILL_RUNNING, WaitingReason.PARKED),
+        *(WaitingReason.INACTIVE, WaitingReason.NAMESPACE_TERMINATING),
+    }
+)
+"""Reasons of events of type `Normal`: what is meant so, or passes by itself. Others are of type `Warning`."""

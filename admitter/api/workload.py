@@ -212,6 +212,9 @@ class WorkloadStatus(Model):
     """Why it waits, or was evicted, in one CamelCase word."""
     message: str | None = Field(default=None, max_length=32768)
     """Why it waits, or was evicted, in a sentence."""
+    cluster_queue: GeneratedName | None = None
+    """The ClusterQueue that it waits in or was admitted by last, or the queue that an elastic quota is turned
+    into. Absent: its LocalQueue leads nowhere."""
     admission: Admission | None = None
     """The quota that it holds. Written before its Job may start, and removed only when no pod of it is left;
     a finished Workload keeps it as a record and holds nothing."""
@@ -237,7 +240,7 @@ class Workload(Resource):
     selectable = (".status.state",)
     columns = (
         PrinterColumn("Queue", "string", ".spec.queueName"),
-        PrinterColumn("ClusterQueue", "string", ".status.admission.clusterQueue"),
+        PrinterColumn("ClusterQueue", "string", ".status.clusterQueue"),
         PrinterColumn("Priority", "integer", ".spec.priority"),
         PrinterColumn("Status", "string", ".status.state"),
         PrinterColumn("Reason", "string", ".status.reason"),

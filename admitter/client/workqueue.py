@@ -2,14 +2,14 @@
 
 import asyncio
 import heapq
-import logging
 from collections.abc import Awaitable, Callable, Hashable
 from itertools import count
 from typing import Final, Generic, TypeVar
 
 import structlog
 
-from admitter.client.errors import ClusterError, is_busy, level_of
+from admitter.client.errors import ClusterError
+from admitter.client.failures import Failures
 
 K = TypeVar("K", bound=Hashable)
 
@@ -18,8 +18,6 @@ Urgency = tuple[int, ...]
 
 FIRST_PAUSE_SECONDS: Final = 0.05
 LONGEST_PAUSE_SECONDS: Final = 30.0
-FAILURES_TOLD: Final = 6
-"""After so many failures in a row, some seconds, users are told."""
 LEFTOVERS: Final = 4
 """So many times as many entries as keys are kept at most."""
 IN_ONE_GO: Final = 16
@@ -61,14 +59,12 @@ class WorkQueue(Generic[K]):
         self._handle = handle
         self._workers = workers
         self._urgency = urgency
-        self._refused = refused
         self._waiting: list[tuple[Urgency, int, K]] = []
         self._numbers = count()
         self._queued: dict[K, Urgency] = {}
         self._busy: set[K] = set()
         self._again: set[K] = set()
-        self._failures: dict[K, int] = {}
-        self._logged: dict[K, str] = {}
+        self._failures = Failures[K](refused)
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._ready = asyncio.Semaphore(0)
         self._finishing = False
@@ -83,7 +79,7 @@ class WorkQueue(Generic[K]):
             return
         urgency, before = self._urgency(key), self._queued.get(key)
         if urgency is None:
-            self._forget_failures(key)
+            self._failures.over(key)
             return
         if before is not None and before <= urgency:
             return
@@ -105,7 +101,7 @@ class WorkQueue(Generic[K]):
         """Have keys handled now that wait out a pause after a failure: what they failed by may be over."""
         for key in [key for key in self._timers if key in self._failures]:
             self._timers[key].cancel()
-            self._forget_failures(key)
+            self._failures.over(key)
             self._due(key)
 
     def _due(self, key: K) -> None:
@@ -138,7 +134,7 @@ class WorkQueue(Generic[K]):
             self._busy.add(key)
             try:
                 await self._handle(key)
-                self._forget_failures(key)
+                self._failures.over(key)
             except ClusterError as error:
                 self._fail(key, error)
             except Exception as error:  # a defect that one object brings out must not stop the others
@@ -151,10 +147,6 @@ class WorkQueue(Generic[K]):
                     self.add(key)
                 if self._finishing and not self._busy:
                     self._finished.set()
-
-    def _forget_failures(self, key: K) -> None:
-        self._failures.pop(key, None)
-        self._logged.pop(key, None)
 
     def _pop(self) -> K:
         """The most urgent key; what waits under an urgency that has been raised since is passed over."""
@@ -170,13 +162,7 @@ class WorkQueue(Generic[K]):
         heapq.heapify(self._waiting)
 
     def _fail(self, key: K, error: Exception) -> None:
-        failures = self._failures.get(key, 0) + (not is_busy(error))
-        self._failures[key] = failures
+        level, failures = self._failures.note(key, error)
         pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
-        level = logging.DEBUG if self._logged.get(key) == str(error) else level_of(error)
-        if level > logging.DEBUG:
-            self._logged[key] = str(error)
         log.log(level, "will try again", key=key, error=str(error), seconds=pause)
-        if failures == FAILURES_TOLD and not is_busy(error):
-            self._refused(key, error)
         self.add_later(key, pause)

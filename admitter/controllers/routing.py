@@ -6,9 +6,11 @@ from functools import partial
 from admitter.cache.namespace_views import NamespaceView, ResourceQuotaView
 from admitter.cache.node_views import NodeView
 from admitter.cache.pod_views import PodView
-from admitter.cache.views import JobView, ObjectView, WorkloadView
+from admitter.cache.views import JobView, Json, ObjectView, WorkloadView
 from admitter.client.store import Key, Listener, Store, V, either
 from admitter.controllers.app import App
+from admitter.controllers.telemetry.events import Subject
+from admitter.controllers.unreadable import KINDS
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.elastic_quotas import PLURALS, QuotaKey
 from admitter.policy.generated import is_lenient
@@ -68,6 +70,7 @@ class Routing:
         self._app.refused.over.listen(self._feed.reconsider)
         self._app.grace_over.listen(self._jobs.add)
         self._app.kind_returned.listen(self._kind_returned)
+        self._statuses.activity.listen(self._activity_changed)
 
     def look_at_all(self) -> None:
         """Have everything looked at that is this process's: an earlier leader may have left it undone."""
@@ -103,6 +106,11 @@ class Routing:
         if _is_edited(old, new) or (old and new and is_lenient(old) != is_lenient(new)):
             self._catalog.queue_changed(either(old, new).name)
             self._admissions.schedule_cycle()
+
+    def _activity_changed(self, plural: str, view: ObjectView, active: Json) -> None:
+        """A definition works no more, or works again: its condition says so, and an event."""
+        subject = Subject(*KINDS[plural], view.namespace, view.name, view.uid)
+        self._app.events.record(subject, active["reason"], active["message"], topic="active")
 
     def _queue_rules_changed(self, name: str) -> None:
         """Changed rules of a ClusterQueue came into force, or its defect changed."""

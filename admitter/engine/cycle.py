@@ -92,6 +92,13 @@ class Engine:
         pending = self._state.pending.get(queue)
         return [workload.uid for workload in (*first, *(pending.in_order() if pending is not None else ()))]
 
+    def free(self, queue: str, flavor: str, resource: str) -> int:
+        """The largest request for a resource in a flavor that a queue could admit now; 0 if it is gone."""
+        definition = self.tree.queues.get(queue)
+        if definition is None:
+            return 0
+        return max(0, self.ledger.planned.cell(queue, definition.key(flavor, resource)).available())
+
     def apply(self, command: commands.Command) -> None:
         """Take a command in; the observer sees it if it makes a difference."""
         handler, differs = self._handlers[type(command)], True

@@ -14,7 +14,7 @@ from admitter.engine.policy import Queue, Quota, Reclaim
 from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect
 from admitter.policy.snapshot import Snapshot
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display
 from admitter.quotas.namespaces import NAME_LABEL
 from admitter.quotas.nodes import has_labels, is_open, totals
 
@@ -188,8 +188,8 @@ def more_than_nodes(given: LintedConfiguration) -> Iterator[Found]:
         has = there.get((flavor, resource), 0)
         if flavor in with_nodes and amount > has:
             words = (
-                f"quota totals {to_quantity(resource, amount)} {resource}; "
-                f"its nodes offer {to_quantity(resource, has)}"
+                f"quota totals {display(resource, amount)} {resource}; "
+                f"its nodes offer {display(resource, has)}"
             )
             yield f"ResourceFlavor {flavor}", words
 
@@ -220,8 +220,8 @@ def elastic_more_than_nodes(given: LintedConfiguration) -> Iterator[Found]:
     for resource, amount in sorted(minimums.items()) if nodes else ():
         if amount > has[resource]:
             words = (
-                f"elastic quotas total {to_quantity(resource, amount)} {resource}; "
-                f"their nodes offer {to_quantity(resource, has[resource])}"
+                f"elastic quotas total {display(resource, amount)} {resource}; "
+                f"their nodes offer {display(resource, has[resource])}"
             )
             yield f"Cohort {ELASTIC_QUOTA_QUEUE}", words
 
@@ -342,8 +342,8 @@ def min_is_no_cap(given: LintedConfiguration) -> Iterator[Found]:
             most = given.book.cell(queue.name, key).potential_available()
             if quota.maximum is None and most > quota.minimum > 0:
                 words = (
-                    f"min of {key[1]} in {key[0]} is {to_quantity(key[1], quota.minimum)}, which is no cap: "
-                    f"it may borrow, and use {to_quantity(key[1], most)}; max caps it"
+                    f"min of {key[1]} in {key[0]} is {display(key[1], quota.minimum)}, which is no cap: "
+                    f"it may borrow, and use {display(key[1], most)}; max caps it"
                 )
                 yield f"ClusterQueue {queue.name}", words
 

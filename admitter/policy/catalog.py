@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 
 from admitter.api.cluster_queue import ClusterQueue, StopPolicy
 from admitter.api.cohort import Cohort
@@ -27,6 +29,7 @@ from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.policy.defects import Defect, parsed, unreadable
 from admitter.policy.elastic_quotas import ElasticQuotas, QuotaKey
 from admitter.policy.generated import is_lenient
+from admitter.policy.messages import Use
 from admitter.policy.placement_policies import PlacementPolicies
 from admitter.policy.roots import Roots
 from admitter.quotas import hierarchy
@@ -143,6 +146,19 @@ class Catalog:
     def queue(self, name: str) -> QueueEntry:
         """A ClusterQueue's entry; one that does not exist has that problem."""
         return self._queues.get(name, _MISSING)
+
+    def queue_of(self, local_queue: Key) -> str | None:
+        """The engine's queue that a LocalQueue, or the name of an elastic quota, leads to; None: to none."""
+        namespace, name = local_queue
+        quota = self.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
+        if quota is not None:
+            return quota.queue
+        found = self._world.local_queues.get(local_queue)
+        return str(found.spec["clusterQueue"]) if found is not None else None
+
+    def use(self, queue: str, now: datetime) -> Use:
+        """What is free in a queue of the engine now."""
+        return Use(partial(self._engine.free, queue), now)
 
     def drained(self, local_queue: Key, admission: Admission) -> tuple[EvictedReason, str] | None:
         """Why an admission must end because a queue of it is stopped and drained; None if none is.

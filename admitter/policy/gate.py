@@ -6,6 +6,7 @@ Previous step: a Workload appears or anything it depends on changes. Next step: 
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from admitter.api.conditions import ActiveReason, WaitingReason
@@ -16,7 +17,7 @@ from admitter.convert.pod_sets import claims
 from admitter.convert.workloads import RequeueBy
 from admitter.engine.model import Admission, Workload
 from admitter.engine.quota.back_off import BackOff
-from admitter.engine.refusal import Refusal
+from admitter.engine.refusal import Refusal, Rule
 from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.messages import queue_title, waiting_message
@@ -32,12 +33,17 @@ SYSTEM_CLASSES: Final = "system-"
 class Waiting:
     """Why a workload waits: one CamelCase word, and a sentence.
 
-    `back_off` says for how long nothing is evicted for it, if it waits for the end of that.
+    `refusal` is that of the engine, if it is the engine's.
     """
 
     reason: str
     message: str
-    back_off: BackOff | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def back_off(self) -> BackOff | None:
+        """For how long nothing is evicted for it, if it waits for the end of that."""
+        return self.refusal.back_off if self.refusal is not None else None
 
 
 class Gate:
@@ -95,8 +101,21 @@ class Gate:
 
     def waits(self, refusal: Refusal) -> Waiting:
         """Why a Workload waits that the engine has refused."""
-        title = self._catalog.elastic.title(refusal.queue) or queue_title(refusal.queue)
-        return Waiting(refusal.reason, waiting_message(refusal, title), refusal.back_off)
+        return Waiting(refusal.reason, waiting_message(refusal, self._title(refusal)), refusal)
+
+    def message_at(self, waiting: Waiting, now: datetime) -> str:
+        """Why a Workload waits, with what is in use now."""
+        refusal = waiting.refusal
+        if refusal is None or all(each.rule is not Rule.BUSY for each in refusal.flavors):
+            return waiting.message
+        return waiting_message(refusal, self._title(refusal), self._catalog.use(refusal.queue, now))
+
+    def _title(self, refusal: Refusal) -> str:
+        return self._catalog.elastic.title(refusal.queue) or queue_title(refusal.queue)
+
+    def queue_of(self, workload: WorkloadView) -> str | None:
+        """The engine's queue that a Workload asks for; None if its LocalQueue leads nowhere."""
+        return self._catalog.queue_of((workload.namespace, workload.queue))
 
     def suits(self, admission: Admission, competing: Workload) -> bool:
         """Whether the Workload could get the admission of its pending reservation with its present spec."""

@@ -1,15 +1,18 @@
 """Sentences for users: why a workload waits. Made from the engine's data, and nowhere else."""
 
+import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
+from admitter.cache.views import timestamp
 from admitter.engine.preemption.receipt import Grounds, Passed, Passing
 from admitter.engine.quota.back_off import BackOff
 from admitter.engine.quota.fair_shares import Share
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
 from admitter.engine.tree_cycle import PlannedEviction
 from admitter.names import ANY_NODE
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display
 from admitter.quotas.elastic import kind_of_queue
 
 
@@ -29,10 +32,18 @@ def workload_title(namespace: str, name: str, reader: str) -> str:
     return f"Workload {namespace}/{name}" if namespace == reader else "a Workload of another namespace"
 
 
-def waiting_message(refusal: Refusal, queue: str = "") -> str:
+class Use(NamedTuple):
+    """What is free at a moment: the most that could be admitted, by flavor and resource."""
+
+    free: Callable[[str, str], int]
+    now: datetime
+
+
+def waiting_message(refusal: Refusal, queue: str = "", use: Use | None = None) -> str:
     """One sentence on what stopped a workload, naming queue, resource and flavors.
 
-    The queue is called by default what its name tells.
+    The queue is called by default what its name tells. With `use` the sentence says how much is in use, and
+    when that was so.
     """
     queue = queue or queue_title(refusal.queue)
     resources = _listed(refusal.resources)
@@ -46,12 +57,22 @@ def waiting_message(refusal: Refusal, queue: str = "") -> str:
         case Reason.PREEMPTING:
             return f"its place in {queue} is kept: it starts when what is being evicted has ended"
         case Reason.PREEMPTION_BACKED_OFF if refusal.back_off is not None:
-            waits = (
-                _shortage(refusal, queue) if refusal.asked else f"its turn in {queue} comes after all others"
-            )
+            waits = f"its turn in {queue} comes after all others"
+            waits = _shortage(refusal, queue, use) if refusal.asked else waits
             return f"{waits}; {_backed_off(refusal.back_off)}"
         case _:
-            return _shortage(refusal, queue)
+            return _shortage(refusal, queue, use)
+
+
+_IN_USE: Final = re.compile(
+    r"\S+ of (\S+ \S+(?: \(of which \S+ are its own\))?(?: of \S+)? in use), \S+ free| \(at [-0-9T:Z]+\)"
+)
+
+
+def same_but_for_use(message: str, other: str) -> bool:
+    """Whether two messages differ at most in what was in use when they were made."""
+    words, others = (_IN_USE.sub(lambda found: found[1] or "", text) for text in (message, other))
+    return words == others
 
 
 _GROUNDS: Final = {
@@ -113,10 +134,15 @@ def _backed_off(back_off: BackOff) -> str:
     return f"{returned}: evicts again after {after}"
 
 
-def _shortage(refusal: Refusal, queue: str) -> str:
+def _shortage(refusal: Refusal, queue: str, use: Use | None) -> str:
     asked = _listed(tuple(_amount(resource, amount) for resource, amount in refusal.asked))
     subject = f"pod set {refusal.pod_set} asks for {asked}" if refusal.pod_set else f"asks for {asked}"
-    tried = "; ".join(flavor_sentence(flavor) for flavor in refusal.flavors)
+    needed = dict(refusal.asked)
+    tried = "; ".join(
+        _in_use(each, needed, use) if use is not None and each.rule is Rule.BUSY else flavor_sentence(each)
+        for each in refusal.flavors
+    )
+    tried += f" (at {timestamp(use.now)})" if use is not None else ""
     match refusal.reason:
         case Reason.NO_MATCHING_FLAVOR:
             return f"{subject}, and no flavor of {queue} suits it: {tried}"
@@ -143,6 +169,16 @@ def flavor_sentence(refused: FlavorRefusal) -> str:
     return f"too much of the {_quota(refused)}{_of_flavor(refused)} is in use{_needed(refused)}"
 
 
+def _in_use(refused: FlavorRefusal, asked: Mapping[str, int], use: Use) -> str:
+    """As `flavor_sentence` of a flavor that is busy, with how much of it is."""
+    resource = refused.resource
+    free = min(use.free(refused.flavor, resource), refused.quota)
+    used, needed = refused.quota - free, refused.needed or asked[resource]
+    words = [f"{display(resource, used)} of {_quota(refused)}{_of_flavor(refused)} in use"]
+    words += [f"{display(resource, free)} free", f"{display(resource, needed)} asked"]
+    return ", ".join(words)
+
+
 def _of_flavor(refused: FlavorRefusal) -> str:
     return "" if refused.flavor == ANY_NODE else f" of {refused.flavor}"
 
@@ -167,12 +203,12 @@ def _quota(refused: FlavorRefusal) -> str:
     most = _amount(refused.resource, refused.quota)
     if refused.quota <= refused.own:
         return most
-    own = to_quantity(refused.resource, refused.own) if refused.own else "none"
+    own = display(refused.resource, refused.own) if refused.own else "none"
     return f"{most} (of which {own} are its own)"
 
 
 def _amount(resource: str, amount: int) -> str:
-    return f"{to_quantity(resource, amount)} {resource}"
+    return f"{display(resource, amount)} {resource}"
 
 
 def _listed(words: tuple[str, ...]) -> str:

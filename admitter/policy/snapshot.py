@@ -15,7 +15,6 @@ from admitter.client.store import Key
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.engine.commands import Reserve
 from admitter.engine.cycle import Engine
-from admitter.names import ELASTIC_QUOTA_QUEUE
 from admitter.policy.catalog import Catalog
 from admitter.policy.derive import workload_spec
 from admitter.policy.gate import Gate, Waiting
@@ -148,9 +147,4 @@ class Snapshot:
 
     def queue_of(self, workload: WorkloadView) -> str | None:
         """The engine's queue that a Workload asks for; None if its LocalQueue leads nowhere."""
-        if workload.queue == ELASTIC_QUOTA_QUEUE:
-            quota = self.catalog.elastic.governing(workload.namespace)
-            if quota is not None:
-                return quota.queue
-        local = self.world.local_queues.get((workload.namespace, workload.queue))
-        return str(local.spec["clusterQueue"]) if local is not None else None
+        return self.catalog.queue_of((workload.namespace, workload.queue))

@@ -22,7 +22,7 @@ from admitter.engine.model import Admission
 from admitter.engine.quota.back_off import BackOff
 from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display
 
 Clock = Callable[[], datetime]
 """The current time, in UTC."""
@@ -82,16 +82,25 @@ def admitted(
     shard, epoch = term
     decided = {"epoch": epoch, **({"shard": shard} if shard else {})}
     fields: Json = {"admission": {**admission_json(admission), **decided}, "preemption": None}
+    fields |= {"clusterQueue": admission.queue}
     fields |= {"place": _place(ReservationStatus(generation))} if generation else {}
     return _patch(workload, Step.ADMIT, changes, **fields)
 
 
-def waiting(
-    workload: WorkloadView, reason: str, message: str, now: datetime, back_off: BackOff | None = None
+def waiting(  # what a status says of a wait
+    workload: WorkloadView,
+    reason: str,
+    message: str,
+    now: datetime,
+    queue: str | None = None,
+    back_off: BackOff | None = None,
 ) -> Json:
-    """The Workload waits, and why; and for how long nothing is evicted for it, if it waits for that."""
+    """The Workload waits, in which queue, and why; and for how long nothing is evicted for it, if so.
+
+    The queue is the engine's; None: its LocalQueue leads nowhere.
+    """
     change = condition(ConditionType.QUOTA_RESERVED, False, reason, message, now)
-    body = _patch(workload, None, [change], reason=reason, message=message)
+    body = _patch(workload, None, [change], reason=reason, message=message, clusterQueue=queue)
     if back_off is not None:
         body["status"]["backOff"] = {"count": back_off.count, "until": timestamp(at(back_off.until))}
     return body
@@ -101,7 +110,8 @@ def reservation_pending(
     workload: WorkloadView, place: ReservationStatus, reason: str, message: str, now: datetime
 ) -> Json:
     """The Workload has a pending reservation; the message says what it waits for."""
-    body = waiting(workload, reason, message, now)
+    queue = place.admission.queue if place.admission is not None else None
+    body = waiting(workload, reason, message, now, queue)
     body["status"]["place"] = _place(place)
     return body
 
@@ -227,7 +237,7 @@ def active(
     generation: int, conditions: list[Json], problem: tuple[ActiveReason, str] | None, now: datetime
 ) -> list[Json]:
     """The conditions of a queue or flavor: usable, or why not."""
-    reason, message = problem or (ActiveReason.READY, "it works")
+    reason, message = problem or (ActiveReason.READY, "ready")
     works = reason in {ActiveReason.READY, ActiveReason.NAMESPACE_NOT_FOUND}
     change = condition(ConditionType.ACTIVE, works, reason, message, now)
     change["observedGeneration"] = generation
@@ -251,7 +261,7 @@ def _of_version(workload: WorkloadView, status: Json) -> Json:
 
 def _flavors_in_words(admission: Admission) -> str:
     words = [
-        f"{to_quantity(resource, amount)} {resource} of {dict(pod_set.flavors)[resource]}"
+        f"{display(resource, amount)} {resource} of {dict(pod_set.flavors)[resource]}"
         for pod_set in admission.pod_sets
         for resource, amount in pod_set.usage
     ]

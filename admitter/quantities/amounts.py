@@ -30,6 +30,7 @@ _ROUND = [
     *((suffix, 10**power) for suffix, power in _DECIMAL.items() if power >= 6),
 ]
 """Suffixes of what is written, and what they stand for: 1024 GPUs are not 1Ki GPUs, and 1000 not 1k."""
+_GI = 2**30
 
 
 class InvalidQuantityError(ValueError):
@@ -94,7 +95,7 @@ def rounded_up(resource: str, value: Fraction) -> int:
 
 
 def to_quantity(resource: str, amount: int) -> str:
-    """An amount as the shortest exact Kubernetes quantity, for status fields and messages.
+    """An amount as the shortest exact Kubernetes quantity, for status fields and manifests.
 
     Round decimal amounts have decimal suffixes and round binary ones binary suffixes, as users write them; of
     two that are as short the binary one counts. An amount has one text only.
@@ -103,3 +104,18 @@ def to_quantity(resource: str, amount: int) -> str:
         return f"{amount}m" if amount % 1000 else str(amount // 1000)
     written = [f"{amount // size}{suffix}" for suffix, size in _ROUND if amount and amount % size == 0]
     return min([*written, str(amount)], key=len)
+
+
+def counts_bytes(resource: str) -> bool:
+    """Whether a resource is an amount of bytes."""
+    return resource in {"memory", "ephemeral-storage", "storage"} or resource.startswith("hugepages-")
+
+
+def display(resource: str, amount: int) -> str:
+    """An amount as people read it, in sentences and tables: bytes in Gi, so that they compare at a glance.
+
+    Gi have three decimals at most; what is less than 10Mi is written exactly, as is every other resource.
+    """
+    if not counts_bytes(resource) or amount < _GI // 100:
+        return to_quantity(resource, amount)
+    return f"{amount / _GI:.3f}".rstrip("0").rstrip(".") + "Gi"

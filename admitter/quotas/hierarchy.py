@@ -16,7 +16,7 @@ from admitter.engine.policy import Cohort, Group, Queue, Quota
 from admitter.engine.quota.book import Book
 from admitter.engine.quota.tree import Tree
 from admitter.names import ANY_NODE, PODS
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display
 from admitter.quantities.durations import parse_duration
 
 Named = tuple[tuple[str, str], ...]
@@ -174,7 +174,7 @@ class Hierarchy:
 
 
 def _more(what: str, resource: str, amount: int, most: int, cohort: str) -> str:
-    own, less = to_quantity(resource, amount), to_quantity(resource, most)
+    own, less = display(resource, amount), display(resource, most)
     return f"{what} is {own}, more than the max {less} of Cohort {cohort}, which counts"
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from admitter.engine.model import FlavorResource
 from admitter.insight.overview import OverviewUse
 from admitter.names import ANY_NODE
-from admitter.quantities.amounts import CPU, to_quantity
+from admitter.quantities.amounts import CPU, counts_bytes, display
 from admitter.quotas.elastic import POOL
 
 OWN, BORROWED, UNUSED, MINIMUM, MAXIMUM = "█▒·│]"
@@ -21,24 +21,20 @@ def amount(resource: str, value: int) -> str:
     """An amount in six characters or less, rounded to three digits if it must be.
 
     Args:
-        resource: its name: memory and the like are in binary units.
+        resource: its name: memory and the like are in Gi, or in other binary units where that is too long.
         value: in the engine's unit, less than 2**63.
     """
     cores = resource == CPU and value % 1000 != 0
-    exact = to_quantity(resource, value)
+    exact = display(resource, value)
     if (not cores and len(exact) <= EXACT) or (cores and value < 10):
         return exact
     left = value / 1000 if resource == CPU else float(value)
-    steps = _BINARY if _is_bytes(resource) else _DECIMAL
+    steps = _BINARY if counts_bytes(resource) else _DECIMAL
     suffix, size = "", 1.0
     for next_suffix, next_size in steps:
         if left / size >= 999.5:
             suffix, size = next_suffix, next_size
     return f"{_three(left / size)}{suffix}"
-
-
-def _is_bytes(resource: str) -> bool:
-    return resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-")
 
 
 def _three(number: float) -> str:

@@ -17,7 +17,7 @@ from admitter.insight.listing import Row, rows
 from admitter.insight.overview import OverviewLine, OverviewUse, overview
 from admitter.insight.report import estimate_json, row_json
 from admitter.policy.snapshot import Facts, Snapshot
-from admitter.quantities.amounts import CPU, to_quantity
+from admitter.quantities.amounts import CPU, display
 from admitter.web.turns import AT_ONCE, QUEUEING_SECONDS, Limits
 
 Json = dict[str, Any]
@@ -296,6 +296,6 @@ def use_json(use: OverviewUse) -> Json:
         "resource": use.resource,
         **{name: amount / unit if amount is not None else None for name, amount in amounts.items()},
         "words": {
-            name: to_quantity(use.resource, amount) for name, amount in amounts.items() if amount is not None
+            name: display(use.resource, amount) for name, amount in amounts.items() if amount is not None
         },
     }

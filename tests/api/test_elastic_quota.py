@@ -213,7 +213,7 @@ def test_the_definition(kind: type[Resource]) -> None:
     assert names["scope"] == "Namespaced"
     (version,) = names["versions"]
     columns = [column["name"] for column in version["additionalPrinterColumns"] if "priority" not in column]
-    assert columns[-5:] == ["Used", "Min", "Max", "Active", "Age"]
+    assert columns[-6:] == ["Used", "Min", "Max", "Active", "Reason", "Age"]
 
 
 def test_the_definition_of_what_only_some_have() -> None:

@@ -16,7 +16,10 @@ from admitter.client.transport import Json, Transport
 from admitter.controllers.telemetry.events import Events
 from admitter.controllers.workload import waiting
 from admitter.controllers.workload.waiting import WaitingReasons
-from admitter.policy.gate import Waiting
+from admitter.convert.gpus import DEFAULT_GPUS
+from admitter.engine.cycle import Engine
+from admitter.policy.catalog import Catalog
+from admitter.policy.gate import Gate, Waiting
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WORKLOAD: dict[str, Any] = {
@@ -57,7 +60,8 @@ async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPat
     world.workloads.apply(parse_workload(WORKLOAD))
     transport, pace = cast("Transport", server), Pace()
     events = Events(transport, lambda: NOON, pace)
-    reasons = WaitingReasons(world, events, transport, lambda: NOON, pace)
+    gate = Gate(world, Catalog(world, Engine(), DEFAULT_GPUS))
+    reasons = WaitingReasons(world, gate, events, transport, lambda: NOON, pace)
     reasons.want(("finance", "report"), Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
     with suppress(TimeoutError):
         await asyncio.wait_for(reasons.run(), 0.2)

@@ -57,6 +57,7 @@ class Scene:
         self.excesses: list[str] = []
         self._total = sum(cpu.values()) * 1000
         self._running: asyncio.Task[None] | None = None
+        self._define("/api/v1/namespaces", "default")
         self._define("/api/v1/namespaces", TEAM)
         self._define("/api/v1/namespaces", NAMESPACE)
         self._define(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts", SERVICE_ACCOUNT)

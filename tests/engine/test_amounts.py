@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admitter.quantities.amounts import InvalidQuantityError, parse_quantity, to_amount, to_quantity
+from admitter.quantities.amounts import InvalidQuantityError, display, parse_quantity, to_amount, to_quantity
 
 SCALES = {
     **{suffix: 1000**power for power, suffix in enumerate(["", "k", "M", "G", "T", "P"])},
@@ -99,3 +99,22 @@ def test_memory_is_written_as_users_write_it(quantity: str) -> None:
 def test_of_two_texts_as_short_the_binary_one_counts() -> None:
     assert 984375 * 2**20 == 1032192 * 10**6
     assert to_quantity("memory", 984375 * 2**20) == "984375Mi"
+
+
+@pytest.mark.parametrize(
+    ("resource", "quantity", "shown"),
+    [
+        ("memory", "64Gi", "64Gi"),
+        ("memory", "1536Mi", "1.5Gi"),
+        ("memory", "2Ti", "2048Gi"),
+        ("memory", "64G", "59.605Gi"),
+        ("ephemeral-storage", "64Mi", "0.062Gi"),
+        ("hugepages-2Mi", "10Mi", "10Mi"),
+        ("memory", "128", "128"),
+        ("memory", "0", "0"),
+        ("cpu", "1500m", "1500m"),
+        ("nvidia.com/gpu", "1024", "1024"),
+    ],
+)
+def test_bytes_are_shown_in_gi(resource: str, quantity: str, shown: str) -> None:
+    assert display(resource, to_amount(resource, quantity)) == shown

@@ -205,7 +205,8 @@ def test_newcomers_that_go_first_move_the_end_of_the_range_alone(state: State) -
     assert second.latest > 1200, "in half of all futures they go on for longer than the twenty minutes so far"
     assert (second.coming, told.coming) == (True, False)
     assert estimate_json(second, NOW)["coming"] is True
-    assert start(told) == "in 10 s; between in 10 s and in 10 s with 90% confidence, by finished Jobs like it"
+    assert start(told) == "in 10 s with 90% confidence, by finished Jobs like it"
+    assert short(told) == "in 10 s", "one number, and no range"
     assert re.fullmatch(
         "in 10 s if no more Jobs come; between in 10 s and in .* min .* with 90% confidence "
         "if they keep coming as they did, by finished Jobs like it",

@@ -11,7 +11,7 @@ from admitter.engine.model import PodSet
 from admitter.engine.policy import PreemptionPolicy, Strategy, WithinQueue
 from admitter.engine.quota.back_off import BackOff
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule
-from admitter.policy.messages import waiting_message, workload_title
+from admitter.policy.messages import Use, same_but_for_use, waiting_message, workload_title
 from tests.engine.builders import SPOT_TAINT, cohort, engine, flavor, pods, queue, workload
 
 SPOT = flavor("spot", taints=(SPOT_TAINT,), type="spot")
@@ -73,6 +73,45 @@ def test_what_is_in_use_and_what_waits_behind_it() -> None:
     assert waiting_message(refusals["w2"]) == (
         "waits behind an older or more important workload: ClusterQueue total is StrictFIFO"
     )
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def in_use(used: str, *others: str) -> tuple[str, str]:
+    """What a workload is told that asks for 6 CPUs of 9 of which some are used: as data says it, and now."""
+    made = engine(
+        ON_DEMAND, *others and [SPOT], queue("total", {"cpu": dict.fromkeys(("on-demand", *others), "9")})
+    )
+    made.apply(Submit(workload("runs", pods(cpu=used, selector={"type": "on-demand"}), queue="total")))
+    made.apply(Submit(workload("asks", pods(cpu="6"), queue="total", created=1)))
+    refusal = made.cycle().refusals["asks"]
+    use = Use(lambda flavor, resource: made.free("total", flavor, resource), NOON)
+    return waiting_message(refusal), waiting_message(refusal, use=use)
+
+
+def test_what_is_in_use_now_is_said_in_numbers() -> None:
+    assert in_use("5")[1] == (
+        "asks for 6 cpu from ClusterQueue total: 5 of 9 cpu of on-demand in use, 4 free, 6 asked "
+        "(at 2026-01-01T12:00:00Z)"
+    )
+    assert in_use("5", "spot")[1] == (
+        "asks for 6 cpu from ClusterQueue total: 5 of 9 cpu of on-demand in use, 4 free, 6 asked; "
+        "the taint spot=true:NoSchedule of spot is not tolerated (at 2026-01-01T12:00:00Z)"
+    )
+
+
+def test_what_is_in_use_makes_no_other_message() -> None:
+    (_, five), (plain, eight) = in_use("5"), in_use("8")
+    assert five != eight
+    assert same_but_for_use(five, eight)
+    assert not same_but_for_use(five, plain)
+    assert not same_but_for_use(five, five.replace("6 asked", "7 asked"))
+    assert not same_but_for_use(five, five.replace("of 9", "of 10"))
+    assert not same_but_for_use(five, five.replace("on-demand", "spot"))
+    borrowing = five.replace("9 cpu", "9 cpu (of which none are its own)")
+    assert not same_but_for_use(five, borrowing)
+    assert same_but_for_use(borrowing, borrowing.replace("5 of", "1500m of").replace("4 free", "0 free"))
 
 
 def test_the_engines_reasons_are_those_of_the_conditions() -> None:

@@ -4,18 +4,21 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from admitter.api.base import own_name
-from admitter.api.conditions import ActiveReason
+from admitter.api.conditions import ActiveReason, ConditionType
 from admitter.cache.ownership import ELASTIC
 from admitter.cache.views import Json, ObjectView, WorkloadView, at, timestamp
 from admitter.cache.world import World, collection_path
-from admitter.client.errors import ClusterError, ConflictError, NotFoundError, level_of
+from admitter.client.errors import ClusterError, ConflictError, NotFoundError
+from admitter.client.failures import Failures
 from admitter.client.pace import Pace
+from admitter.client.signal import Signal
 from admitter.client.store import Key, Store, Unreadable
 from admitter.client.transport import Transport
 from admitter.controllers.guarded import guarded
@@ -27,7 +30,7 @@ from admitter.policy.catalog import Catalog
 from admitter.policy.defects import Defect
 from admitter.policy.elastic_quotas import PLURALS
 from admitter.policy.plans import defect_of
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display, to_quantity
 from admitter.quotas.elastic import POOL, Declared
 from admitter.quotas.hierarchy import cohort_use
 
@@ -48,6 +51,7 @@ class QuotaStatuses:
 
     Attributes:
         kinds: by plural, those with a status that this writes: where they are, and how the status is made.
+        activity: an object, with its kind's plural, works no more or works again: its condition `Active`.
         closed: whether changes are only counted: a follower looks at everything when it leads.
     """
 
@@ -59,6 +63,8 @@ class QuotaStatuses:
     pace: Pace
 
     def __post_init__(self) -> None:
+        self.activity: Signal[[str, ObjectView, Json]] = Signal()
+        self._failures = Failures[Target]()
         self._ledger = self.engine.ledger
         self._tree = self.engine.tree
         self._pending: Counter[Key] = Counter()
@@ -111,12 +117,7 @@ class QuotaStatuses:
 
     def queue_of(self, local_queue: Key) -> str:
         """The engine's queue that a LocalQueue, or the name of an elastic quota, leads to; empty: none."""
-        namespace, name = local_queue
-        quota = self.catalog.elastic.governing(namespace) if name == ELASTIC_QUOTA_QUEUE else None
-        if quota is not None:
-            return quota.queue
-        found = self.world.local_queues.get(local_queue)
-        return str(found.spec["clusterQueue"]) if found is not None else ""
+        return self.catalog.queue_of(local_queue) or ""
 
     def pending(self) -> Counter[str]:
         """How many Workloads wait, by the engine's queue; under no name those that have none."""
@@ -182,6 +183,7 @@ class QuotaStatuses:
             return
         view = store.get(key)
         if view is None or not self.world.shards.owns(self._shard(plural, key)):
+            self._failures.over((plural, key))
             return
         wanted = status_of(view)
         if all(view.status.get(name) == value for name, value in wanted.items()):
@@ -192,11 +194,25 @@ class QuotaStatuses:
                 path = f"{collection_path(plural, key[0])}/{key[1]}/status"
                 raw = await self.transport.patch(path, body)
             self.world.source_of(plural).take(raw)
+            self._failures.over((plural, key))
+            self._tell_whether_active(plural, view, wanted)
         except (ConflictError, NotFoundError):
             self.touch(plural, key)  # an edit is on its way here
         except ClusterError as error:
-            log.log(level_of(error), "status not written", kind=plural, name=key[1], error=str(error))
+            self._failed(plural, key, error)
             self.touch(plural, key)
+
+    def _failed(self, plural: str, key: Key, error: ClusterError) -> None:
+        level = self._failures.note((plural, key), error).level
+        place = {"namespace": key[0]} if key[0] else {}
+        log.log(level, "status not written", kind=plural, **place, name=key[1], error=str(error))
+
+    def _tell_whether_active(self, plural: str, view: ObjectView, wanted: Json) -> None:
+        """Tell that an object works no more, and why, or works again."""
+        before, now = (_active(status.get("conditions") or ()) for status in (view.status, wanted))
+        changed = [now.get(field) != before.get(field) for field in ("status", "reason")]
+        if any(changed) if now["status"] == "False" else before.get("status") == "False":
+            self.activity(plural, view, now)
 
     async def _tell_unreadable(self, plural: str, unreadable: Unreadable) -> None:
         """Say of an object that can't be read that it does not work, once in a while at most."""
@@ -213,7 +229,7 @@ class QuotaStatuses:
             async with self.pace.turn():
                 await self.transport.patch(f"{collection_path(plural, namespace)}/{name}/status", body)
         except ClusterError as error:
-            log.log(level_of(error), "status not written", kind=plural, name=name, error=str(error))
+            self._failed(plural, unreadable.key, error)
 
     def _shard(self, plural: str, key: Key) -> int:
         """The shard that writes an object's status: the owner of its tree has the newest figures."""
@@ -243,6 +259,7 @@ class QuotaStatuses:
             "pendingWorkloads": pending,
             "admittedWorkloads": self._admitted_by[view.name],
             "flavors": _by_flavor(self._usage(view)),
+            "scarcest": self._scarcest(view),
         }
 
     def _cohort(self, view: ObjectView) -> Json:
@@ -312,6 +329,17 @@ class QuotaStatuses:
         conditions: list[Any] = view.status.get("conditions") or []
         return status.active(view.generation, conditions, problem, self.clock())
 
+    def _scarcest(self, view: ObjectView) -> str | None:
+        """Use and quota of the resource and flavor of which the largest part is used; None without quota."""
+        definition, found = self._tree.queues.get(view.name), list[tuple[Fraction, str]]()
+        for flavor, resource in definition.keys() if definition is not None else ():
+            cell = self._ledger.real.cell(view.name, (flavor, resource))
+            quota = cell.subtree_quota or cell.potential_available()
+            if quota:
+                used, most = display(resource, cell.used), display(resource, quota)
+                found.append((Fraction(cell.used, quota), f"{used}/{most} {resource} of {flavor}"))
+        return max(found, key=lambda each: each[0])[1] if found else None
+
     def _usage(self, view: ObjectView) -> Iterator[tuple[FlavorResource, dict[str, int]]]:
         """What is used, in the order of what is counted, be it listed or inherited."""
         definition = self._tree.queues.get(view.name)
@@ -326,6 +354,10 @@ def _by_flavor(uses: Iterable[tuple[FlavorResource, dict[str, int]]]) -> list[Js
         quantities = {field: to_quantity(resource, amount) for field, amount in use.items()}
         flavors.setdefault(flavor, []).append({"name": resource, **quantities})
     return [{"name": name, "resources": resources} for name, resources in flavors.items()]
+
+
+def _active(conditions: Iterable[Json]) -> Json:
+    return next((each for each in conditions if each["type"] == ConditionType.ACTIVE), {})
 
 
 def _merging(before: Json, wanted: Json) -> Json:

@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from admitter.api.conditions import NORMAL_EVENTS
 from admitter.cache.views import timestamp
 from admitter.client.errors import ClusterError, ConflictError
 from admitter.client.pace import Pace
@@ -136,7 +137,7 @@ class Events:
                 "name": subject.name,
                 "uid": subject.uid,
             },
-            "type": "Normal",
+            "type": "Normal" if said.reason in NORMAL_EVENTS else "Warning",
             "reason": said.reason,
             "message": said.message.encode()[:LONGEST_MESSAGE].decode(errors="ignore"),
             "source": {"component": CONTROLLER_NAME},

@@ -9,8 +9,6 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-import structlog
-
 from admitter.cache.preemption_status import PreemptionStatus
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World
@@ -21,7 +19,6 @@ from admitter.client.errors import (
     is_busy,
     is_fenced,
     is_outcome_unknown,
-    level_of,
 )
 from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
@@ -41,7 +38,9 @@ from admitter.policy.messages import passing_message, receipt_message, workload_
 IN_TIME: Final = {"timeout": f"{FENCED_WRITE_SECONDS * 1000:.0f}ms"}
 """The API server gives up an admission after that time, so that a new leader need not wait longer for it."""
 
-log = structlog.get_logger(__name__)
+NOT_ADMITTED: Final = "admission not written"
+NOT_EVICTED: Final = "eviction not written"
+NOT_AMENDED: Final = "end of a grace period not written"
 
 
 @dataclass(eq=False)
@@ -108,8 +107,9 @@ class DecisionWriter:
                     again = False
                     async with self.writes.slots:
                         await self._write_admission(key, workload, admission, passing)
+                    self.reasons.failures.over(key, NOT_ADMITTED)
                 except ClusterError as error:
-                    await self._failed("admission not written", key, uid, error)
+                    await self._failed(NOT_ADMITTED, key, uid, error)
                     again = is_busy(error) and not self.finishing
         finally:
             self.feed.settle(key, uid)
@@ -145,8 +145,9 @@ class DecisionWriter:
         try:
             async with self.writes.slots:
                 await self._write_eviction(key, eviction, generation)
+            self.reasons.failures.over(key, NOT_EVICTED)
         except ClusterError as error:
-            await self._failed("eviction not written", key, uid, error)
+            await self._failed(NOT_EVICTED, key, uid, error)
             self._pause(eviction.preemptor.uid, error)
         finally:
             self.feed.settle_eviction(key, uid, eviction.preemptor.uid)
@@ -174,8 +175,9 @@ class DecisionWriter:
                     await self._write_step(current, Step.REASSIGN, by)
                 else:
                     await self.writes.patch(current, status.eviction_cancelled(current, self.writes.now()))
+            self.reasons.failures.over(key, NOT_AMENDED)
         except ClusterError as error:
-            await self._failed("end of a grace period not written", key, uid, error)
+            await self._failed(NOT_AMENDED, key, uid, error)
         finally:
             self.feed.settle(key, uid)
             self._look_for_another_preemptor(key, uid)
@@ -200,7 +202,7 @@ class DecisionWriter:
 
     async def _failed(self, what: str, key: Key, uid: str, error: ClusterError) -> None:
         """A write has failed: find out what is true, and do not write the same again at once."""
-        log.log(level_of(error), what, namespace=key[0], workload=key[1], error=str(error))
+        self.reasons.failed(what, key, error)
         self._pause(uid, error)
         await self.writes.resolve(key, uid, lost=is_outcome_unknown(error))
 

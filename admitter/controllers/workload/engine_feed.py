@@ -51,7 +51,7 @@ class EngineFeed:
     def workload_changed(self, old: WorkloadView | None, new: WorkloadView | None) -> None:
         if old is not None and new is None:
             self.keys.pop(old.uid, None)
-            self.reasons.forget(old.key)
+            self.reasons.gone(old.key)
             self._intake.gone(old)
             if old.admission is not None:
                 self.orphaned_pods.workload_gone(old)

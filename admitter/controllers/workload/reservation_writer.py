@@ -15,7 +15,7 @@ import structlog
 from admitter.cache.preemption_status import PreemptionStatus, ReservationStatus
 from admitter.cache.views import Json, WorkloadView
 from admitter.cache.world import World
-from admitter.client.errors import ClusterError, ConflictError, is_retryable, level_of
+from admitter.client.errors import ClusterError, ConflictError, is_retryable
 from admitter.client.signal import Signal
 from admitter.client.store import Key
 from admitter.controllers.guarded import guarded
@@ -28,6 +28,8 @@ from admitter.policy.gate import Waiting
 from admitter.policy.pending_reservations import ReportedReservation
 
 PAUSE_SECONDS: Final = 1.0
+NOT_WRITTEN: Final = "place not written"
+NOT_AMENDED: Final = "eviction not amended"
 REFUSED_SECONDS: Final = 10.0
 """For how long nothing is tried again for a Workload after the API server has refused a write for good."""
 
@@ -180,9 +182,9 @@ class ReservationWriter:
                     after = (now.uid, now.admission, now.evicted_for)
                     if after == (view.uid, view.admission, view.evicted_for):
                         await self._writes.patch(now, amend(now))
+            self._reasons.failures.over(view.key, NOT_AMENDED)
         except ClusterError as error:
-            namespace, name = view.key
-            log.info("eviction not amended", namespace=namespace, workload=name, error=str(error))
+            self._reasons.failed(NOT_AMENDED, view.key, error)
 
     def write(self, group: asyncio.TaskGroup, admitting: Container[str]) -> None:
         """Begin to write what is due, but for the UIDs in `admitting`: an admission ends the reservation."""
@@ -217,7 +219,7 @@ class ReservationWriter:
                 await self._write(uid)
         except ClusterError as error:
             key = self._records[uid].key
-            log.log(level_of(error), "place not written", namespace=key[0], workload=key[1], error=str(error))
+            self._reasons.failed(NOT_WRITTEN, key, error)
             self._due.pop(uid, None)
             passes = isinstance(error, ConflictError) or is_retryable(error)
             pause = PAUSE_SECONDS if passes else REFUSED_SECONDS
@@ -244,6 +246,7 @@ class ReservationWriter:
             else:
                 body = status.reservation_changed(view, made.place)
             written = await self._writes.patch(view, body)
+            self._reasons.failures.over(made.key, NOT_WRITTEN)
             if made.waiting is not None:
                 self._reasons.promised(written)
         if self._records.get(uid) == made:

@@ -12,32 +12,46 @@ import structlog
 from admitter.api.conditions import ConditionType, EventReason
 from admitter.cache.views import WorkloadView
 from admitter.cache.world import World, workload_path
-from admitter.client.errors import ClusterError, ConflictError, NotFoundError, is_retryable, level_of
+from admitter.client.errors import ApiError, ClusterError, ConflictError, NotFoundError, is_retryable
+from admitter.client.failures import Failures
 from admitter.client.pace import Pace
 from admitter.client.store import Key
 from admitter.client.transport import Transport
 from admitter.controllers.telemetry.events import Events, Subject
 from admitter.names import API_VERSION
 from admitter.policy import status
-from admitter.policy.gate import Waiting
+from admitter.policy.gate import Gate, Waiting
+from admitter.policy.messages import same_but_for_use
 
 PAUSE_SECONDS: Final = 1.0
 WRITES_AT_A_TIME: Final = 8
+REFUSALS_TOLD: Final = 2
+"""After so many refusals in a row users are told: what is decided is tried again after some seconds."""
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(eq=False)
 class WaitingReasons:
-    """Collects reasons and writes those that are news."""
+    """Collects reasons and writes those that are news.
+
+    Attributes:
+        failures: of writes to statuses of Workloads, be it of reasons or of decisions.
+    """
 
     world: World
+    gate: Gate
     events: Events
     transport: Transport
     clock: status.Clock
     pace: Pace
+    failures: Failures[Key] = field(init=False)
     _wanted: dict[Key, Waiting] = field(default_factory=dict)
+    _spelled: dict[int, tuple[Waiting, str]] = field(default_factory=dict)
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.failures = Failures(self._refused, told_after=REFUSALS_TOLD)
 
     def want(self, key: Key, waiting: Waiting) -> None:
         """A Workload waits for this reason from now on."""
@@ -47,6 +61,11 @@ class WaitingReasons:
     def forget(self, key: Key) -> None:
         """A Workload waits no longer."""
         self._wanted.pop(key, None)
+
+    def gone(self, key: Key) -> None:
+        """There is no such Workload any more."""
+        self.forget(key)
+        self.failures.over(key)
 
     def admitted(self, workload: WorkloadView) -> None:
         """Tell the user that a Workload has been admitted."""
@@ -76,6 +95,7 @@ class WaitingReasons:
 
     async def flush(self) -> None:
         self._ready.clear()
+        self._spelled.clear()
         keys = list(self._wanted)
         await asyncio.gather(*(self._work(keys) for _ in range(min(WRITES_AT_A_TIME, len(keys)))))
 
@@ -95,23 +115,49 @@ class WaitingReasons:
             return True
         if not self.world.owners.owns(key) or key in self.world.workloads.unreadable:
             return True  # the shard's owner writes why; if it can't be read, an event says so
-        written = workload.condition(ConditionType.QUOTA_RESERVED)
-        if (written.get("reason"), written.get("message")) == (waiting.reason, waiting.message):
+        message, queue = self._message(waiting), self.gate.queue_of(workload)
+        if _says(workload, waiting.reason, message, queue):
             return True
         try:
             async with self.pace.turn():
-                now, back_off = self.clock(), waiting.back_off
-                body = status.waiting(workload, waiting.reason, waiting.message, now, back_off)
+                why, now = (waiting.reason, message), self.clock()
+                body = status.waiting(workload, *why, now, queue, waiting.back_off)
                 raw = await self.transport.patch(f"{workload_path(key)}/status", body)
             self.world.read_workloads.take(raw)
         except (ConflictError, NotFoundError):
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
-            level = level_of(error)
-            log.log(level, "reason not written", namespace=key[0], workload=key[1], error=str(error))
+            self.failed("reason not written", key, error)
             return not is_retryable(error)  # otherwise asking again would change nothing
-        self.events.record(subject(workload), waiting.reason, waiting.message)
+        self.failures.over(key, "reason not written")
+        self.events.record(subject(workload), waiting.reason, message)
         return True
+
+    def failed(self, what: str, key: Key, error: ClusterError) -> None:
+        """A write to the status of a Workload has failed."""
+        level = self.failures.note(key, error, what).level
+        log.log(level, what, namespace=key[0], workload=key[1], error=str(error))
+
+    def _refused(self, key: Key, error: Exception) -> None:
+        """The API server goes on refusing a write to the status of a Workload."""
+        workload = self.world.workloads.get(key)
+        if workload is not None and isinstance(error, ApiError):
+            words = f"the API server refuses the status of its Workload: {error}"
+            self.events.record(subject(workload), EventReason.WRITE_REFUSED, words, topic="refused")
+
+    def _message(self, waiting: Waiting) -> str:
+        """The sentence with what is in use now: made once for all that wait for the same."""
+        known = self._spelled.get(id(waiting))
+        if known is None:  # the object is kept too, so that no other one gets its identity
+            known = self._spelled[id(waiting)] = (waiting, self.gate.message_at(waiting, self.clock()))
+        return known[1]
+
+
+def _says(workload: WorkloadView, reason: str, message: str, queue: str | None) -> bool:
+    """Whether a status says already why its Workload waits; what was in use when it did is no news."""
+    written = workload.condition(ConditionType.QUOTA_RESERVED)
+    same = written.get("reason") == reason and workload.status.get("clusterQueue") == queue
+    return same and same_but_for_use(str(written.get("message")), message)
 
 
 def subject(workload: WorkloadView) -> Subject:

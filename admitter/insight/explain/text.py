@@ -14,7 +14,7 @@ from admitter.insight.stamps import spell
 from admitter.names import ANY_NODE
 from admitter.policy.messages import flavor_sentence, node_title, queue_title
 from admitter.policy.snapshot import Snapshot
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display
 
 SHOWN: Final = 5
 """Items of a list that are shown; the others are counted."""
@@ -64,7 +64,7 @@ def _headline(answer: Answer, snapshot: Snapshot, controllers: ControllerStatus 
         yield f"  {workload.condition('Finished').get('message', 'it has finished')}"
     elif workload.admission is not None:
         for pod_set in workload.admission.pod_sets:
-            used = _joined(f"{to_quantity(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
+            used = _joined(f"{display(r, a)} {r} of {dict(pod_set.flavors)[r]}" for r, a in pod_set.usage)
             since = spell(snapshot.now - workload.since)
             yield f"  holds {used or 'nothing that is limited'} for {pod_set.count} pods, since {since}"
         if workload.evicting:
@@ -123,7 +123,7 @@ def _shortage(amounts: Amounts, queue: Queue, answer: Answer) -> str:
 
 
 def _amount(resource: str, amount: int) -> str:
-    return to_quantity(resource, amount) if amount else "0"
+    return display(resource, amount) if amount else "0"
 
 
 def _tried(explanation: Explanation) -> Iterator[str]:
@@ -199,8 +199,9 @@ def start(estimate: Estimate) -> str:
         return f"not before {within(estimate.earliest)}, probably {median}, or later{crowded}{fewer}{words}"
     sure = "" if fewer else f" with {CONFIDENCE:.0%} confidence"
     bounds = f"; between {within(estimate.earliest)} and {within(estimate.latest)}{sure}{crowded}"
-    if estimate.told == 1 < estimate.runs and not estimate.coming:
-        bounds = ""  # one playout has no range
+    one_playout = estimate.told == 1 < estimate.runs and not estimate.coming
+    if one_playout or within(estimate.earliest) == within(estimate.median) == within(estimate.latest):
+        median, bounds = within(estimate.median), sure  # there is no range
     by = f", by {_joined(estimate.sources)}" if estimate.sources else ""
     return f"{median}{bounds}{fewer}{by}{words}"
 
@@ -232,8 +233,11 @@ def short(estimate: Estimate) -> str:
     if estimate.earliest is None or estimate.latest is None:
         return f"{within(estimate.median)} or later" + (f" ({fewer})" if fewer else "")
     bounds = f"{spell(estimate.earliest)} to {spell(estimate.latest)}"
+    if bounds == f"{spell(estimate.median)} to {spell(estimate.median)}":
+        bounds = ""
     words = "by unproven words" if estimate.unproven else ""
-    return f"{within(estimate.median)} ({', '.join(filter(None, (bounds, fewer, words)))})"
+    notes = ", ".join(filter(None, (bounds, fewer, words)))
+    return within(estimate.median) + (f" ({notes})" if notes else "")
 
 
 def within(seconds: float) -> str:

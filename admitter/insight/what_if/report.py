@@ -12,7 +12,7 @@ from admitter.insight.stamps import spell, stamp
 from admitter.insight.what_if.compare import Difference, Outcome, Shift
 from admitter.names import ANY_NODE
 from admitter.policy.messages import node_title, queue_title
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display, to_quantity
 from admitter.visible import visible
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ def _at_once(outcome: Outcome) -> tuple[str, ...]:
 
 def _over(excess: ExcessUse) -> tuple[str, ...]:
     flavor = "" if excess.flavor == ANY_NODE else excess.flavor
-    used, allowed = (to_quantity(excess.resource, amount) for amount in (excess.used, excess.allowed))
+    used, allowed = (display(excess.resource, amount) for amount in (excess.used, excess.allowed))
     return node_title(*excess.node), flavor, excess.resource, used, allowed
 
 
