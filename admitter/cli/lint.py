@@ -1,5 +1,7 @@
 """`admitter lint`: what is probably not meant in a configuration."""
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Final
 
@@ -7,7 +9,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, settings_of, write
+from admitter.cli.looking import ConfigFile, Output, StateFile, console, look_at_all, settings_of, write
 from admitter.cli.options import Context, Kubeconfig
 from admitter.convert.settings import Settings
 from admitter.insight.lint import KINDS, Finding, Severity, lint
@@ -31,6 +33,9 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     fail_on: Annotated[
         Severity, typer.Option(help="Exit with 1 if there is anything as bad as this.")
     ] = Severity.ERROR,
+    min_severity: Annotated[
+        Severity, typer.Option(help="Show only what is as bad as this; --fail-on looks at all.")
+    ] = Severity.NOTE,
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
     state: StateFile = None,
     kubeconfig: Kubeconfig = None,
@@ -41,28 +46,34 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Of files, or of a cluster with --live: quota above what nodes have, flavors without nodes or queues,
     queues that no namespace can use, cycles, lending that can't be borrowed or reclaimed, a min that is read
-    as a cap. docs/lint.md says of each rule why it matters.
+    as a cap; and with --live, that no controller runs. docs/lint.md says of each rule why it matters.
 
     Exits with 1 if there is anything as bad as --fail-on says.
 
     Examples:
     - `admitter lint quota/`
-    - `admitter lint --live --fail-on warning`: of the cluster
+    - `admitter lint --live --fail-on warning --min-severity warning`: of the cluster, without notes
     """
     if bool(paths) == (live or state is not None):
         raise typer.BadParameter("give PATHs, or --live, or --state", param_hint="PATH")
     if paths:
         findings = _of_files(paths, settings_of(config))
     else:
-        findings = lint(Snapshot(facts(look(state, kubeconfig, context, config, KINDS))))
+        taken, controllers = look_at_all(state, kubeconfig, context, config, KINDS)
+        findings = lint(Snapshot(facts(taken)), controllers)
+    shown = list(_as_bad_as(min_severity, findings))
     if output is Output.TABLE:
-        _print(findings)
+        _print(shown)
     else:
-        write([asdict(finding) for finding in findings], output)
-    severities = list(Severity)
-    limit = severities.index(fail_on)
-    if any(severities.index(finding.severity) <= limit for finding in findings):
+        write([asdict(finding) for finding in shown], output)
+    if any(_as_bad_as(fail_on, findings)):
         raise typer.Exit(1)
+
+
+def _as_bad_as(severity: Severity, findings: list[Finding]) -> Iterator[Finding]:
+    severities = list(Severity)
+    most = severities.index(severity)
+    return (each for each in findings if severities.index(each.severity) <= most)
 
 
 def _of_files(paths: list[str], settings: Settings) -> list[Finding]:
@@ -77,12 +88,19 @@ def _of_files(paths: list[str], settings: Settings) -> list[Finding]:
 
 
 def _print(findings: list[Finding]) -> None:
+    """Print them by object, that with the worst first."""
     if not findings:
         typer.echo("nothing found")
         return
-    short = (Column(heading, no_wrap=True) for heading in ("SEVERITY", "RULE", "OBJECT"))
-    table = Table(*short, Column("WHAT", overflow="fold"), box=None, header_style="bold")
+    by_object: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        severity = Text(finding.severity, style=_COLORS[finding.severity])
-        table.add_row(severity, finding.rule, visible(finding.object), visible(finding.message))
-    console().print(table)
+        by_object[finding.object].append(finding)
+    rule = max(len(finding.rule) for finding in findings)
+    for title, found in by_object.items():
+        console().print(Text(visible(title), style="bold"))
+        widths = (Column(width=max(map(len, Severity))), Column(width=rule), Column(overflow="fold"))
+        table = Table(*widths, box=None, show_header=False)
+        for each in found:
+            severity = Text(each.severity, style=_COLORS[each.severity])
+            table.add_row(severity, each.rule, visible(each.message))
+        console().print(table)

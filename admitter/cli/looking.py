@@ -104,9 +104,13 @@ def look(
 
 
 def look_at_all(
-    state: Path | None, kubeconfig: Path | None, context: str | None, config: Path | None
+    state: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    kinds: Container[str] | None = None,
 ) -> tuple[SnapshotFile, ControllerStatus | None]:
-    """A snapshot with all kinds, and whether a controller decides in that cluster; of a file None.
+    """As `look`, and whether a controller decides in that cluster; of a file None.
 
     Raises:
         ClusterError: it can't be read.
@@ -118,7 +122,7 @@ def look_at_all(
 
     gc.disable()
     settings = settings_of(config)
-    return ask_beside(kubeconfig, context, lambda transport: take(transport, settings, time.time))
+    return ask_beside(kubeconfig, context, lambda transport: take(transport, settings, time.time, kinds))
 
 
 def ask_beside(

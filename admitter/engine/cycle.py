@@ -15,7 +15,7 @@ from admitter.engine import commands
 from admitter.engine.explain.explanation import Explanation, RefusalExplainer
 from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
-from admitter.engine.policy import left_behind
+from admitter.engine.policy import Strategy, left_behind
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.queue.events import (
     EvictionCancelled,
@@ -87,10 +87,17 @@ class Engine:
         return len(self.ledger.pending_in(queue)) + (len(pending) if pending is not None else 0)
 
     def line(self, queue: str) -> list[str]:
-        """UIDs of all workloads that wait in a queue, in order: first those with a pending reservation."""
+        """UIDs of the workloads that wait in a queue, in order: first those with a pending reservation.
+
+        What is known never to fit is left out, unless it stops those behind it.
+        """
         first = sorted((each.workload for each in self.ledger.pending_in(queue)), key=lambda w: w.rank)
-        pending = self._state.pending.get(queue)
-        return [workload.uid for workload in (*first, *(pending.in_order() if pending is not None else ()))]
+        pending, definition = self._state.pending.get(queue), self.tree.queues.get(queue)
+        if pending is None:
+            return [workload.uid for workload in first]
+        stops = definition is not None and definition.strategy is Strategy.STRICT_FIFO
+        others = (each for each in pending.in_order() if stops or not pending.never_fits(each))
+        return [workload.uid for workload in (*first, *others)]
 
     def free(self, queue: str, flavor: str, resource: str) -> int:
         """The largest request for a resource in a flavor that a queue could admit now; 0 if it is gone."""

@@ -11,7 +11,8 @@ from admitter.api.conditions import ActiveReason
 from admitter.cache.views import ObjectView
 from admitter.engine.model import Flavor, FlavorResource
 from admitter.engine.policy import Queue, Quota, Reclaim
-from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
+from admitter.insight.controller_status import ControllerStatus
+from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE, NAMESPACE
 from admitter.policy.defects import Defect
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import display
@@ -98,14 +99,24 @@ class LintedConfiguration:
         return sorted(counting - {queue.name})
 
 
-def lint(snapshot: Snapshot) -> list[Finding]:
+def lint(snapshot: Snapshot, controllers: ControllerStatus | None = None) -> list[Finding]:
+    """All findings, the worst first; `controllers` says whether one decides in the cluster, if it is one."""
     configuration = LintedConfiguration(snapshot)
-    found = [*_defects(configuration)]
+    found = [*_without_controller(controllers), *_defects(configuration)]
     found += (
         Finding(name, severity, *each) for name, severity, rule in RULES for each in rule(configuration)
     )
     order = list(Severity)
     return sorted(found, key=lambda each: (order.index(each.severity), each.object, each.rule, each.message))
+
+
+def _without_controller(controllers: ControllerStatus | None) -> Iterator[Finding]:
+    """There is something about which no controller decides."""
+    if controllers is not None and controllers.lacks_decisions:
+        lease = next(each for each in controllers.shards if not each.alive)
+        yield Finding(
+            "NoController", Severity.ERROR, f"Lease {NAMESPACE}/{lease.name}", controllers.sentence()
+        )
 
 
 def _defects(given: LintedConfiguration) -> Iterator[Finding]:

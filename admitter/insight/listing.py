@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from admitter.api.conditions import WorkloadState
 from admitter.cache.views import WorkloadView
+from admitter.engine.policy import Strategy
+from admitter.engine.refusal import HOPELESS
 from admitter.policy.snapshot import Snapshot
 
 
@@ -32,9 +34,21 @@ class Row:
 def lines(snapshot: Snapshot) -> dict[str, list[str]]:
     """The UIDs of the Workloads that wait in each queue of the engine, in the order of their turn.
 
-    Every position that is shown is a place in these lists.
+    Every position that is shown is a place in these lists. What can never run by its status is in none,
+    unless it stops those behind it.
     """
-    return {queue: snapshot.engine.line(queue) for queue in snapshot.engine.tree.queues}
+    never = {view.uid for view in snapshot.world.workloads if view.status.get("reason") in HOPELESS}
+    return {
+        queue: [
+            uid for uid in snapshot.engine.line(queue) if uid not in never or stops_others(snapshot, queue)
+        ]
+        for queue in snapshot.engine.tree.queues
+    }
+
+
+def stops_others(snapshot: Snapshot, queue: str) -> bool:
+    """Whether what waits first in a queue stops those behind it."""
+    return snapshot.engine.tree.queues[queue].strategy is Strategy.STRICT_FIFO
 
 
 def job_name(view: WorkloadView) -> str:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 from admitter.cli.main import app
+from admitter.names import NAMESPACE
 from admitter.sandbox.cluster import Cluster
 from admitter.sandbox.control_plane import ControlPlane
 from tests.cluster.objects import (
@@ -46,8 +48,17 @@ def answer(*words: str) -> tuple[int, str]:
     return done.exit_code, done.stdout
 
 
-def lint(cluster: Cluster, *options: str) -> tuple[int, str]:
-    """The same of a cluster that can be looked at."""
+def lint(cluster: Cluster, *options: str, controller: bool = True) -> tuple[int, str]:
+    """The same of a cluster that can be looked at, with the Lease of a controller or without."""
+    if controller:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        labels = {"app.kubernetes.io/part-of": "admitter", "admitter.dev/shard": "0"}
+        metadata = {"name": "admitter-controller", "namespace": NAMESPACE, "labels": labels}
+        spec = {"holderIdentity": "pod_1", "leaseDurationSeconds": 15, "acquireTime": now, "renewTime": now}
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+        cluster.run_kubectl("apply", "--filename=-", content=json.dumps(body))
+    else:
+        cluster.run_kubectl("delete", "lease", "--all", f"--namespace={NAMESPACE}")
     return answer("lint", "--live", f"--kubeconfig={cluster.kubeconfig}", *options)
 
 
@@ -116,6 +127,10 @@ def test_nothing_is_found_in_a_cluster_in_order(cluster: Cluster, apply: Apply) 
     assert lint(cluster, "--fail-on", "note") == (0, "nothing found\n")
     assert lint(cluster, "-o", "json") == (0, "[]\n")
     assert lint(cluster, "-o", "yaml") == (0, "[]\n")
+    status, text = lint(cluster, "-o", "json", controller=False)
+    (found,) = json.loads(text)
+    assert (status, found["rule"], found["severity"]) == (1, "NoController", "error")
+    assert found["message"].startswith("No controller has run here yet")
 
 
 FAIR: Json = {"preemption": {"reclaimWithinCohort": "Any"}, "cohort": "fair", "fairSharing": {"weight": 0}}
@@ -238,9 +253,12 @@ def test_each_form_of_the_answer_has_all_of_it_the_worst_first(wrong: Cluster) -
     status, text = lint(wrong, "-o", "yaml")
     assert (status, yaml.safe_load(text)) == (1, findings)
     status, text = lint(wrong)
-    heading, *rows = [line.split(maxsplit=2) for line in text.splitlines()]
-    assert (status, heading[:2]) == (1, ["SEVERITY", "RULE"])
-    assert [row[:2] for row in rows] == [[each["severity"], each["rule"]] for each in findings]
+    lines = [line.split()[:2] for line in text.splitlines()]
+    assert status == 1
+    assert [*lines[0::2], *lines[1::2]] == [
+        *(each["object"].split() for each in findings),
+        *([each["severity"], each["rule"]] for each in findings),
+    ]
 
 
 def test_the_exit_status_goes_by_the_worst_that_is_there(cluster: Cluster, apply: Apply) -> None:

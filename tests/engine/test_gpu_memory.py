@@ -283,8 +283,8 @@ def test_the_explanation_asks_each_flavor_for_its_own_amount() -> None:
     assert explanation is not None
     assert explanation.amounts == {
         "main": (
-            Amounts("h100", GPU_MEMORY, 160, 80, 0, 0, ()),
-            Amounts("t4", GPU_MEMORY, 32, 0, 0, 0, ()),
+            Amounts("h100", GPU_MEMORY, 160, 80, 0, 0, (), 160),
+            Amounts("t4", GPU_MEMORY, 32, 0, 0, 0, (), 32),
         )
     }
     assert explanation.blocking == ("22",), "the newest of those that would help"
@@ -299,8 +299,8 @@ def test_the_explanation_of_an_elastic_quota_tells_its_sum_for_each_flavor() -> 
     explanation = made.explain("asks")
     assert explanation is not None
     assert explanation.amounts["main"] == (
-        Amounts("h100", GPU_MEMORY, 160, 20, 0, 0, ()),
-        Amounts("t4", GPU_MEMORY, 32, 20, 0, 0, ()),
+        Amounts("h100", GPU_MEMORY, 160, 20, 0, 0, (), 100),
+        Amounts("t4", GPU_MEMORY, 32, 20, 0, 0, (), 100),
     )
     assert explanation.blocking == ("1",)
 

@@ -158,7 +158,7 @@ def test_the_explanation_tells_how_many_pods_are_free() -> None:
     submit(made, "asks", pods(3, cpu="1"))
     explanation = made.explain("asks")
     assert explanation is not None
-    assert explanation.amounts["main"][1:] == (Amounts("default", PODS, 3, 2, 0, 0, ()),)
+    assert explanation.amounts["main"][1:] == (Amounts("default", PODS, 3, 2, 0, 0, (), 5),)
     assert explanation.blocking == ("3",)
 
 

@@ -1,5 +1,6 @@
 """`admitter explain`: the rule that is in the way, and all that follows from it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,41 @@ def test_what_can_never_run_is_called_that(desk: Desk) -> None:
     assert answer["message"].startswith("can never run here: asks for 100 nvidia.com/gpu")
     assert answer["wouldLetIn"] == []
     assert "Nothing that ends would let it in" in "\n".join(desk.tell("huge"))
+
+
+def test_what_can_never_run_has_no_place_in_line(state: State, tmp_path: Path) -> None:
+    """By its status, or where only the answer finds it out; in a strict queue it stops the others."""
+    spec = {"queueName": "main", "podSets": [{"name": "main", "count": 1, "requests": {GPU: "100"}}]}
+    old = {"creationTimestamp": moment(-500)}
+    state.put("workloads", "never", "a", metadata=old, spec=spec, status={"reason": "NeverFits"})
+    state.waits("a", "huge", {GPU: "100"}, created=-400)
+    state.waits("a", "train", {GPU: "4"}, created=-10)
+    desk = Desk(state, tmp_path)
+    assert desk.tell("never")[0] == "a/never: Pending in ClusterQueue team-a"
+    assert desk.explain("huge")["position"] is None
+    assert desk.explain("huge")["ahead"] == []
+    assert desk.explain("train")["position"] == 2, "no controller has looked at huge yet"
+    rows = {
+        row["name"]: row["position"] for row in json.loads(desk.run("get", "workloads", "-A", "-o", "json"))
+    }
+    assert (rows["never"], rows["train"]) == (None, 2)
+    state.objects["clusterqueues"][0]["spec"]["queueingStrategy"] = "StrictFIFO"
+    assert Desk(state, tmp_path).explain("never")["position"] == 1
+
+
+def test_the_headline_is_of_the_flavor_that_lacks_least_of_those_that_could_do(
+    state: State, tmp_path: Path
+) -> None:
+    """The t4 lack less now, and could never do: there are only two."""
+    state.waits("a", "train", {GPU: "5"})
+    desk = Desk(state, tmp_path)
+    told = {each["flavor"]: each["short"] for each in desk.explain("train")["flavors"]}
+    assert told == {"a100": "2", "t4": "3"}
+    state.objects["clusterqueues"][0]["spec"]["resources"][0]["flavors"][1]["quota"]["min"] = "4"
+    desk = Desk(state, tmp_path)
+    told = {each["flavor"]: each["short"] for each in desk.explain("train")["flavors"]}
+    assert told == {"a100": "2", "t4": "1"}
+    assert desk.tell("train")[1].startswith("  waits for 5 × nvidia.com/gpu in flavor a100: 1 free")
 
 
 def test_what_runs_and_what_has_finished_is_told_too(state: State, tmp_path: Path) -> None:

@@ -290,7 +290,34 @@ def test_the_exit_status_goes_by_the_worst(tmp_path: Path) -> None:
     assert run(tmp_path, *QUEUES, unused)[0] == 0
     exit_code, printed = run(tmp_path, *QUEUES, unused, options=("--fail-on", "note"))
     assert exit_code == 1
-    assert re.search(r"note +UnusedFlavor +ResourceFlavor unused +no queue and no Cohort names it", printed)
+    assert re.fullmatch(
+        r"ResourceFlavor unused\n note +UnusedFlavor +no queue and no Cohort names it *\n", printed
+    )
+
+
+def test_findings_are_by_object_the_worst_first_and_mild_ones_may_be_left_out(tmp_path: Path) -> None:
+    closed = cluster_queue("closed", {"cpu": {"missing": "1"}})
+    quota = {"min": "0", "lendingLimit": "0"}
+    resources = [{"name": "cpu", "flavors": [{"name": "default", "quota": quota}]}]
+    mild = {**cluster_queue("mild", {}), "spec": {"namespaceSelector": None, "resources": resources}}
+    unused = resource_flavor("unused", {"nodeLabels": {"kind": "x"}})
+    _, printed = run(tmp_path, *QUEUES, unused, mild, closed)
+    lines = [line.split()[:2] for line in printed.splitlines()]
+    assert lines == [
+        ["ClusterQueue", "closed"],
+        ["error", "FlavorNotFound"],
+        ["ClusterQueue", "mild"],
+        ["warning", "NobodyMayUse"],
+        ["warning", "NothingToGive"],
+        ["warning", "UselessLending"],
+        ["ResourceFlavor", "unused"],
+        ["note", "UnusedFlavor"],
+    ]
+    given = (*QUEUES, unused, mild)
+    status, printed = run(tmp_path, *given, options=("--min-severity", "warning", "--fail-on", "note"))
+    assert (status, "UnusedFlavor" in printed, "NobodyMayUse" in printed) == (1, False, True)
+    options = ("--min-severity", "error", "-o", "json")
+    assert run(tmp_path, *given, options=options) == (0, "[]\n"), "and the answer for programs likewise"
 
 
 def test_json_and_yaml_say_the_same(tmp_path: Path) -> None:
@@ -321,6 +348,6 @@ def test_it_looks_at_files_or_at_a_cluster() -> None:
 
 
 def test_every_rule_is_explained() -> None:
-    rules = {name for name, _, _ in RULES}
+    rules = {"NoController"} | {name for name, _, _ in RULES}
     assert len(rules) > 10
     assert rules <= set(re.findall(r"`(\w+)`", DOCS.read_text()))

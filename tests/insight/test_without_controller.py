@@ -176,3 +176,21 @@ def test_a_snapshot_is_of_no_controller(tmp_path: Path) -> None:
     answer = json.loads("\n".join(explained("fits", "--state", str(path), "-o", "json")))
     assert answer["controller"] is None
     assert told("get", "workloads", "-A", "--state", str(path))[1] == ""
+
+
+def test_lint_finds_that_no_controller_decides(cluster: Cluster) -> None:
+    def linted() -> list[Json]:
+        answer = CliRunner().invoke(app, ["lint", "--live", "-o", "json"])
+        found: list[Json] = json.loads(answer.stdout)
+        assert answer.exit_code == any(each["severity"] == "error" for each in found)
+        return [each for each in found if each["rule"] == "NoController"]
+
+    (found,) = linted()
+    assert (found["severity"], found["object"]) == ("error", "Lease admitter-system/admitter-controller")
+    assert found["message"].startswith("No controller has run here yet: ")
+    cluster.lease(age=240.0)
+    assert "was last renewed 4 min" in linted()[0]["message"]
+    cluster.lease(age=0.0)
+    assert linted() == []
+    cluster.denied = (LEASES,)
+    assert linted() == [], "it is not known"

@@ -33,6 +33,7 @@ class Amounts:
         borrowable: what it could borrow on top of that.
         cut_by_max: by how much `max`, of the queue or a cohort above it, makes that less.
         keepers: queues that keep quota unused by a `lendingLimit`, and how much, the most first.
+        most: how much the queue could have if nothing were in use.
         claimed: how much is free, and not to be borrowed since others that wait own it.
         claims: what these are: the UID of each, the subtree that owns it, and how much of that it claims.
     """
@@ -44,6 +45,7 @@ class Amounts:
     borrowable: int
     cut_by_max: int
     keepers: tuple[tuple[Node, int], ...]
+    most: int
     claimed: int = 0
     claims: tuple[tuple[str, Node, int], ...] = ()
 
@@ -51,6 +53,11 @@ class Amounts:
     def lacking(self) -> int:
         """How much is missing; not positive if it would fit."""
         return self.asked - self.free - self.borrowable
+
+    @property
+    def possible(self) -> bool:
+        """Whether it would fit if nothing were in use."""
+        return self.asked <= self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +179,8 @@ class RefusalExplainer:
             if available < vacant and claim.node not in mine
         )
         claimed = vacant - available
-        return Amounts(flavor, resource, asked, free, available - free, cut, tuple(kept), claimed, claims)
+        most, borrowable = cell.potential_available(), available - free
+        return Amounts(flavor, resource, asked, free, borrowable, cut, tuple(kept), most, claimed, claims)
 
     def _evictable(self, workload: Workload, queue: Queue, enough: Callable[[], bool]) -> set[str] | None:
         """Which the policy would let it evict, in whichever flavor, for all of its pods or the fewest.

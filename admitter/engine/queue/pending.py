@@ -8,7 +8,7 @@ from admitter.engine.policy import Queue, Strategy
 from admitter.engine.queue.equivalence import EquivalenceClass, Need, Rank, Shape, requeue_all
 from admitter.engine.quota.back_off import BackOff, ReturnedReservations
 from admitter.engine.quota.fair_shares import Share
-from admitter.engine.refusal import Reason, Refusal
+from admitter.engine.refusal import HOPELESS, Reason, Refusal
 
 
 class _Heads:
@@ -201,6 +201,11 @@ class PendingQueue:
     def in_order(self) -> list[Workload]:
         """All that wait, in the order in which they would go if all fitted."""
         return sorted(self.workloads(), key=lambda workload: workload.rank)
+
+    def never_fits(self, workload: Workload) -> bool:
+        """Whether it was found that a workload can't fit, whatever ends."""
+        refusal = self._class_of[workload.uid].inadmissible
+        return refusal is not None and refusal.reason in HOPELESS
 
     def _shape(self, workload: Workload) -> Shape:
         back_off = self.back_off(workload)

@@ -14,7 +14,7 @@ from admitter.engine.refusal import HOPELESS, Refusal
 from admitter.insight.explain.not_evicted import reason_not_evicted
 from admitter.insight.forecast.durations import Durations, Runtimes
 from admitter.insight.forecast.runtime_words import complaint
-from admitter.insight.listing import job_name, lines
+from admitter.insight.listing import job_name, lines, stops_others
 from admitter.names import QUEUE_LABEL
 from admitter.policy.gate import Waiting
 from admitter.policy.snapshot import Snapshot
@@ -132,6 +132,8 @@ class Explainer:
             words = "its queue admits nothing now"
             return Answer(key, workload, queue, Waiting("ClusterQueueInactive", words), position=position)
         competing = explained.workload
+        if is_hopeless(explained.refusal) and not stops_others(self._snapshot, competing.queue):
+            position = None
         return Answer(
             key,
             workload,
@@ -230,8 +232,8 @@ def _listed(names: Iterable[str], most: int = 5) -> str:
 def binding(explanation: Explanation) -> tuple[str, Amounts] | None:
     """The pod set, flavor and resource that stand in the way.
 
-    Of each pod set the flavor counts that lacks least, and in it the resource that lacks most; of several
-    pod sets the one that lacks most.
+    Of each pod set the flavor counts that lacks least of those that could ever do, or of all if none could,
+    and in it the resource that lacks most; of several pod sets the one that lacks most.
     """
     worst: list[tuple[float, str, Amounts]] = []
     for pod_set, amounts in explanation.amounts.items():
@@ -240,8 +242,9 @@ def binding(explanation: Explanation) -> tuple[str, Amounts] | None:
             known = by_flavor.get(each.flavor)
             if known is None or _missing(each) > _missing(known):
                 by_flavor[each.flavor] = each
+        never = {each.flavor for each in amounts if not each.possible}
         if by_flavor:
-            nearest = min(by_flavor.values(), key=_missing)
+            nearest = min(by_flavor.values(), key=lambda each: (each.flavor in never, _missing(each)))
             worst.append((_missing(nearest), pod_set, nearest))
     if not worst:
         return None
