@@ -20,7 +20,8 @@ from admitter.cli.looking import (
     warn,
     write,
 )
-from admitter.cli.options import Context, Kubeconfig
+from admitter.cli.named import job_named
+from admitter.cli.options import Context, JobName, Kubeconfig
 from admitter.client.errors import DeniedError
 from admitter.documents import ManifestError
 from admitter.insight.controller_status import ControllerStatus
@@ -37,7 +38,7 @@ from admitter.visible import visible
 
 
 def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
-    name: Annotated[str, typer.Argument(help="A Job, or a Workload.", metavar="NAME")],
+    name: JobName,
     namespace: Namespace = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
     estimate_for: EstimateFor = DEFAULT,
@@ -55,11 +56,12 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Examples:
     - `admitter explain train-7 -n team-a`
-    - `admitter explain train-7 -n team-a -o json`: the same for a program
+    - `admitter explain job/train-7 -n team-a -o json`: the same for a program
     - `admitter explain train-7 -n team-a --estimate-for 30s`: a start that takes long to estimate
     - `admitter explain train-7 -n team-a --state monday.json`: without a cluster, from a snapshot
     """
     allowance = allowed(estimate_for)
+    kind, name = job_named(name)
     where = namespace or namespace_of(kubeconfig, context, state)
     try:
         taken, controllers = look_at_all(state, kubeconfig, context, config)
@@ -67,7 +69,10 @@ def explain(  # noqa: PLR0913, PLR0917  # each is an option of the command
         _tell(kubeconfig, context, where, name, output, error)
         return
     try:
-        _answer(facts(taken), controllers, where, name, output, allowance)
+        known = facts(taken)
+        job = known.views.get("jobs", {}).get((where, name)) if kind == "Job" else None
+        there = (where, name) in known.views.get("workloads", {})  # a Workload of that name is another one
+        _answer(known, controllers, where, job.workload if job and there else name, output, allowance)
     except UnknownError as error:
         raise ManifestError(str(error)) from error
 

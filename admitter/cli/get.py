@@ -60,6 +60,7 @@ def _group() -> None:
     """Keeps `workloads` a command of its own, though it is the only one yet."""
 
 
+@app.command("wl", hidden=True)
 @app.command()
 def workloads(  # noqa: PLR0913, PLR0917  # each is an option of the command
     namespace: Namespace = None,

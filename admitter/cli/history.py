@@ -7,6 +7,7 @@ import typer
 from rich.table import Column, Table
 
 from admitter.cli.looking import AllNamespaces, Namespace, Output, ask, console, namespace_of, write
+from admitter.cli.named import job_named
 from admitter.cli.options import Context, Kubeconfig
 from admitter.insight.history import HistoryEntry, read
 from admitter.visible import visible
@@ -15,7 +16,10 @@ from admitter.visible import visible
 def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     name: Annotated[
         str | None,
-        typer.Argument(help="A Job, or a Workload; by default all of the namespace.", metavar="NAME"),
+        typer.Argument(
+            help="A Job or a Workload: NAME, job/NAME or wl/NAME. By default all of the namespace.",
+            metavar="NAME",
+        ),
     ] = None,
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
@@ -37,9 +41,10 @@ def history(  # noqa: PLR0913, PLR0917  # each is an option of the command
     journal (admitter run --journal) keeps all decisions. Needs only the right to list both.
 
     Examples:
-    - `admitter history train-7 -n team-a`
+    - `admitter history job/train-7 -n team-a`
     - `admitter history -A --reason Preempted`: all preemptions, with the preemptors
     """
+    name = job_named(name)[1] if name is not None else None
     where = None if all_namespaces else namespace or namespace_of(kubeconfig, context, None)
     found = ask(kubeconfig, context, lambda transport: read(transport, where, name))
     shown = [each for each in found if not reason or each.what in reason]

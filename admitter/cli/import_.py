@@ -17,7 +17,7 @@ from rich.text import Text
 
 from admitter.cli.complaints import complain
 from admitter.cli.looking import ask
-from admitter.cli.options import Context, Kubeconfig
+from admitter.cli.options import Context, Filenames, Kubeconfig, Paths
 from admitter.client.errors import ClusterError
 from admitter.documents import ManifestError
 from admitter.importers.reading import from_cluster, from_paths
@@ -47,21 +47,17 @@ def import_(  # noqa: PLR0913  # each is an option of the command
         SystemName,
         typer.Argument(help=f"The system of the manifests: {', '.join(SystemName)}.", metavar="SYSTEM"),
     ],
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
-    ] = None,
+    paths: Paths = None,
+    filename: Filenames = None,
     *,
     live: Annotated[
-        bool, typer.Option("--from-cluster", help="Read what is in a cluster, instead of or after files.")
+        bool, typer.Option("--live", help="Read what is in a cluster, instead of or after files.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    output: Annotated[
+    to: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
             help="Where the manifests go: a file, or a folder that is there, which gets a file a kind. By "
             "default standard output.",
             metavar="FILE|DIR",
@@ -82,22 +78,23 @@ def import_(  # noqa: PLR0913  # each is an option of the command
     read.
 
     Examples:
-    - `admitter import kueue queues/ -o admitter.yaml`
-    - `admitter import nos --from-cluster --report json`: what is in a cluster, and a report for a program
-    - `kubectl get queues.scheduling.volcano.sh -o yaml | admitter import volcano -`
+    - `admitter import kueue -f queues/ --to admitter.yaml`
+    - `admitter import nos --live --report json`: what is in a cluster, and a report for a program
+    - `kubectl get queues.scheduling.volcano.sh -o yaml | admitter import volcano -f -`
     """
-    if not paths and not live:
-        raise typer.BadParameter("give files or folders, - for standard input, or --from-cluster")
+    files = [*(filename or ()), *(paths or ())]
+    if not files and not live:
+        raise typer.BadParameter("give files or folders, - for standard input, or --live", param_hint="-f")
     if (kubeconfig or context) and not live:
-        raise typer.BadParameter("a cluster is only read with --from-cluster")
+        raise typer.BadParameter("a cluster is only read with --live")
     into = Translation()
     try:
-        documents = from_paths(paths or [], into)
+        documents = from_paths(files, into)
         if live:
             collections = SYSTEMS[system].collections
             documents += ask(kubeconfig, context, lambda transport: from_cluster(transport, collections))
         SYSTEMS[system].translate(documents, into)
-        _write(into.in_order(), output)
+        _write(into.in_order(), to)
     except (ClusterError, ManifestError) as error:
         complain(error)
         raise typer.Exit(2) from error

@@ -10,7 +10,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look_at_all, settings_of, write
-from admitter.cli.options import Context, Kubeconfig
+from admitter.cli.options import Context, Filenames, Kubeconfig, Paths
 from admitter.convert.settings import Settings
 from admitter.insight.lint import KINDS, Finding, Severity, lint
 from admitter.insight.snapshot_file import facts
@@ -23,12 +23,8 @@ _COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NO
 
 
 def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Files or folders of manifests; - reads standard input.", metavar="PATH", show_default=False
-        ),
-    ] = None,
+    paths: Paths = None,
+    filename: Filenames = None,
     live: Annotated[bool, typer.Option("--live", help="Look at the cluster, and read no files.")] = False,
     fail_on: Annotated[
         Severity, typer.Option(help="Exit with 1 if there is anything as bad as this.")
@@ -51,13 +47,14 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     Exits with 1 if there is anything as bad as --fail-on says.
 
     Examples:
-    - `admitter lint quota/`
+    - `admitter lint -f quota/`
     - `admitter lint --live --fail-on warning --min-severity warning`: of the cluster, without notes
     """
-    if bool(paths) == (live or state is not None):
-        raise typer.BadParameter("give PATHs, or --live, or --state", param_hint="PATH")
-    if paths:
-        findings = _of_files(paths, settings_of(config))
+    files = [*(filename or ()), *(paths or ())]
+    if bool(files) == (live or state is not None):
+        raise typer.BadParameter("give -f, or --live, or --state", param_hint="-f")
+    if files:
+        findings = _of_files(files, settings_of(config))
     else:
         taken, controllers = look_at_all(state, kubeconfig, context, config, KINDS)
         findings = lint(Snapshot(facts(taken)), controllers)

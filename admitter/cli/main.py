@@ -103,6 +103,7 @@ app = typer.Typer(
     - `admitter explain train-7 -n team-a`: why a Job waits
     """,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=MARKUP,
 )

@@ -23,6 +23,22 @@ Context = Annotated[
         help="The context in the kubeconfig. By default its current one.", metavar="NAME", show_default=False
     ),
 ]
+Paths = Annotated[
+    list[str] | None, typer.Argument(help="The same as -f.", metavar="PATH", show_default=False)
+]
+Filenames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        help="A file or folder of manifests; - reads standard input. May be repeated.",
+        metavar="PATH",
+        show_default=False,
+    ),
+]
+JobName = Annotated[
+    str, typer.Argument(help="A Job or a Workload: NAME, job/NAME or wl/NAME.", metavar="NAME")
+]
 RequeueOption = Annotated[
     RequeueBy,
     typer.Option(

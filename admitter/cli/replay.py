@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -24,24 +23,23 @@ SHOWN: Final = 5
 """So many parts of a difference are shown."""
 
 
-class Form(StrEnum):
-    """Forms of output."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 def replay_command(
     paths: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Journals, or folders of them, as written by admitter run --journal.",
-            metavar="PATH...",
+        list[Path] | None,
+        typer.Argument(help="The same as -f.", metavar="PATH", exists=True, show_default=False),
+    ] = None,
+    filename: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            help="A journal, or a folder of them, as written by admitter run --journal. May be repeated.",
+            metavar="PATH",
             exists=True,
             show_default=False,
         ),
-    ],
-    output: Annotated[Form, typer.Option("--output", "-o", help="The form of the answer.")] = Form.TABLE,
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="The form of the answer.")] = Output.TABLE,
 ) -> None:
     """Decide again what a journal tells of, and compare: exit status 3 if anything differs.
 
@@ -50,12 +48,15 @@ def replay_command(
     version changes for you.
 
     Examples:
-    - `admitter replay journal/`: all files of a folder
-    - `admitter replay decisions-000007.jsonl -o json`
+    - `admitter replay -f journal/`: all files of a folder
+    - `admitter replay -f decisions-000007.jsonl -o json`
     """
-    found = [each for path in paths for each in (files(path) if path.is_dir() else [path])]
+    given = [*(filename or ()), *(paths or ())]
+    if not given:
+        raise typer.BadParameter("give a journal, or a folder of them", param_hint="-f")
+    found = [each for path in given for each in (files(path) if path.is_dir() else [path])]
     if not found:
-        raise ManifestError(f"{', '.join(map(str, paths))}: there is no journal in it")
+        raise ManifestError(f"{', '.join(map(str, given))}: there is no journal in it")
     done: list[Replayed] = []
     errors: list[str] = []
     for path in found:
@@ -63,8 +64,8 @@ def replay_command(
             done.append(replay(path))
         except JournalError as error:
             errors.append(str(error))
-    if output is Form.JSON:
-        write([_as_json(each) for each in done], Output.JSON)
+    if output is not Output.TABLE:
+        write([_as_json(each) for each in done], output)
     elif done:
         _show(done)
     if errors:

@@ -11,7 +11,15 @@ from rich.console import Console
 
 from admitter.cache.views import WorkloadView
 from admitter.cli.looking import Output, console, write
-from admitter.cli.options import GpuMemoryOption, GpuResourcesOption, RequeueOption, gpu_settings, seconds_of
+from admitter.cli.options import (
+    Filenames,
+    GpuMemoryOption,
+    GpuResourcesOption,
+    Paths,
+    RequeueOption,
+    gpu_settings,
+    seconds_of,
+)
 from admitter.cli.progress import showing_progress
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.convert.workloads import RequeueBy
@@ -42,10 +50,8 @@ class SimulateOutput(StrEnum):
 
 
 def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
-    paths: Annotated[
-        list[str],
-        typer.Argument(help="Files or folders of manifests; - reads standard input.", metavar="PATH"),
-    ],
+    paths: Paths = None,
+    filename: Filenames = None,
     cycles: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many cycles.", metavar="N", show_default=False)
     ] = None,
@@ -86,13 +92,16 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     evict each other without end: the simulation stops there, and names them.
 
     Examples:
-    - `admitter simulate queues.yaml jobs.yaml`
-    - `admitter simulate quota/ --until 2h --plot use.svg`: with a picture of each queue's use
-    - `admitter simulate queues.yaml jobs.yaml --cycles 1 -o json`: one decision
+    - `admitter simulate -f queues.yaml -f jobs.yaml`
+    - `admitter simulate -f quota/ --until 2h --plot use.svg`: with a picture of each queue's use
+    - `admitter simulate -f queues.yaml -f jobs.yaml --cycles 1 -o json`: one decision
     """
     end = None if until is None else seconds_of(until, "--until")
     settings = Settings(requeue_by, gpu_settings(gpu_memory_gb, gpu_resource))
-    simulator = _prepared(paths, settings)
+    files = [*(filename or ()), *(paths or ())]
+    if not files:
+        raise typer.BadParameter("give manifests", param_hint="-f")
+    simulator = _prepared(files, settings)
     history = History(simulator.engine)
     events: list[Event] = []
     with showing_progress(simulator.to_come, Console(stderr=True)) as show:

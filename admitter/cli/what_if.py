@@ -10,7 +10,8 @@ from rich.console import Console
 
 from admitter.cli.estimating import DEFAULT, EstimateFor, allowed
 from admitter.cli.looking import ConfigFile, Output, StateFile, console, look_at_all, warn, write
-from admitter.cli.options import Context, Kubeconfig
+from admitter.cli.named import PLURALS, kind_named
+from admitter.cli.options import Context, Filenames, Kubeconfig, Paths
 from admitter.documents import ManifestError
 from admitter.insight.forecast.playing import processes, side_by_side
 from admitter.insight.forecast.playout import Effect
@@ -18,7 +19,7 @@ from admitter.insight.snapshot_file import facts
 from admitter.insight.what_if.compare import Difference, compare
 from admitter.insight.what_if.report import difference_json, tables
 from admitter.policy.snapshot import Facts
-from admitter.simulate.manifests import NAMESPACED, READ, Change, read
+from admitter.simulate.manifests import NAMESPACED, Change, read
 
 HIT: Final = 3
 """Exit status if something of --fail-on has happened."""
@@ -33,20 +34,12 @@ class Harm(StrEnum):
 
 
 def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
-    files: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filename",
-            "-f",
-            help="Files or folders of manifests, as you would apply them; - reads standard input.",
-            metavar="PATH",
-            show_default=False,
-        ),
-    ] = None,
+    paths: Paths = None,
+    filename: Filenames = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
-            help="An object to delete: ClusterQueue/team-a, LocalQueue/team-a/main. May be repeated.",
+            help="An object to delete: cq/team-a, LocalQueue/team-a/main. May be repeated.",
             metavar="KIND/[NAMESPACE/]NAME",
             show_default=False,
         ),
@@ -77,9 +70,10 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
 
     Examples:
     - `admitter what-if -f quota/`
-    - `admitter what-if --without Cohort/research --fail-on evict`: may it be deleted?
+    - `admitter what-if --without cq/team-a --fail-on evict`: may it be deleted?
     - `admitter what-if -f more.yaml --state monday.json -o json`: without a cluster
     """
+    files = [*(filename or ()), *(paths or ())]
     if not files and not without:
         raise typer.BadParameter("nothing to try: give -f or --without", param_hint="-f")
     allowance = allowed(estimate_for)
@@ -87,7 +81,7 @@ def what_if(  # noqa: PLR0913, PLR0917  # each is an option of the command
     taken, controllers = look_at_all(state, kubeconfig, context, config)
     known = facts(taken)
     warn(controllers)
-    changes = list(_changes(known, files or [], deleted))
+    changes = list(_changes(known, files, deleted))
     difference = compare(known, changes, side_by_side, processes(), allowance)
     if difference.errors:
         raise ManifestError("; ".join(difference.errors))
@@ -112,18 +106,13 @@ def _changes(known: Facts, files: list[str], deleted: list[Change]) -> Iterator[
     for serial, change in enumerate([*made, *deleted]):
         kind, metadata = change.object["kind"], change.object["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
-        there = known.views.get(_PLURALS[kind], {})
+        there = known.views.get(PLURALS[kind], {})
         name = "/".join(filter(None, key))
         if change.gone and key not in there:
             raise ManifestError(f"{kind} {name}: can't be deleted, it is not there")
         if not change.gone and kind in {"Job", "Workload"} and key in there:
             raise ManifestError(f"{kind} {name}: is there already; only further ones can be tried")
         yield replace(change, time=known.taken, serial=serial)
-
-
-_PLURALS: Final = {kind: f"{kind.lower()}{'es' if kind.endswith('s') else 's'}" for _, kind in READ} | {
-    "PlacementPolicy": "placementpolicies"
-}
 
 
 def _deletion(text: str) -> Change:
@@ -133,10 +122,9 @@ def _deletion(text: str) -> Change:
         BadParameter: it names no kind that means something here, or not one object of it.
     """
     kind, *names = text.split("/")
-    known = {each.lower(): each for _, each in READ}
-    found = known.get(kind.lower())
+    found = kind_named(kind)
     if found is None:
-        words = f"{kind!r} is no kind that decisions depend on; these are {', '.join(sorted(known.values()))}"
+        words = f"{kind!r} is no kind that decisions depend on; these are {', '.join(sorted(PLURALS))}"
         raise typer.BadParameter(words, param_hint="--without")
     wanted = ["NAMESPACE", "NAME"] if found in NAMESPACED else ["NAME"]
     if len(names) != len(wanted) or not all(names):

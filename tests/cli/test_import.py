@@ -96,10 +96,10 @@ def test_manifests_go_to_a_file_or_into_a_folder_one_file_a_kind(tmp_path: Path)
     content = f"{QUEUE}---\n{FLAVOR}"
     file, folder = tmp_path / "all.yaml", tmp_path / "kinds"
     folder.mkdir()
-    answer = typed("kueue", "-", "-o", str(file), content=content)
+    answer = typed("kueue", "-", "--to", str(file), content=content)
     assert (answer.stdout, answer.exit_code) == ("", 0)
     assert [m["kind"] for m in manifests(file.read_text())] == ["ResourceFlavor", "ClusterQueue"]
-    assert typed("kueue", "-", "-o", str(folder), content=content).exit_code == 0
+    assert typed("kueue", "-", "--to", str(folder), content=content).exit_code == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         "01-resourceflavor.yaml",
         "02-clusterqueue.yaml",
@@ -109,14 +109,14 @@ def test_manifests_go_to_a_file_or_into_a_folder_one_file_a_kind(tmp_path: Path)
 
 def test_a_folder_with_files_of_another_import_that_would_stay_is_refused(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("")
-    assert typed("kueue", "-", "-o", str(tmp_path), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
+    assert typed("kueue", "-", "--to", str(tmp_path), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
     before = (tmp_path / "01-resourceflavor.yaml").read_text()
-    again = typed("kueue", "-", "-o", str(tmp_path), content=QUEUE)
+    again = typed("kueue", "-", "--to", str(tmp_path), content=QUEUE)
     assert again.exit_code == 2
     words = "has 01-resourceflavor.yaml, 02-clusterqueue.yaml from another import: remove them"
     assert words in " ".join(again.stderr.split())
     assert (tmp_path / "01-resourceflavor.yaml").read_text() == before
-    assert typed("kueue", "-", "-o", str(tmp_path), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
+    assert typed("kueue", "-", "--to", str(tmp_path), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
 
 
 def test_the_table_names_no_field_where_the_object_as_a_whole_is_meant() -> None:
@@ -134,7 +134,7 @@ def test_the_table_names_no_field_where_the_object_as_a_whole_is_meant() -> None
 
 def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
-    assert typed("kueue", "-", "-o", str(file), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
+    assert typed("kueue", "-", "--to", str(file), content=f"{QUEUE}---\n{FLAVOR}").exit_code == 0
     answer = CliRunner().invoke(app, ["simulate", str(file), "-o", "json"])
     result = json.loads(answer.stdout)
     assert (answer.exit_code, result["errors"]) == (0, [])
@@ -147,10 +147,10 @@ def test_what_was_imported_is_what_simulate_reads(tmp_path: Path) -> None:
         (["kueue", "nowhere.yaml"], "", "nowhere.yaml: can't be read: No such file or directory"),
         (["kueue", "-"], "a: [", "is no YAML: line 2, column 1: while parsing a flow node"),
         (["kueue", "-"], "a: &a [*a]", "line 1: has an alias of itself"),
-        (["kueue", "-", "-o", "/nowhere/x.yaml"], QUEUE, "/nowhere/x.yaml: can't be written"),
-        (["kueue", "--from-cluster", "--kubeconfig", "/nowhere"], "", "there is no file /nowhere"),
+        (["kueue", "-", "--to", "/nowhere/x.yaml"], QUEUE, "/nowhere/x.yaml: can't be written"),
+        (["kueue", "--live", "--kubeconfig", "/nowhere"], "", "there is no file /nowhere"),
         (["kueue"], "", "give files or folders"),
-        (["kueue", "-", "--kubeconfig", "/nowhere"], QUEUE, "--from-cluster"),
+        (["kueue", "-", "--kubeconfig", "/nowhere"], QUEUE, "--live"),
         (["slurm", "-"], "", "Invalid value for 'SYSTEM': 'slurm' is not one of"),
         (["kueue", "-", "--report", "x"], QUEUE, "Invalid value for '--report': 'x' is not one of"),
         ([], "", "SYSTEM"),
@@ -177,5 +177,5 @@ def test_what_can_not_be_done_is_said_and_exits_with_2(arguments: list[str], con
 
 def test_help_names_the_systems_and_the_meaning_of_the_exit_status() -> None:
     text = " ".join(typed("--help").stdout.split())
-    for word in ("kueue", "nos", "scheduler-plugins", "--from-cluster", "--report", "Exits with 0"):
+    for word in ("kueue", "nos", "scheduler-plugins", "--live", "--report", "Exits with 0"):
         assert word in text

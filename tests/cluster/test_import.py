@@ -145,7 +145,7 @@ def names(text: str) -> list[tuple[str, str]]:
 
 
 def test_what_another_system_has_in_a_cluster_is_read_from_there(bare: Cluster) -> None:
-    connection = ("--from-cluster", f"--kubeconfig={bare.kubeconfig}")
+    connection = ("--live", f"--kubeconfig={bare.kubeconfig}")
     empty = admitter("kueue", *connection)
     assert (empty.returncode, empty.stdout) == (0, ""), empty.stderr
 

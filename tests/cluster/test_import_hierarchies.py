@@ -71,7 +71,7 @@ DEFINITIONS = [
 
 def test_the_configuration_and_the_namespaces_of_yunikorn_are_read_from_a_cluster(bare: Cluster) -> None:
     bare.run_kubectl("create", "--filename=-", content=YUNIKORN)
-    answer = admitter("yunikorn", "--from-cluster", f"--kubeconfig={bare.kubeconfig}")
+    answer = admitter("yunikorn", "--live", f"--kubeconfig={bare.kubeconfig}")
     assert answer.returncode == 1, "no rule of its asks for what the namespace's annotation says"
     assert "1 approximated, 0 refused" in answer.stderr
     found = names(answer.stdout)
@@ -90,7 +90,7 @@ def test_what_volcano_has_in_a_cluster_is_read_from_there(bare: Cluster) -> None
     crds = [f"crd/{each['metadata']['name']}" for each in DEFINITIONS]
     bare.run_kubectl("wait", "--for=condition=Established", *crds)
     bare.run_kubectl("create", "--filename=-", content=VOLCANO)
-    answer = admitter("volcano", "--from-cluster", f"--kubeconfig={bare.kubeconfig}")
+    answer = admitter("volcano", "--live", f"--kubeconfig={bare.kubeconfig}")
     assert answer.returncode == 1, answer.stderr
     found = [each for each in names(answer.stdout) if each[0] != "PriorityClass"]
     assert found == [

@@ -55,11 +55,12 @@ class Documented(NamedTuple):
 
 
 def commands(command: Any = None, path: str = "admitter") -> Iterator[Documented]:  # noqa: ANN401  # the library's
-    """All commands and groups, each group before what is in it."""
+    """All commands and groups but other names of a command, each group before what is in it."""
     top = typer.main.get_command(app) if command is None else command
     yield Documented(path, top)
     for name, each in getattr(top, "commands", {}).items():
-        yield from commands(each, f"{path} {name}")
+        if not each.hidden:
+            yield from commands(each, f"{path} {name}")
 
 
 def lines() -> Iterator[str]:
