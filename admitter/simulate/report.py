@@ -7,7 +7,7 @@ from rich.table import Table
 
 from admitter.engine.model import FlavorResource
 from admitter.policy.lifecycle import Phase
-from admitter.quantities.amounts import to_quantity
+from admitter.quantities.amounts import display, to_amount, to_quantity
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
 from admitter.simulate.simulator import Simulator
@@ -178,7 +178,13 @@ def queue_table(result: Json) -> Table:
         for flavor, resources in row["usage"].items() or [("", {"": {"used": "", "borrowed": ""}})]:
             for resource, use in resources.items():
                 name, cohort, pending, admitted = first
-                cells = (name, cohort, flavor, resource, use["used"], use["borrowed"], pending, admitted)
+                used, borrowed = (_shown_use(resource, use[field]) for field in ("used", "borrowed"))
+                cells = (name, cohort, flavor, resource, used, borrowed, pending, admitted)
                 table.add_row(*map(visible, cells))
                 first = ("", "", "", "")
     return table
+
+
+def _shown_use(resource: str, quantity: str) -> str:
+    """A quantity as people read it; empty for a queue without resources."""
+    return display(resource, to_amount(resource, quantity)) if quantity else ""
