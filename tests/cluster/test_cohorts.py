@@ -79,7 +79,7 @@ def test_two_levels_of_cohorts(team: Team) -> None:
     team.runs("all", pods=3)
     team.apply(job(team.namespace, "none", seconds=None, queue="b"))
     eventually(lambda: team.reason("none") == "InsufficientQuota", what="the other side to wait")
-    assert "too much of the 3 cpu" in team.workload("none")["status"]["message"]
+    assert ": 3 of 3 cpu (of which 1 are its own) of " in team.workload("none")["status"]["message"]
 
 
 def test_a_cycle_of_parents_is_reported_and_cut(team: Team) -> None:

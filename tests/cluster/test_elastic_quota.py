@@ -34,14 +34,22 @@ def test_what_others_leave_is_shared_by_what_each_is_guaranteed(tenants: Tenants
     assert tenants.pods(b) == ["job-1", "job-2", "job-3"], "the newest had to go"
     tenants.submit(a, "job-6", SLICE)
     words = (
-        f"InsufficientQuota: asks for 10 admitter.dev/gpu-memory from ElasticQuota {a}/quota: too much of "
-        "the 80 admitter.dev/gpu-memory (of which 40 are its own) is in use; no workload that it may "
-        "preempt would make room"
+        f"InsufficientQuota: asks for 10 admitter.dev/gpu-memory from ElasticQuota {a}/quota: 80 of 80 "
+        "admitter.dev/gpu-memory (of which 40 are its own) in use, 0 free, 10 asked (at 2"
     )
-    eventually(lambda: tenants.workload(a, "job-6", REASON) == words, what=words)
+    end = "; no workload that it may preempt would make room"
+
+    def said() -> bool:
+        text = tenants.workload(a, "job-6", REASON)
+        return text.startswith(words) and text.endswith(end)
+
+    eventually(said, what=words)
     line = tenants.cluster.run_kubectl("get", "eq", f"--namespace={a}").splitlines()
-    assert line[0].split() == ["NAME", "USED", "MIN", "MAX", "ACTIVE", "AGE"]
-    assert line[1].split()[:4] == ["quota", f'{{"{MEMORY}":"50"}}', f'{{"{MEMORY}":40}}', "True"]
+    assert line[0].split() == ["NAME", "USED", "MIN", "MAX", "ACTIVE", "REASON", "AGE"]
+    assert line[1].split()[:5] == [
+        *("quota", f'{{"{MEMORY}":"50"}}', f'{{"{MEMORY}":40}}'),
+        *("True", "Ready"),
+    ]
 
 
 def test_story_2(tenants: Tenants) -> None:

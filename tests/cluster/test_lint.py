@@ -296,7 +296,8 @@ def account(cluster: Cluster, folder: Path, *kinds: str) -> Cluster:
 def test_a_user_that_may_list_what_lint_reads_needs_no_right_to_jobs(
     wrong: Cluster, cluster: Cluster, tmp_path: Path
 ) -> None:
-    assert lint(account(cluster, tmp_path, "namespaces", "nodes"), "-o", "json") == lint(wrong, "-o", "json")
+    file = account(cluster, tmp_path, "namespaces", "nodes").kubeconfig
+    assert answer("lint", "--live", f"--kubeconfig={file}", "-o", "json") == lint(wrong, "-o", "json")
 
 
 def test_a_user_without_a_right_reads_which_right_is_missing(cluster: Cluster, tmp_path: Path) -> None:

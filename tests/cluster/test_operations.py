@@ -150,15 +150,25 @@ def test_events_tell_why_a_job_waits_and_when_it_is_admitted(team: Team) -> None
     eventually(lambda: "InsufficientQuota" in team.events("second"), what="the event that says why it waits")
     spot = team.flavor("spot")
     words = (
-        f"asks for 1 cpu from ClusterQueue {team.cluster_queue}: too much of the 1 cpu of {spot} is in use"
+        f"asks for 1 cpu from ClusterQueue {team.cluster_queue}: 1 of 1 cpu of {spot} in use, 0 free, "
+        "1 asked (at 2"
     )
-    assert team.events("second")["InsufficientQuota"] == words
+    message = team.events("second")["InsufficientQuota"]
+    assert message.startswith(words)
     condition = team.condition("second", "QuotaReserved")
     assert (condition["status"], condition["reason"], condition["message"]) == (
         "False",
         "InsufficientQuota",
-        words,
+        message,
     )
+    rows = {row.split()[0]: row.split() for row in team.kubectl("get", "wl").splitlines()}
+    assert (rows["NAME"][2], rows[team.workload("second")["metadata"]["name"]][2]) == (
+        "CLUSTERQUEUE",
+        team.cluster_queue,
+    )
+    heading, queue = team.kubectl("get", "cq", team.cluster_queue).splitlines()
+    assert heading.split()[-4:] == ["SCARCEST", "ACTIVE", "REASON", "AGE"]
+    assert queue.split()[-7:-1] == ["1/1", "cpu", "of", spot, "True", "Ready"]
     team.kubectl("delete", "job", "first")
     eventually(lambda: "Admitted" in team.events("second"), what="the event of its admission")
 

@@ -66,8 +66,17 @@ def test_a_flavor_that_is_missing(team: Team) -> None:
     assert condition["message"] == (
         f"spec.resources[0].flavors names {flavor}: there is no such ResourceFlavor"
     )
+    found = f"--field-selector=involvedObject.kind=ClusterQueue,involvedObject.name={team.cluster_queue}"
+
+    def told() -> dict[str, str]:
+        """The types of events about the queue, by reason."""
+        events = team.cluster.read("events", found, "--namespace=default")["items"]
+        return {event["reason"]: event["type"] for event in events}
+
+    eventually(lambda: told() == {"FlavorNotFound": "Warning"}, what="the event that says so")
     team.apply(resource_flavor(flavor, {"nodeLabels": {"instance-type": "spot"}}))
     starts(team)
+    eventually(lambda: told().get("Ready") == "Normal", what="the event that it works again")
 
 
 def test_a_namespace_that_is_not_selected(team: Team) -> None:
