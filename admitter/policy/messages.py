@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from admitter.cache.views import timestamp
@@ -71,8 +72,13 @@ _IN_USE: Final = re.compile(
 
 def same_but_for_use(message: str, other: str) -> bool:
     """Whether two messages differ at most in what was in use when they were made."""
-    words, others = (_IN_USE.sub(lambda found: found[1] or "", text) for text in (message, other))
-    return words == others
+    return _but_for_use(message) == _but_for_use(other)
+
+
+@lru_cache(maxsize=1024)
+def _but_for_use(message: str) -> str:
+    """A message without what was in use; many Workloads have the same."""
+    return _IN_USE.sub(lambda found: found[1] or "", message)
 
 
 _GROUNDS: Final = {

@@ -41,6 +41,7 @@ class Server:
         self.error = error
         self.refusals = refusals
         self.told: list[str] = []
+        self.events: list[tuple[str, str, str]] = []
 
     async def patch(self, _path: str, body: Json) -> Json:
         if self.refusals:
@@ -51,10 +52,11 @@ class Server:
         return WORKLOAD | {"metadata": metadata, "status": body["status"]}
 
     async def create(self, _path: str, body: Json) -> Json:
+        self.events.append((body["type"], body["reason"], body["message"]))
         return body
 
 
-async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPatch) -> Server:
     monkeypatch.setattr(waiting, "PAUSE_SECONDS", 0.001)
     server, world = Server(error, refusals), World()
     world.workloads.apply(parse_workload(WORKLOAD))
@@ -65,7 +67,8 @@ async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPat
     reasons.want(("finance", "report"), Waiting(WaitingReason.INSUFFICIENT_QUOTA, "too much is in use"))
     with suppress(TimeoutError):
         await asyncio.wait_for(reasons.run(), 0.2)
-    return server.told
+    await events.flush()
+    return server
 
 
 @pytest.mark.parametrize(
@@ -82,8 +85,12 @@ async def told(error: ClusterError, refusals: int, monkeypatch: pytest.MonkeyPat
 async def test_a_reason_is_told_when_the_server_takes_it_again(
     error: ClusterError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert await told(error, 3, monkeypatch) == ["too much is in use"]
+    server = await told(error, 3, monkeypatch)
+    assert server.told == ["too much is in use"]
 
 
 async def test_a_reason_that_is_forbidden_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert await told(api_error(403, {}), 1, monkeypatch) == []
+    server = await told(api_error(403, {"message": "policy gold forbids it"}), 1, monkeypatch)
+    assert server.told == []
+    words = "the API server refuses the status of its Workload: policy gold forbids it"
+    assert server.events == [("Warning", "WriteRefused", words)]

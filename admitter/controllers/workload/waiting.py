@@ -128,7 +128,9 @@ class WaitingReasons:
             return False  # it changed meanwhile: the newer one is on its way here
         except ClusterError as error:
             self.failed("reason not written", key, error)
-            return not is_retryable(error)  # otherwise asking again would change nothing
+            if not is_retryable(error):
+                self._refused(key, error)  # at once: asking again would change nothing
+            return not is_retryable(error)
         self.failures.over(key, "reason not written")
         self.events.record(subject(workload), waiting.reason, message)
         return True
