@@ -1,5 +1,6 @@
 """Objects as kubectl names them on a command line: job/train-7, cq/team-a, localqueue/team-a/main."""
 
+import re
 from typing import Final
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from admitter.api.kinds import KINDS
 from admitter.simulate.manifests import READ
 
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9.]*")
 _SHORT: Final = {
     "ns": "Namespace",
     "no": "Node",
@@ -39,7 +41,7 @@ def job_named(text: str) -> tuple[str | None, str]:
         BadParameter: it names another kind, or nothing.
     """
     kind, slash, name = text.rpartition("/")
-    if not slash:
+    if not slash or not _WORD.fullmatch(kind):  # no cluster has a name with a slash; a snapshot may
         return None, text
     found = kind_named(kind)
     if found not in {"Job", "Workload"} or not name:

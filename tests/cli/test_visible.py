@@ -148,7 +148,7 @@ def test_an_import_shows_names(tmp_path: Path, name: str) -> None:
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {"name": name}}
     path = tmp_path / "kueue.json"
     path.write_text(json.dumps(queue | {"spec": {name: name, "cohort": 5}}))
-    answer = run("import", "kueue", str(path), "-o", str(tmp_path / "made.yaml"))
+    answer = run("import", "kueue", str(path), "--to", str(tmp_path / "made.yaml"))
     assert answer.exit_code == 2, answer.exception
     assert not OBEYED.search(answer.stderr)
     assert f"ClusterQueue {shown(name)}" in answer.stderr
