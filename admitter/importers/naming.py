@@ -33,11 +33,9 @@ class Names:
         self._kept.add((scope, name))
 
     def keep_all(self, documents: Iterable[Document], scopes: Mapping[str, str]) -> None:
-        """Keep the names of objects for them.
+        """Keep the names of objects for them; `scopes` has the scope of names of each kind that counts.
 
-        Args:
-            documents: objects, of which those of other kinds do not count.
-            scopes: by kind, the scope of its names; the namespace is added to what ends in a slash.
+        The namespace is added to a scope that ends in a slash.
         """
         for document in documents:
             source = ManifestSource(document.raw, document.name, Translation())
@@ -67,11 +65,7 @@ class Names:
     def take(self, source: ManifestSource, path: str, scope: str, identity: str = "") -> str:
         """The name for what is written at a path of an object; the report says if it differs.
 
-        Args:
-            source: the object.
-            path: of the old name, which identifies the object in the other system unless `identity` does.
-            scope: as for `of`.
-            identity: what the old name is not enough for.
+        The old name identifies the object in the other system, unless `identity` does.
         """
         old = source.text(path)
         if not old:

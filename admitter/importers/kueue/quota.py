@@ -30,14 +30,9 @@ Part = tuple[str, str]
 
 @dataclass(slots=True)
 class _Tree:
-    """A cohort as it was read.
+    """A cohort as it was read: without a source if it is only named.
 
-    Attributes:
-        source: its object; None if it is only named.
-        manifest: what it becomes.
-        parent: the cohort above.
-        nominal: quota of its own.
-        borrowing: how much may come from above.
+    `nominal` is quota of its own, and `borrowing` how much may come from above.
     """
 
     source: ManifestSource | None
@@ -51,10 +46,7 @@ class _Tree:
 class QuotaImporter:
     """Translates ClusterQueues at once, and Cohorts when all are known.
 
-    Attributes:
-        into: what is being made.
-        names: names used so far.
-        fair_sharing: whether Kueue's configuration enables it, which it does for all cohorts at once.
+    Kueue's configuration enables fair sharing for all cohorts at once.
     """
 
     into: Translation

@@ -36,11 +36,8 @@ _ORDERED_BY_NAMESPACE: Final = (
 class SchedulerConfiguration:
     """What the configuration says of queues.
 
-    Attributes:
-        reclaims: whether queues take back what they deserve.
-        preempts: whether higher priority takes from lower in a queue.
-        by_weight: whether queues share by their weights.
-        by_namespace: whether namespaces share a queue by theirs.
+    Whether they take back what they deserve, higher priority takes from lower in a queue, they share by their
+    weights, and namespaces share a queue by theirs.
     """
 
     reclaims: bool = True

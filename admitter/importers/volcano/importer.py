@@ -10,10 +10,8 @@ from typing import Final
 
 from admitter.importers.dispatch import Handler, copied, dispatch, metadata, with_name
 from admitter.importers.jobs import JobImporter
-from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
-from admitter.importers.quantities import cut, quantities
-from admitter.importers.queue_tree import FOR_EVER, QueueNode, manifests
+from admitter.importers.queue_tree import FOR_EVER, LocalQueues, QueueNode, cut, manifests, quantities
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import ManifestSource, Translation, below
 from admitter.importers.volcano.configuration import CONFIG_MAP, SchedulerConfiguration, read_config_map

@@ -84,11 +84,8 @@ def _names(text: str) -> frozenset[str]:
 def roles(queue: str | None, access: YuniKornAccess) -> list[Json]:
     """A role that may submit to a queue, and its binding; nothing if no user may.
 
-    A LocalQueue that a placement makes has the name of its ClusterQueue, in whatever namespace it is.
-
-    Args:
-        queue: its name; None for all queues there are, also those that come later.
-        access: the users that may.
+    A LocalQueue that a placement makes has the name of its ClusterQueue, in whatever namespace it is. Without
+    a name the role is for all queues there are, also those that come later.
     """
     if not access:
         return []

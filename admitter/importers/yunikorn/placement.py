@@ -31,9 +31,6 @@ class RuleReader:
     """Reads the placement rules of a partition, and accounts for their fields.
 
     Attributes:
-        source: the configuration.
-        tree: the queues of the partition.
-        names: of all that is made.
         rules: what the rules become.
         by_label: whether a Job's own label can decide.
         by_default: whether there are no rules, so that a label has to name the queue.
@@ -197,21 +194,12 @@ class RuleReader:
         return f"it finds and makes queues by their own name, not {hidden[0]} by its last part"
 
 
-def policy(rules: list[Json], selector: Json) -> Json:
-    """The policy of all rules.
-
-    Args:
-        rules: in their order.
-        selector: of the namespaces in which Jobs are placed.
-    """
-    return own("PlacementPolicy", {"name": POLICY}, {"namespaceSelector": selector, "rules": rules})
-
-
-def selector(only: list[str], never: list[str]) -> Json:
-    """A selector of namespaces: some, or all, and never some others."""
+def policy(rules: list[Json], only: list[str], never: list[str]) -> Json:
+    """The policy of all rules, for some namespaces, or all, and never for some others."""
     expressions = [
         {"key": NAME_LABEL, "operator": operator, "values": sorted(names)}
         for operator, names in (("In", only), ("NotIn", never))
         if names
     ]
-    return {"matchExpressions": expressions}
+    spec = {"namespaceSelector": {"matchExpressions": expressions}, "rules": rules}
+    return own("PlacementPolicy", {"name": POLICY}, spec)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from admitter.importers.naming import Names
-from admitter.importers.quantities import cut, quantities
-from admitter.importers.queue_tree import FOR_EVER, QueueNode
+from admitter.importers.queue_tree import FOR_EVER, QueueNode, cut, quantities
 from admitter.importers.translation import Fidelity, ManifestSource, below
 from admitter.importers.yunikorn.access import YuniKornAccess, read
 from admitter.names import ROOT_COHORT
@@ -30,11 +29,9 @@ NO_FIELDS: Final = {
 
 @dataclass(slots=True)
 class QueuePlace:
-    """A queue of YuniKorn's.
+    """A queue of YuniKorn's: what it becomes, and the users that its lists and those above let submit.
 
-    Attributes:
-        node: what it becomes.
-        access: the users that its own lists and those above it, without the root's, let submit.
+    The root's lists do not count here.
     """
 
     node: QueueNode
@@ -43,12 +40,9 @@ class QueuePlace:
 
 @dataclass(slots=True)
 class YuniKornTree:
-    """All queues of a partition.
+    """All queues of a partition, each by its path without `root.`, in the order of the file.
 
-    Attributes:
-        root: the top.
-        places: each queue by its path without `root.`, in the order of the file.
-        everywhere: the users that the root lets submit.
+    `everywhere` are the users that the root lets submit.
     """
 
     root: QueueNode = field(default_factory=lambda: QueueNode(ROOT_COHORT, inner=True))
@@ -81,7 +75,6 @@ class Inherited:
         protected: whether no other queue may take quota from it.
         guaranteed: whether a queue above it has guaranteed quota.
         delay: how long it waits before it reclaims; None: not set.
-        access: the users that may submit.
     """
 
     path: str = ""
@@ -96,10 +89,7 @@ class Inherited:
 class QueueReader:
     """Reads the queues of a partition, and accounts for their fields.
 
-    Attributes:
-        source: the configuration.
-        names: of all that is made.
-        preempts: whether the partition takes guaranteed resources back from queues that borrow them.
+    If it preempts, the partition takes guaranteed resources back from queues that borrow them.
     """
 
     source: ManifestSource

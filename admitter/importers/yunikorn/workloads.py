@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from admitter.importers.local_queues import LocalQueues
 from admitter.importers.naming import Names
+from admitter.importers.queue_tree import LocalQueues
 from admitter.importers.reading import Document
 from admitter.importers.translation import Fidelity, ManifestSource, Translation, below
 from admitter.importers.yunikorn.placement import LABELS, RuleReader
@@ -46,25 +46,14 @@ def _path(queue: str) -> str:
 
 @dataclass(slots=True)
 class WorkloadReader:
-    """Finds the queues of pods.
-
-    Attributes:
-        names: of all that is made.
-        local_queues: those that lead to these queues.
-        rules: the placement rules; None: there is no configuration.
-    """
+    """Finds the queues of pods; without rules there is no configuration."""
 
     names: Names
     local_queues: LocalQueues
     rules: RuleReader | None = None
 
     def queue(self, source: ManifestSource, template: str) -> str | None:
-        """The LocalQueue of an object with pods; empty if the placement finds it, None if nothing does.
-
-        Args:
-            source: the object.
-            template: the path of its pod template; empty for a Pod.
-        """
+        """The LocalQueue of an object with pods; empty if the placement finds it, None if nothing does."""
         metadata = below(template, "metadata")
         self.local_queues.count(source, below(template, "spec"))
         _account_for_application(source, metadata)
