@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, ValidationError
 
 from admitter.api.base import problems_of
-from admitter.api.fields import (
+from admitter.api.forms import (
     NODE_AFFINITY,
     TAINT,
     TOLERATION,

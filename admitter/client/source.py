@@ -35,7 +35,6 @@ class Source(Generic[V]):
         path: of the collection, such as `/apis/batch/v1/jobs`.
         parse: keeps the fields that are used.
         selector: a label selector, to watch less than everything.
-        store: where the views go.
         fitted: the object with all fields that are used as they have to be; ValueError if they are not.
         rest: what is to be known of an object that can't be read instead of what was; None: that stays.
     """
@@ -46,6 +45,11 @@ class Source(Generic[V]):
     store: Store[V] = field(default_factory=Store)
     fitted: Callable[[Json], Json] = _as_it_is
     rest: Callable[[Json, V | None], V | None] = _nothing
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The selector, as calls have it."""
+        return {"labelSelector": self.selector} if self.selector else {}
 
     def read(self, raw: Json) -> V:
         """The view of an object.

@@ -43,11 +43,7 @@ CALL_TIMEOUT_SECONDS: Final = 30.0
 
 
 class Transport(Protocol):
-    """Calls to one API server, all of which raise ClusterError if it does not answer, or refuses.
-
-    Attributes:
-        metrics: what is counted of them.
-    """
+    """Calls to one API server, all of which raise ClusterError if it does not answer, or refuses."""
 
     metrics: CallMetrics
 
