@@ -165,11 +165,7 @@ class _Connection(asyncio.Protocol):
 
 
 class Client:
-    """Calls and streams to one server.
-
-    Attributes:
-        connections: all that are open.
-    """
+    """Calls and streams to one server."""
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -81,12 +81,7 @@ class Transport(Protocol):
 
 
 class HttpTransport(Transport):
-    """One connection pool.
-
-    Attributes:
-        host: the address of the API server.
-        impersonated: the user that calls are made as; empty: the caller itself.
-    """
+    """One connection pool; calls are made as the `impersonated` user, if it is not empty."""
 
     def __init__(
         self,
@@ -99,12 +94,8 @@ class HttpTransport(Transport):
     ) -> None:
         """Connect at the first call.
 
-        Args:
-            configuration: the server's address, and the caller's credentials.
-            refresher: keeps the configuration's token fresh.
-            metrics: where calls are counted; None: they are not.
-            repeats: whether calls that the server may take later are held back and repeated.
-            permit: waited for before each attempt to write; None: writing is always permitted.
+        The refresher keeps the configuration's token fresh. Calls that the server may take later are held
+        back and repeated, if it `repeats`. The permit is waited for before each attempt to write.
 
         Raises:
             ConfigurationError: the proxy on the way speaks something else than HTTP.

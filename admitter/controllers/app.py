@@ -90,4 +90,4 @@ class App:
         self.unreadable = UnreadableObjects(
             world, self.events, catalog, self.statuses, self.admissions, self.jobs
         )
-        self.metrics.follow(StateMetrics(self.engine, self.statuses, self.admissions.deciding))
+        self.metrics.state = StateMetrics(self.engine, self.statuses, self.admissions.deciding)

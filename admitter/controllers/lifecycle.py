@@ -37,12 +37,7 @@ class Role(StrEnum):
 
 
 class AppLifecycle:
-    """Runs a controller from its start to its end.
-
-    Attributes:
-        role: what this process is to its cluster now.
-        overruled: set when the API server says that another controller decides.
-    """
+    """Runs a controller from its start to its end; `overruled` is set if another controller decides."""
 
     def __init__(self, app: App) -> None:
         self._app = app

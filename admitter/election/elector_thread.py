@@ -30,9 +30,8 @@ log = structlog.get_logger(__name__)
 class ElectorThread:
     """Takes part in one election, from `start` until a Lease is lost or all are handed over.
 
-    Attributes:
-        connect: opens connections for the Leases alone, on which each call is tried once.
-        identity: unique among all processes, ever.
+    It opens connections for the Leases alone, on which each call is tried once. The identity is unique among
+    all processes, ever.
     """
 
     connect: Callable[[], Awaitable[HttpTransport]]

@@ -34,11 +34,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """The time from taking a Lease to losing it.
-
-    Attributes:
-        handed_over: whether the holder before released the Lease with no write in flight.
-    """
+    """The time from taking a Lease to losing it; `handed_over` if it was released with no write in flight."""
 
     handed_over: bool
 
@@ -50,13 +46,11 @@ class LeaseLock:
     Attributes:
         transport: tries each call once, and is used for nothing else.
         cache: where the Lease is read; the owner of the cache refreshes it.
-        identity: unique among all processes, ever.
-        settings: the same for all processes that want this Lease.
         labels: beside those of all Leases.
         taken_with: annotations that each holder sets anew; None removes one.
         exclusive_until: the monotonic time before which no other process can hold the Lease.
         held: whether it was taken, and not handed over since; a Lease that is lost is never exclusive again.
-        annotations: that go with each renewal.
+        annotations: go with each renewal.
     """
 
     transport: Transport

@@ -28,13 +28,7 @@ def monotonic() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Where the time comes from.
-
-    Attributes:
-        monotonic: seconds by which everything is decided.
-        now: the time that the Lease shows to people, in UTC.
-        sleep: waits so many seconds.
-    """
+    """Where the time comes from: by `monotonic` all is decided; the Lease shows `now`, in UTC, to people."""
 
     monotonic: Callable[[], float] = monotonic
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -70,8 +64,6 @@ class LeaseRecord:
     """What the API server says of a Lease.
 
     Attributes:
-        name: in the namespace of the controllers.
-        resource_version: of the object.
         holder: the identity of the process that holds it; empty if it was released.
         transitions: how often it has changed hands.
         duration: the seconds without renewal after which it may be taken.

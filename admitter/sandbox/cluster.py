@@ -27,12 +27,7 @@ class KubectlError(SandboxError):
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Access to a cluster as its administrator.
-
-    Attributes:
-        kubeconfig: the file that says where the cluster is and as which user; None for the one kubectl finds.
-        context: one of the file's contexts; None for its current one.
-    """
+    """Access to a cluster as its administrator, by default that of the kubeconfig that kubectl finds."""
 
     kubectl: Path
     kubeconfig: Path | None

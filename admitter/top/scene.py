@@ -29,7 +29,6 @@ class TopScene:
     """All that the views show of one moment.
 
     Attributes:
-        known: the facts that it and explanations are made of.
         lines: the tree, each place before those below it.
         rows: Workloads by the name of their queue, in the order of their turn; those without an existing
             queue under an empty name.
@@ -98,11 +97,7 @@ def part(use: OverviewUse | None) -> float:
 
 
 class Feed(Protocol):
-    """Where scenes come from.
-
-    Attributes:
-        title: what is looked at.
-    """
+    """Where scenes come from; the title says what is looked at."""
 
     title: str
 

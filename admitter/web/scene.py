@@ -42,15 +42,7 @@ class WebScene:
         limits: Limits,
         controllers: Callable[[], ControllerStatus],
     ) -> None:
-        """Work nothing out yet.
-
-        Args:
-            known: the facts that it shows.
-            snapshot: made of them.
-            revision: which of all scenes it is.
-            limits: of slow work.
-            controllers: says whether a controller decides, as it is when it is asked.
-        """
+        """Work nothing out yet; `controllers` says whether a controller decides when it is asked."""
         self.known = known
         self._controllers = controllers
         self.snapshot = snapshot

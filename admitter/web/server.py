@@ -55,14 +55,7 @@ class Page:
     """Answers requests."""
 
     def __init__(self, stage: Stage, access: Access, sessions: Sessions, hosts: Collection[str] = ()) -> None:
-        """Serve a stage.
-
-        Args:
-            stage: has the scene that is shown.
-            access: says what a user may see.
-            sessions: of logged-in users.
-            hosts: names by which the page is reached, beside those of this machine; none: any.
-        """
+        """Serve a stage; `hosts` are the names by which it is reached, beside this machine's; none: any."""
         self._stage = stage
         self._access = access
         self._sessions = sessions

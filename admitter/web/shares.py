@@ -29,11 +29,9 @@ class PartyShares:
         return name in self._party
 
     def take(self, name: str, user: str) -> str | None:
-        """Take a place under a new name.
+        """Take a place under a new name; returns the name that loses its own if there was no room.
 
-        Returns:
-            The name that loses its place: the idlest of its party, or of the party with most places; None:
-            there was room.
+        That is the idlest of its party, or of the party with most places.
         """
         owner = party(user)
         self._of.setdefault(owner, OrderedDict())

@@ -26,12 +26,7 @@ _Sample = tuple[float, tuple[str, ...], tuple[int, ...]]
 
 
 class Stage:
-    """Makes a scene whenever something has changed, and keeps the last one.
-
-    Attributes:
-        scene: the newest; None before everything has been read.
-        limits: of slow work, in all scenes together.
-    """
+    """Makes a scene whenever something has changed, and keeps the last one; the first once all was read."""
 
     def __init__(self, mirror: Mirror, allowance: Allowance) -> None:
         self.limits = Limits(allowance)

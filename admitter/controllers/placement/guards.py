@@ -45,9 +45,7 @@ log = structlog.get_logger(__name__)
 class Presence:
     """When an object was there, as far as this process has looked.
 
-    Attributes:
-        look: since when it is there, in seconds since the epoch; None: it is not.
-        clock: says when to look again, after `LOOKED_AGAIN_SECONDS`.
+    `look` says since when it is there, in seconds since the epoch, or None if it is not.
     """
 
     look: Callable[[], Awaitable[float | None]]

@@ -22,12 +22,7 @@ _RESERVED: Final = ConditionType.QUOTA_RESERVED
 
 @dataclass(eq=False)
 class Decisions:
-    """Tells what became of Workloads and Jobs.
-
-    Attributes:
-        workload_of: finds a Workload by its key.
-        closed: whether nothing is logged: a follower decides nothing.
-    """
+    """Tells what became of Workloads and Jobs, unless it is closed: a follower decides nothing."""
 
     metrics: Metrics
     workload_of: Callable[[Key], WorkloadView | None]

@@ -17,13 +17,7 @@ from admitter.policy.status import Clock
 
 @dataclass(eq=False)
 class GracePeriods:
-    """Follows Workloads with a pending eviction, with a timer for each.
-
-    Attributes:
-        ledger: knows which evictions are still needed.
-        clock: the time, in UTC.
-        over: called with the key of each Workload that has come to the end of its grace period.
-    """
+    """Follows Workloads with a pending eviction, and calls `over` at the end of each one's grace period."""
 
     ledger: Ledger
     clock: Clock

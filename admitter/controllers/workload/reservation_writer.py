@@ -52,8 +52,7 @@ class ReservationRecord:
 class ReservationWriter:
     """Keeps the pending reservations in statuses as they are in the engine.
 
-    Attributes:
-        on_due: `write` should be called soon, since something has to be written again.
+    When `on_due` is called, `write` should be soon: something has to be written again.
     """
 
     def __init__(self, world: World, engine: Engine, reasons: WaitingReasons, writes: StatusWrites) -> None:
