@@ -99,7 +99,6 @@ _QUALIFIED = r"([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?/)?[a-zA-Z0-9]([-a-zA-Z0-
 
 
 def is_resource(name: str) -> bool:
-    """Whether a text can be the name of a resource."""
     return re.fullmatch(_QUALIFIED, name) is not None
 
 
@@ -130,7 +129,6 @@ SET_LIST: Final[dict[str, Any]] = {"x-kubernetes-list-type": "set"}
 
 
 def distinct(values: list[str]) -> list[str]:
-    """Validator of a list of different texts."""
     seen: set[str] = set()
     for value in values:
         if value in seen:

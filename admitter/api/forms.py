@@ -75,7 +75,6 @@ def conditions(changed: Type, generation: Type) -> Type:
 
 
 def requirements(quantities: Type) -> Type:
-    """The type of a container's resources."""
     return fields(requests=quantities, limits=quantities)
 
 
@@ -85,7 +84,6 @@ def containers(quantities: Type, least: int = 0) -> Type:
 
 
 def limit_range(quantities: Type) -> Type:
-    """The type of a LimitRange's spec."""
     kinds = dict.fromkeys(("default", "defaultRequest", "max", "min"), quantities)
     return fields(limits=several(fields(type=str, **kinds)))
 

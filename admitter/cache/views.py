@@ -356,7 +356,6 @@ class WorkloadView(Meta):
 
     @property
     def queue(self) -> str:
-        """The name of its LocalQueue."""
         return str(self.spec["queueName"])
 
     @property
@@ -426,7 +425,6 @@ class WorkloadView(Meta):
         return ReservationStatus(raw["generation"], workloads.admission(admission) if admission else None)
 
     def condition(self, kind: str) -> Json:
-        """A condition; empty if it has none of that type."""
         conditions: Iterable[Json] = self.status.get("conditions") or ()
         for condition in conditions:
             if condition["type"] == kind:

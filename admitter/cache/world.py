@@ -78,7 +78,6 @@ class World:
         return source
 
     def source_of(self, plural: str) -> Source[Any]:
-        """How objects of a kind are read, by its plural."""
         return next(source for source in self.sources if source.path.endswith(f"/{plural}"))
 
     def job_of(self, key: Key) -> JobView | None:

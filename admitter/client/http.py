@@ -54,7 +54,6 @@ class Server:
 
     @property
     def secure(self) -> bool:
-        """Whether it is reached by TLS."""
         return self.url.startswith("https:")
 
     @property

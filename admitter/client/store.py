@@ -90,7 +90,6 @@ class Store(Generic[V]):
         self._deleted: OrderedDict[str, None] = OrderedDict()
 
     def listen(self, listener: Listener[V]) -> None:
-        """Call `listener` at every change from now on."""
         self._listeners.append(listener)
 
     def follow(self, listener: Listener[V]) -> None:

@@ -111,7 +111,6 @@ class WorkQueue(Generic[K]):
         return len(self._queued) + len(self._busy)
 
     async def run(self) -> None:
-        """Handle keys until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._workers):
                 group.create_task(self._work())

@@ -54,7 +54,6 @@ class AppLifecycle:
 
     @property
     def led(self) -> list[int]:
-        """The shards that this process leads."""
         return sorted(self._shards.epochs)
 
     async def run(self, candidacy: Candidacy) -> None:

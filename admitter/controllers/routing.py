@@ -59,7 +59,6 @@ class Routing:
         self._app.unreadable.follow()
 
     def _follow_parts(self) -> None:
-        """Follow what happens in parts."""
         self._catalog.news.queue.listen(self._queue_rules_changed)
         self._catalog.news.cohorts.listen(self._cohort_rules_changed)
         self._catalog.news.quotas.listen(self._quotas_changed)

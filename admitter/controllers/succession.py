@@ -292,7 +292,6 @@ async def begin_epoch(transport: Transport, shard: int, number: int, clocks: Clo
 
 
 def epoch_annotation(shard: int) -> str:
-    """Where the epoch of a shard is written."""
     return f"{EPOCH_ANNOTATION}-{shard}" if shard else EPOCH_ANNOTATION
 
 

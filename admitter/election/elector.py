@@ -130,7 +130,6 @@ class Elector:
         self._released[shard].set()
 
     async def run(self) -> None:
-        """Take part until a Lease is lost."""
         tasks = [asyncio.create_task(self._refresh_repeatedly())]
         if self.shard_count > 1:
             tasks.append(asyncio.create_task(self._renew_membership()))

@@ -101,7 +101,6 @@ class LeaseLock:
             log.info("following", leader=record.holder, lease=self.name)
 
     def _log_once(self, what: str, error: str) -> None:
-        """Log a failure, and the same one only once."""
         if (what, error) != self._last_failure:
             self._last_failure = (what, error)
             log.warning(what, lease=self.name, error=error)

@@ -83,7 +83,6 @@ class LeaseRecord:
 
     @property
     def handed_over(self) -> bool:
-        """Whether its last holder released it with no write in flight."""
         return not self.holder and HANDED_OVER in self.annotations
 
 

@@ -71,7 +71,6 @@ class _ElasticImporter:
         dispatch(documents, into, handlers, self._finish)
 
     def _quota(self, source: ManifestSource) -> None:
-        """An elastic quota stays one."""
         kind = source.text("kind")
         namespace = source.text("metadata.namespace")
         name = self._names.take(source, "metadata.name", f"{kind}/{namespace}")

@@ -57,7 +57,6 @@ class JobImporter:
     change: Callable[[ManifestSource, Json], None] = lambda _source, _spec: None
 
     def keep_names(self, documents: Iterable[Document]) -> None:
-        """Keep the names of objects with pods for the Jobs that they become."""
         scopes = {kind: "Job/" for _, kind in self.handlers() if kind != "CronJob"}
         self.names.keep_all(documents, scopes)
 

@@ -45,7 +45,6 @@ class QueueNode:
 
     @property
     def limited(self) -> bool:
-        """Whether it has quota of its own."""
         return bool(self.guaranteed or self.most)
 
     def all(self) -> Iterator["QueueNode"]:

@@ -286,12 +286,10 @@ def exact(quantity: object) -> Any:  # noqa: ANN401  # of any type, as it was gi
 
 
 def own(kind: str, metadata: Json, spec: Json) -> Json:
-    """A manifest of one of Admitter's kinds."""
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def below(path: str, key: str) -> str:
-    """The path of a key of the map at a path."""
     if "." in key:
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key

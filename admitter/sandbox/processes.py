@@ -36,7 +36,6 @@ class ProcessIdentity:
         return cls(pid, psutil.Process(pid).create_time())
 
     def find(self) -> psutil.Process | None:
-        """The process, or None if it has ended."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.created) <= _CLOCK_TOLERANCE

@@ -73,7 +73,6 @@ class Starter:
     _attached = True
 
     def report(self, phase: Phase, message: str = "") -> None:
-        """Tell how far the start is."""
         try:
             print(json.dumps({"phase": phase, "message": message}), flush=True)
         except BrokenPipeError:

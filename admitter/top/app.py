@@ -66,7 +66,6 @@ class Top(App[None]):
             self.screen.scene_changed()
 
     def look(self) -> None:
-        """Show a problem as long as it lasts."""
         state, seen = self._state, (self._state.feed.trouble(), self._state.feed.controllers())
         if seen != (state.trouble, state.controllers):
             state.trouble, state.controllers = seen

@@ -71,7 +71,6 @@ class ExplanationView(TopView):
         self.run_worker(self._explain(scene.known), exclusive=True)
 
     def action_scroll(self, method: str) -> None:
-        """Scroll without anything that moves by itself."""
         getattr(self._scroll, method)(animate=False)
 
     async def _explain(self, known: Facts) -> None:

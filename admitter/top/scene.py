@@ -52,7 +52,6 @@ class TopScene:
         return f"{queues:,} {'queue' if queues == 1 else 'queues'}: {counts}"
 
     def roots(self) -> list[str]:
-        """The names of the roots of all trees."""
         return [line.node[1] for line in self.lines if line.depth == 0 and line.node != ASTRAY]
 
 

@@ -100,7 +100,6 @@ class Table(Widget, Generic[T], can_focus=True):
         return line(self._placed, self._items[place], current=place == self._cursor)
 
     def render_line(self, y: int) -> Strip:
-        """Draw one of the lines in view; the first is the headings."""
         if y == 0:
             content = headings(self._placed)
             content.stylize("bold underline")

@@ -68,7 +68,6 @@ class TopView(Screen[None]):
         self.show_head()
 
     def scene_changed(self) -> None:
-        """Show the scene that there is now, if there is any yet."""
         self.show_head()
 
     def show_head(self) -> None:
@@ -160,7 +159,6 @@ class ListView(TopView):
             super().action_back()
 
     def explain_empty(self, words: str) -> None:
-        """Say why the list is empty, if it is."""
         self.empty.say(words)
         self.set_class(self.table.current is None, "-empty")
 

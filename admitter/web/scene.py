@@ -60,7 +60,6 @@ class WebScene:
         return list(rows(self.snapshot, None))
 
     def work_out(self) -> None:
-        """Compute what nearly all users look at, before the first one does."""
         _ = self.lines, self.rows
 
     @cached_property
@@ -73,11 +72,9 @@ class WebScene:
         return {"taken": self.known.taken, "lines": [line_json(line) for line in self.lines]}
 
     def roots(self) -> list[str]:
-        """The names of the roots of all trees."""
         return [line.node[1] for line in self.lines if line.depth == 0]
 
     def line(self, queue: str) -> OverviewLine | None:
-        """The line of a queue of the engine; None if there is no such queue."""
         return next((each for each in self.lines if each.node == ("queue", queue)), None)
 
     def queue(self, name: str, may_see: Callable[[str], bool]) -> Json:

@@ -65,7 +65,6 @@ class Page:
 
     @property
     def streams(self) -> int:
-        """The number of clients that follow changes now."""
         return len(self._streams)
 
     def app(self) -> web.Application:

@@ -38,7 +38,6 @@ class Stage:
 
     @property
     def controllers(self) -> ControllerStatus:
-        """Whether a controller decides."""
         return self._mirror.controllers
 
     async def run(self) -> None:
@@ -57,7 +56,6 @@ class Stage:
         self._next = asyncio.Event()
 
     async def newer(self, than: WebScene | None) -> WebScene:
-        """A newer scene than a known one, once there is one."""
         while self.scene is None or self.scene is than:
             await self._next.wait()
         return self.scene

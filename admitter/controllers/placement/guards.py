@@ -109,7 +109,6 @@ def kueue(transport: Transport, clock: Clock) -> Presence:
 
 
 async def say_what_is_missing(transport: Transport) -> None:
-    """Say which policies the API server lacks."""
     for name, words in _MISSING.items():
         try:
             await transport.get(f"{POLICIES}/{name}")

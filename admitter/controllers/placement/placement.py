@@ -101,7 +101,6 @@ class Placement:
                 self.queue.add(job.key)
 
     async def converge(self, key: Key) -> None:
-        """Place a Job, or say why it can't be placed."""
         job = self.world.jobs.get(key)
         if job is None or not self._seeks(job):
             self._said.pop(key, None)

@@ -49,7 +49,6 @@ class Decisions:
             self._holding(old, new, new.admission.queue)
 
     def job_changed(self, old: JobView | None, new: JobView | None) -> None:
-        """Tell of a Job that was started."""
         if old is None or new is None or self.closed:
             return
         if not old.suspended or new.suspended or new.started_by != new.workload:

@@ -182,7 +182,6 @@ class Metrics:
         return self
 
     def admitted(self, queue: str, waited: float) -> None:
-        """A Workload was admitted after so many seconds."""
         self._of_queue(self._admissions, queue).inc()
         self._of_queue(self._waits, queue).observe(waited)
 
@@ -200,7 +199,6 @@ class Metrics:
         self._lag.set(seconds)
 
     def leads(self, lease: str, *, holds: bool) -> None:
-        """Say whether this process holds a Lease."""
         self._leader.labels(lease).set(holds)
 
     async def page(self) -> bytes:

@@ -91,7 +91,6 @@ class Admissions:
                 yield workload.namespace, workload.queue
 
     def schedule_cycle(self) -> None:
-        """Run a cycle if there is anything to decide."""
         changed = self.engine.changed or self.gate.stale or self.feed.changed_pods
         if changed or any(map(self._may_amend, self.grace.needless())):
             self._cycle_due.set()
@@ -110,7 +109,6 @@ class Admissions:
         return self.world.owners.owns(victim.key)
 
     def _freed(self, queue: str) -> None:
-        """Orphaned pods are gone: their quota is free."""
         self.usage_changed(queue)
         self.schedule_cycle()
 

@@ -90,7 +90,6 @@ class DecisionWriter:
             await asyncio.wait([*self.feed.writing.values()])
 
     async def finish(self) -> None:
-        """Wait until what was decided is written, or refused."""
         self.finishing = True
         while self.feed.writing:
             await self.drained()

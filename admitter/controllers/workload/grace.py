@@ -56,7 +56,6 @@ class GracePeriods:
         return due_step(workload.evict_at, self.clock().timestamp(), needed=self.is_needed(workload))
 
     def is_needed(self, workload: WorkloadView) -> bool:
-        """Whether a preemptor needs the quota that a Workload holds."""
         return self.ledger.evicting(workload.uid)
 
     def _start_timer(self, uid: str, evict_at: float) -> None:

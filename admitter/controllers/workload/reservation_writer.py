@@ -134,7 +134,6 @@ class ReservationWriter:
                 self._forget(uid)
 
     def generation(self, uid: str, key: Key) -> int:
-        """How many pending reservations a Workload has had."""
         made, view = self._records.get(uid), self._world.workloads.get(key)
         written = view.reservation.generation if view is not None and view.uid == uid else 0
         return max(written, made.place.generation if made is not None else 0)

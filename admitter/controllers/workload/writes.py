@@ -87,7 +87,6 @@ class StatusWrites:
         return self.world.read_workloads.take(raw)
 
     async def read(self, key: Key) -> WorkloadView:
-        """The Workload as the API server has it."""
         return self.world.read_workloads.take(await self.transport.get(workload_path(key)))
 
     async def resolve(self, key: Key, uid: str, *, lost: bool) -> None:

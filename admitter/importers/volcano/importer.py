@@ -93,7 +93,6 @@ class _VolcanoImporter:
         }
 
     def finish(self) -> None:
-        """Make what needs all that was read."""
         for name in sorted(self._finder.wanted - self._queues.keys()):
             source = ManifestSource({}, f"Queue {name}", self._into)
             source.approximated("", "is not among the manifests: a queue of weight 1 without limits")

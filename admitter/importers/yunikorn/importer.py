@@ -91,7 +91,6 @@ class _YuniKornImporter:
         }
 
     def finish(self) -> None:
-        """Make what needs all that was read."""
         if self._rules is None:
             return
         tree = self._rules.tree

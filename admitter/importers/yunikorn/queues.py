@@ -61,7 +61,6 @@ class YuniKornTree:
         return True
 
     def leaves(self) -> Iterator[tuple[str, QueuePlace]]:
-        """The queues that Jobs can be in."""
         return ((path, place) for path, place in self.places.items() if not place.node.inner)
 
 
