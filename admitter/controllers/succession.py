@@ -26,9 +26,8 @@ from admitter.client.pages import pages
 from admitter.client.store import Key, key_of
 from admitter.client.transport import Transport
 from admitter.election.elector import ElectionListener, lease_name, shard_leases
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, Clocks, whole_number
+from admitter.election.leases import SYSTEM_CLOCKS, Clocks, LeaseCache, whole_number
 from admitter.names import EPOCH_ANNOTATION, NAMESPACE, NEEDED_ANNOTATION, SEEN_ANNOTATION, SERVICE_ACCOUNT
 
 T = TypeVar("T")

@@ -17,13 +17,13 @@ import structlog
 
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError
 from admitter.client.transport import Json, Transport
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import LeaseLock, Term
 from admitter.election.leases import (
     LEASES,
     PART_OF,
     SYSTEM_CLOCKS,
     Clocks,
+    LeaseCache,
     LeaseRecord,
     LeaseSettings,
     lease_manifest,

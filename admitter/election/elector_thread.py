@@ -15,9 +15,8 @@ import structlog
 
 from admitter.client.transport import HttpTransport
 from admitter.election.elector import ElectionListener, Elector
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.lease_lock import Term
-from admitter.election.leases import SYSTEM_CLOCKS, LeaseSettings
+from admitter.election.leases import SYSTEM_CLOCKS, LeaseCache, LeaseSettings
 
 POLL_SECONDS: Final = 0.02
 """The time between two looks at a Lease that may have expired."""

@@ -13,12 +13,12 @@ import structlog
 
 from admitter.client.errors import ClusterError, ConflictError, NotFoundError
 from admitter.client.transport import Json, Transport
-from admitter.election.lease_cache import LeaseCache
 from admitter.election.leases import (
     HANDED_OVER,
     LEASES,
     PART_OF,
     Clocks,
+    LeaseCache,
     LeaseRecord,
     LeaseSettings,
     lease_manifest,

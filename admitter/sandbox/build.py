@@ -17,8 +17,7 @@ from rich.console import Console
 
 from admitter.sandbox import processes
 from admitter.sandbox.errors import BuildError
-from admitter.sandbox.folders import cache_folder
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import cache_folder, exclusive
 from admitter.sandbox.toolchain import MODULE, PACKAGES, build_flags, cache_key, find_go
 
 _ASSETS = "KUBEBUILDER_ASSETS"

@@ -15,9 +15,9 @@ from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import CONTEXT, Cluster
-from admitter.sandbox.component_commands import AUDIT_LOG
+from admitter.sandbox.component_commands import audit_log
 from admitter.sandbox.errors import StartError
-from admitter.sandbox.locks import exclusive
+from admitter.sandbox.folders import exclusive
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
 from admitter.sandbox.processes import ProcessIdentity, end
 from admitter.sandbox.state import Phase, SandboxState
@@ -92,7 +92,7 @@ class ControlPlane(Cluster):
     @property
     def audit_log(self) -> Path:
         """The API server's audit log, one JSON object a line; there is one if it was asked for."""
-        return self.folder / "logs" / AUDIT_LOG
+        return audit_log(self.folder)
 
     def stop(self) -> None:
         """Stop it; when this returns, none of its processes is left."""

@@ -13,8 +13,7 @@ from textual.events import Key
 from admitter.insight.forecast.deadline import Allowance
 from admitter.top.help import HelpView
 from admitter.top.queues import QueuesView
-from admitter.top.scene import Feed, TopScene
-from admitter.top.state import TopState
+from admitter.top.scene import Feed, TopScene, TopState
 from admitter.top.view import ListView, TopView
 
 LOOK_SECONDS: Final = 1.0

@@ -17,7 +17,7 @@ from admitter.insight.forecast.playing import Playing
 from admitter.insight.listing import Row
 from admitter.policy.snapshot import Facts, Snapshot
 from admitter.top.background import in_background
-from admitter.top.state import TopState
+from admitter.top.scene import TopState
 from admitter.top.view import TextView, TopView
 
 

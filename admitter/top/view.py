@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from admitter.top.columns import shortened
-from admitter.top.state import TopState
+from admitter.top.scene import TopState
 from admitter.top.table import Table
 from admitter.visible import visible
 

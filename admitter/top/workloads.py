@@ -6,8 +6,7 @@ from admitter.engine.quota.tree import Node
 from admitter.insight.listing import Row
 from admitter.top.columns import Column
 from admitter.top.explanation import ExplanationView
-from admitter.top.scene import TopScene
-from admitter.top.state import TopState
+from admitter.top.scene import TopScene, TopState
 from admitter.top.table import Table
 from admitter.top.view import ListView
 from admitter.top.words import age

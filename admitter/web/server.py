@@ -17,8 +17,7 @@ from admitter.client.access import LONGEST_TOKEN, Access, TooManyTokensError, Us
 from admitter.client.errors import ClusterError
 from admitter.insight.explain.explainer import UnknownError
 from admitter.web.scene import WebScene
-from admitter.web.sessions import COOKIE, Sessions
-from admitter.web.shares import PartyShares
+from admitter.web.sessions import COOKIE, PartyShares, Sessions
 from admitter.web.stage import Stage
 
 STATIC: Final = Path(__file__).parent / "static"
