@@ -13,9 +13,8 @@ from admitter.importers.naming import Names
 from admitter.importers.queue_tree import LocalQueues, manifests
 from admitter.importers.reading import Collection, Document
 from admitter.importers.translation import Fidelity, Json, ManifestSource, Translation, below
-from admitter.importers.yunikorn.access import roles
 from admitter.importers.yunikorn.placement import RuleReader, WorkloadReader, named, policy
-from admitter.importers.yunikorn.queues import QueueReader
+from admitter.importers.yunikorn.queues import QueueReader, roles
 from admitter.names import (
     DEPRECATED_QUOTA_ANNOTATIONS,
     NAMESPACE_QUOTA_ANNOTATIONS,
