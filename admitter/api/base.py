@@ -80,14 +80,12 @@ Duration = Annotated[
 """A time span that is not negative: whole seconds, or a text such as 30s, 5m or 1h30m."""
 
 Name = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"),
+    str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 ]
 """The name of an object, short enough for a label value."""
 
 GeneratedName = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$"),
+    str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$")
 ]
 """A name in a status: of an object, or with underscores of what is none, such as an elastic quota's queue."""
 

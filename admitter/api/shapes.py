@@ -98,10 +98,7 @@ _NODE: Final = fields(
 _WORKLOAD: Final = fields(
     metadata=_METADATA,
     status=fields(
-        admission=Admission | None,
-        preemption=Preemption | None,
-        place=Place | None,
-        conditions=_CONDITIONS,
+        admission=Admission | None, preemption=Preemption | None, place=Place | None, conditions=_CONDITIONS
     ),
 )
 _OTHERS: Final = fields(

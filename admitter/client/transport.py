@@ -54,11 +54,7 @@ class Transport(Protocol):
         """Create an object; `path` is its collection."""
 
     async def patch(
-        self,
-        path: str,
-        body: Json,
-        content_type: str = MERGE_PATCH,
-        query: Mapping[str, str] | None = None,
+        self, path: str, body: Json, content_type: str = MERGE_PATCH, query: Mapping[str, str] | None = None
     ) -> Json:
         """Patch an object, by default with a JSON merge patch."""
 
@@ -164,11 +160,7 @@ class HttpTransport(Transport):
 
     @override
     async def patch(
-        self,
-        path: str,
-        body: Json,
-        content_type: str = MERGE_PATCH,
-        query: Mapping[str, str] | None = None,
+        self, path: str, body: Json, content_type: str = MERGE_PATCH, query: Mapping[str, str] | None = None
     ) -> Json:
         return await self._call(
             "PATCH", path, body, content_type, {"fieldManager": FIELD_MANAGER, **(query or {})}

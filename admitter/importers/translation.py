@@ -85,11 +85,7 @@ class Translation:
 
     @property
     def worst(self) -> Fidelity:
-        return max(
-            (f.outcome for f in self.findings),
-            key=lambda o: o.severity,
-            default=Fidelity.TRANSLATED,
-        )
+        return max((f.outcome for f in self.findings), key=lambda o: o.severity, default=Fidelity.TRANSLATED)
 
     def find(self, name: str, path: str, outcome: Fidelity, words: str) -> TranslationFinding:
         finding = TranslationFinding(name, path, outcome, words)

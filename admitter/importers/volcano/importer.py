@@ -52,10 +52,7 @@ _PLUGINS: Final = {
     "gang": (Fidelity.TRANSLATED, "the pods of a Job are admitted together"),
     "conformance": (Fidelity.TRANSLATED, "pods that no queue has admitted are never evicted"),
     "proportion": (Fidelity.TRANSLATED, "fairSharing by weight"),
-    "capacity": (
-        Fidelity.APPROXIMATED,
-        "min and max of queues; what is beyond min goes by priority and age",
-    ),
+    "capacity": (Fidelity.APPROXIMATED, "min and max of queues; what is beyond min goes by priority and age"),
     "drf": (Fidelity.REFUSED, "Jobs go by priority and age, not by each one's share"),
     "predicates": (Fidelity.TRANSLATED, "nodes are chosen by the cluster's own scheduler"),
     "nodeorder": (Fidelity.APPROXIMATED, "nodes are chosen as the cluster's own scheduler is told"),
