@@ -9,16 +9,13 @@ from typing import Any, Final
 
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
+from admitter.api.kinds import KINDS
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.transport import Json, Transport
 from admitter.install.bundle import manifests
 from admitter.names import API_VERSION, GROUP
 
 _MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
-_COUNTED: Final = (
-    *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
-    *("placementpolicies", "elasticquotas", "compositeelasticquotas", "workloads"),
-)
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2
 
@@ -169,7 +166,7 @@ def _named(manifest: Json) -> str:
 
 async def counted(transport: Transport) -> dict[str, int]:
     counts = {}
-    for plural in _COUNTED:
+    for plural in (kind.plural for kind in KINDS):
         try:
             listed = await transport.get(f"/apis/{API_VERSION}/{plural}", {"limit": "1"})
         except NotFoundError:

@@ -5,6 +5,7 @@ Previous step: `admitter.web.stage` has a scene. Next step: the browser (`static
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -84,8 +85,8 @@ class Page:
                 web.get("/api/queue", self._queue),
                 web.get("/api/starts", self._starts),
                 web.get("/api/namespace", self._namespace),
-                web.get("/api/workload", self._workload),
-                web.get("/api/outlook", self._outlook),
+                web.get("/api/workload", partial(self._about_one, WebScene.explanation)),
+                web.get("/api/outlook", partial(self._about_one, WebScene.outlook)),
                 web.get("/api/changes", self._changes),
             ]
         )
@@ -183,15 +184,7 @@ class Page:
         lines = [line for line in scene.tree()["lines"] if line["kind"] == "queue" and line["name"] in queues]
         return _json({**scene.namespace(name), "lines": [{**line, "depth": 0} for line in lines]})
 
-    async def _workload(self, request: web.Request) -> web.Response:
-        """Why a workload waits, as far as it is known at once."""
-        return await self._about_one(request, WebScene.explanation)
-
-    async def _outlook(self, request: web.Request) -> web.Response:
-        """The slow part of an explanation: the blocking workloads, and the start."""
-        return await self._about_one(request, WebScene.outlook)
-
-    async def _about_one(self, request: web.Request, question: Question) -> web.Response:
+    async def _about_one(self, question: Question, request: web.Request) -> web.Response:
         user = await self._user(request)
         namespace, name = request.query.get("namespace", ""), request.query.get("name", "")
         await self._may_see_namespace(user, namespace)
