@@ -41,8 +41,6 @@ class PodView(Meta):
         live: whether it still uses it: neither succeeded nor failed, and not gone.
         has_run: whether its containers run, or have.
         usage: what it uses, as an admission of one pod; resources of an unknown flavor are left out.
-        capacity: as of a Workload.
-        eviction_time: as of a Job.
         unanswered_scheduler: the scheduler that has said nothing of the pod yet; empty: it has.
     """
 

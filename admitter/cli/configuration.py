@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal
 import yaml
 from pydantic import AfterValidator, Field, ValidationError
 
-from admitter.api.base import Model, Place, Problem, ResourceName, own_name, path_of, problems_of
+from admitter.api.base import Model, Place, Problem, ResourceName, checked_by, own_name, path_of, problems_of
 from admitter.api.crds import Described
 from admitter.convert.gpus import WHOLE_GPU, GpuSettings
 from admitter.convert.settings import Settings
@@ -41,11 +41,6 @@ def split_address(text: str) -> tuple[str, int]:
     if not address or not port.isascii() or not port.isdigit() or int(port) > HIGHEST_PORT:
         raise ValueError(f"{text!r} is not ADDRESS:PORT")
     return address, int(port)
-
-
-def _an_address(text: str) -> str:
-    split_address(text)
-    return text
 
 
 class GpuResource(Model):
@@ -86,7 +81,7 @@ class Configuration(Model):
     """The version of this file's format."""
     kind: Literal["Configuration"] = KIND
     """The kind of this file."""
-    bind: Annotated[str, AfterValidator(_an_address)] = "127.0.0.1:8080"
+    bind: Annotated[str, checked_by(split_address)] = "127.0.0.1:8080"
     """Where /healthz, /readyz and /metrics are answered: ADDRESS:PORT. At any address but one of this machine
     alone, /metrics needs a token that may get it. Option: --bind."""
     requeue_by: RequeueBy = RequeueBy.CREATION

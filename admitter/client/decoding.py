@@ -24,11 +24,7 @@ _MOST_DIGITS: Final = 400
 
 
 def decoded(text: bytes) -> Any:  # noqa: ANN401  # whatever JSON has
-    """The value of a JSON text.
-
-    Raises:
-        ValueError: it is none, such as one that is cut off.
-    """
+    """The value of a JSON text; ValueError if it is none, such as one that is cut off."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -206,7 +206,10 @@ class Client:
             except BaseException:
                 connection.close()
                 raise
-        self._free(connection)
+        if connection.usable:
+            self._idle.append(connection)
+        else:
+            connection.close()
         return answer
 
     @asynccontextmanager
@@ -285,12 +288,6 @@ class Client:
         secured = await loop.start_tls(connection.transport, connection, server.tls, server_hostname=name)
         assert secured is not None
         connection.secured(secured)
-
-    def _free(self, connection: _Connection) -> None:
-        if connection.usable:
-            self._idle.append(connection)
-        else:
-            connection.close()
 
     def _request(self, method: str, path: str, headers: dict[str, str], body: bytes | None) -> bytes:
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])

@@ -72,7 +72,8 @@ class Informer(Generic[V]):
         while True:
             try:
                 if not self._version:
-                    await self._list()
+                    with _without_collection():
+                        self._version = await read_all(self._transport, self._source)
                     self.synced.set()
                     self._found()
                 await self._watch()
@@ -104,10 +105,6 @@ class Informer(Generic[V]):
             self._missing = False
             log.info("kind is back", path=self.path, objects=len(self.store))
             self._returned()
-
-    async def _list(self) -> None:
-        with _without_collection():
-            self._version = await read_all(self._transport, self._source)
 
     async def _watch(self) -> None:
         if self._watched:

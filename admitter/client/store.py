@@ -80,7 +80,7 @@ class Store(Generic[V]):
         """
         self.version = 0
         self.listing = False
-        self.keep: Callable[[V], V] = _whole
+        self.keep: Callable[[V], V] = lambda view: view
         self.unreadable: dict[Key, Unreadable] = {}
         self.unreadable_changed: Signal[[Unreadable]] = Signal()
         self._listed = 0
@@ -222,10 +222,6 @@ class Store(Generic[V]):
 
                 log = structlog.get_logger(__name__)
                 log.exception("change not handled", old=old and old.key, new=new and new.key)
-
-
-def _whole(view: V) -> V:
-    return view
 
 
 class Index(Generic[V]):

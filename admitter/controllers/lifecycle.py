@@ -103,10 +103,8 @@ class AppLifecycle:
         """Come to an orderly end; `run` is to be cancelled afterwards.
 
         Nothing is decided or begun any more. What is being written may come to its end within `STOP_SECONDS`;
-        what takes longer is for the next leader to find out. Then events are sent for `TELL_SECONDS`.
-
-        Returns:
-            The shards that this process has led, and for which nothing is on its way any more.
+        what takes longer is for the next leader to find out. Then events are sent for `TELL_SECONDS`. Returns
+        the shards that this process has led, and for which nothing is on its way any more.
         """
         app = self._app
         led: frozenset[int] = frozenset()

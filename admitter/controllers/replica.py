@@ -59,11 +59,7 @@ class Replica:
         return str(self.role)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Follow and lead until asked to stop.
-
-        Raises:
-            ClusterError: there is no way to reach the cluster.
-        """
+        """Follow and lead until asked to stop; ClusterError if there is no way to reach the cluster."""
         while not stop.is_set():
             elector = self._elector = ElectorThread(
                 lambda: self.connect(repeats=False), self.identity(), self.shards, self.settings

@@ -91,11 +91,7 @@ class LeaseRecord:
 
 
 def parse_lease(lease: Json) -> LeaseRecord:
-    """A Lease as the API server sends it.
-
-    Raises:
-        UnreadableError: a field of it is not what it has to be.
-    """
+    """A Lease as the API server sends it; UnreadableError if a field of it is not what it has to be."""
     try:
         lease = fitted("leases", lease)
     except ValueError as error:
@@ -124,11 +120,7 @@ def whole_number(text: str) -> int | None:
 
 
 async def within_call_limit(call: Awaitable[Json]) -> Json:
-    """The answer of one call that ends well before a Lease expires.
-
-    Raises:
-        UnreachableError: there is none within `CALL_SECONDS`.
-    """
+    """The answer of one call that ends well before a Lease expires; UnreachableError after `CALL_SECONDS`."""
     try:
         async with asyncio.timeout(CALL_SECONDS):
             return await call
@@ -170,9 +162,6 @@ class LeaseCache:
         """Read all Leases; those that have changed count from now.
 
         One that can't be read is left out: as long as it is there, no process can take it.
-
-        Raises:
-            ClusterError: they can't be read.
         """
         selector = ",".join(f"{name}={value}" for name, value in PART_OF.items())
         listed = await within_call_limit(self.transport.get(LEASES, {"labelSelector": selector}))

@@ -6,7 +6,7 @@ from typing import Final
 
 from admitter.documents import ManifestError, parsed
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, ManifestSource, Translation, below
+from admitter.importers.translation import Json, ManifestSource, Translation, below, said
 
 Handler = Callable[[ManifestSource], None]
 
@@ -121,7 +121,7 @@ def metadata(source: ManifestSource, name: str, foreign: tuple[str, ...], namesp
 
     The object's name and namespace must have been accounted for.
     """
-    made: Json = {"name": name} | ({"namespace": namespace} if namespace else {})
+    made: Json = {"name": name, **said(namespace=namespace)}
     for part in ("labels", "annotations"):
         path = f"metadata.{part}"
         if kept := _kept(source, path, foreign):

@@ -46,12 +46,9 @@ class Names:
                 self.keep(scope, source.text("metadata.name"))
 
     def of(self, scope: str, old: str, wish: str | None = None) -> str:
-        """The name for an old one.
+        """The name for an old one, of an object that would be called as it is its `wish`, if it could.
 
-        Args:
-            scope: of which names must differ: a kind, and of a kind in namespaces the namespace too.
-            old: what identifies the object in the other system.
-            wish: what it would be called if it could; by default the old name.
+        Names must differ within a scope: a kind, and of a kind in namespaces the namespace too.
         """
         if (scope, old) not in self._new:
             wish = old if wish is None else wish
@@ -85,7 +82,8 @@ def with_generated_names(documents: Sequence[Document]) -> list[Document]:
 
     The name is `generateName` and the first number with which no other object of its namespace is called so.
     """
-    taken = {(each.namespace, _metadata(each).get("name")) for each in documents if _is_named(each)}
+    names = ((each.namespace, _metadata(each).get("name")) for each in documents)
+    taken = {(namespace, name) for namespace, name in names if isinstance(name, str)}
     found: list[Document] = []
     for each in documents:
         prefix = _metadata(each).get("generateName")
@@ -102,10 +100,6 @@ def with_generated_names(documents: Sequence[Document]) -> list[Document]:
 def _metadata(document: Document) -> Json:
     found = document.raw.get("metadata")
     return found if isinstance(found, dict) else {}
-
-
-def _is_named(document: Document) -> bool:
-    return isinstance(_metadata(document).get("name"), str)
 
 
 def valid(name: str) -> str:

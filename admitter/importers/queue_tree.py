@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from admitter.api.base import is_resource
-from admitter.importers.translation import Json, ManifestSource, Translation, below, own
+from admitter.importers.translation import Json, ManifestSource, Translation, below, own, said
 from admitter.quantities.amounts import InvalidQuantityError, parse_quantity, rounded_up, to_quantity
 
 FLAVOR: Final = "default"
@@ -168,7 +168,7 @@ class LocalQueues:
         namespace = source.text("metadata.namespace")
         if (namespace, queue) not in self._made:
             self._made.add((namespace, queue))
-            metadata = {"name": queue} | ({"namespace": namespace} if namespace else {})
+            metadata = said(name=queue, namespace=namespace)
             self.into.add(own("LocalQueue", metadata, {"clusterQueue": queue}), source.title)
 
     def count(self, source: ManifestSource, pod: str) -> None:

@@ -64,11 +64,7 @@ def from_paths(paths: Iterable[str], into: Translation) -> list[Document]:
 
 
 async def from_cluster(transport: Transport, collections: Iterable[Collection]) -> list[Document]:
-    """All objects of some collections; what the server does not know is absent.
-
-    Raises:
-        ClusterError: the server does not answer, or refuses.
-    """
+    """All objects of some collections; what the server does not know is absent."""
     found: list[Document] = []
     for collection in collections:
         for path in collection.paths:

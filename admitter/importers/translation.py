@@ -285,6 +285,11 @@ def own(kind: str, metadata: Json, spec: Json) -> Json:
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
+def said(**fields: Any) -> Json:  # noqa: ANN401  # whatever fields have
+    """Those fields that say something: that are not empty."""
+    return {name: value for name, value in fields.items() if value}
+
+
 def below(path: str, key: str) -> str:
     if "." in key:
         return f"{path}[{key}]"

@@ -20,11 +20,7 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def state_folder(name: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder of the sandbox of that name.
-
-    Raises:
-        SandboxError: `name` is not a DNS label.
-    """
+    """The folder of the sandbox of that name; SandboxError if the name is not a DNS label."""
     if not _NAME.match(name):
         raise SandboxError(
             f"--name {name!r}: a sandbox's name has lower-case letters, digits and -, at most 63 in all"

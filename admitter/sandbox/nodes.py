@@ -1,6 +1,5 @@
 """Reads the manifests of simulated nodes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,12 @@ def read_nodes(path: Path) -> list[Manifest]:
     Raises:
         NodesError: with the file, the place in it and the reason.
     """
+    try:
+        found = list(documents([str(path)]))
+    except ManifestError as error:
+        raise NodesError(str(error)) from error
     nodes: dict[str, Manifest] = {}
-    for place, manifest in _documents(path):
+    for place, manifest in found:
         if isinstance(manifest, ManifestError):
             raise NodesError(f"{place}: {manifest}") from manifest
         node = _node(place, manifest)
@@ -33,13 +36,6 @@ def read_nodes(path: Path) -> list[Manifest]:
     if not nodes:
         raise NodesError(f"{path}: has no Node in it")
     return list(nodes.values())
-
-
-def _documents(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        yield from documents([str(path)])
-    except ManifestError as error:
-        raise NodesError(str(error)) from error
 
 
 def _node(place: str, manifest: object) -> Manifest:

@@ -28,11 +28,7 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> Self:
-        """The identity of a running process.
-
-        Raises:
-            psutil.NoSuchProcess: there is none of that number.
-        """
+        """The identity of a running process; NoSuchProcess if there is none of that number."""
         return cls(pid, psutil.Process(pid).create_time())
 
     def find(self) -> psutil.Process | None:

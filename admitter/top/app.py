@@ -11,10 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.events import Key
 
 from admitter.insight.forecast.deadline import Allowance
-from admitter.top.help import HelpView
 from admitter.top.queues import QueuesView
 from admitter.top.scene import Feed, TopScene, TopState
-from admitter.top.view import ListView, TopView
+from admitter.top.view import HelpView, ListView, TopView
 
 LOOK_SECONDS: Final = 1.0
 """How often the connection to the API server and the controllers are checked, in seconds."""

@@ -1,4 +1,4 @@
-"""What all views have: what is shown, since when, what is wrong, and the keys."""
+"""What all views have: what is shown, since when, what is wrong, and the keys; and the view of all keys."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
 from textual.events import Key, Paste, Resize, ScreenResume
 from textual.screen import Screen
 from textual.widget import Widget
@@ -176,3 +177,37 @@ def beside(left: str, right: str, width: int, style: str) -> Text:
     cut = shortened(left, max(1, width - cell_len(right) - 2))
     blank = " " * (width - cell_len(cut) - cell_len(right))
     return Text.assemble((cut, style), blank, right)
+
+
+TEXT: Final = """\
+████│▒▒··]  █ own, ▒ borrowed, · not used; │ at min, ] at max
+LOAN        +2: 2 are borrowed; -2: 2 of its own are lent to others
+WAIT, ADM   how many wait, how many are admitted; ADM/M: in the last minute
+!           a problem: below the table when the line is the current one
+
+On all lists
+  ↑ ↓ k j   one line           PgUp PgDn  one page
+  Home g    first line         End G      last line
+  /         filter             Esc        no filter; back
+Queues
+  Enter     Workloads of the queue, or of all below the Cohort
+  r R       next, previous resource
+  n u w a   order by name, part in use, waiting, admitted a minute
+  ← → h l   fold, unfold       - +        fold, unfold all
+Workloads
+  Enter     explanation
+Explanation
+  r         ask again
+?           this page          q          quit"""
+
+
+class HelpView(TopView):
+    """All keys."""
+
+    keys = "q quit  Esc back  ↑↓ scroll"
+
+    def body(self) -> Iterable[Widget]:
+        text = TextView("text")
+        leader = self.state.leader()
+        text.say(f"{TEXT}\n\n{leader}" if leader else TEXT)
+        return (VerticalScroll(text),)

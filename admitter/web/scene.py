@@ -195,11 +195,7 @@ class WebScene:
         }
 
     async def outlook(self, namespace: str, name: str, may_see: Callable[[str], bool]) -> Json:
-        """The blocking workloads and the start of a waiting workload: lines that follow its explanation.
-
-        Raises:
-            UnknownError: there is no such Job or Workload.
-        """
+        """The blocking workloads and the start of a waiting workload: lines that follow its explanation."""
         limits = self._limits
         answer = await limits.explaining.result(
             partial(self._blocking, namespace, name), limits.allowance, QUEUEING_SECONDS

@@ -71,7 +71,7 @@ class Stage:
                 keys = tuple(f"{use.resource} in {use.flavor}" for use in line.uses)
                 if samples and samples[-1][1] == keys:
                     keys = samples[-1][1]  # all samples share one tuple
-                amounts = tuple(_amount(use.used, use.resource) for use in line.uses)
+                amounts = tuple(use.used // (1000 if use.resource == CPU else 1) for use in line.uses)
                 samples.append((scene.known.taken, keys, amounts))
                 there[line.node[1]] = samples
         self._samples = there
@@ -85,7 +85,3 @@ class Stage:
             "times": [time for time, _, _ in samples],
             "used": {key: [each.get(key, 0) for each in used] for key in found},
         }
-
-
-def _amount(used: int, resource: str) -> int:
-    return used // 1000 if resource == CPU else used

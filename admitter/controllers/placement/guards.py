@@ -59,9 +59,6 @@ class Presence:
         """Whether it was there at a moment, in seconds since the epoch.
 
         What has been seen counts when it is gone too: what was made under it does not change by that.
-
-        Raises:
-            ClusterError: the API server does not answer.
         """
         async with self._lock:
             now = self.clock().timestamp()

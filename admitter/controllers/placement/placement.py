@@ -178,12 +178,7 @@ class Placement:
         return False
 
     async def _make(self, policy: ReadPolicy, job: JobView, placed: Placed) -> None:
-        """Make what is missing.
-
-        Raises:
-            PlacementError: the API server rejects it as invalid.
-            ConflictError: it is there by now: look again.
-        """
+        """Make what is missing; PlacementError if the API server rejects it as invalid."""
         for wanted in generated(self.world, policy, job.namespace, placed):
             if store_of(self.world, wanted.plural).get(wanted.key) is not None:
                 raise ConflictError(409, "AlreadyExists", f"{wanted.plural} {wanted.key[1]} is there by now")

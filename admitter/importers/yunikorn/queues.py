@@ -289,11 +289,7 @@ class QueueReader:
             source.translated(f"{path}.guaranteed", "min")
 
     def _properties(self, place: str, node: QueueNode, inherited: Inherited, *, top: bool) -> Inherited:
-        """Account for a queue's properties.
-
-        Returns:
-            What the queues below have from it.
-        """
+        """Account for a queue's properties; returns what the queues below have from it."""
         source, path = self.source, f"{place}.properties"
         protected, fenced, delay = inherited.protected, False, inherited.delay
         for key in source.mapping(path):
