@@ -80,16 +80,8 @@ async def _is_installed(transport: Transport) -> bool:
 
 
 async def _may_impersonate(transport: Transport) -> bool:
-    attributes = {
-        "verb": "impersonate",
-        "resource": "serviceaccounts",
-        "namespace": NAMESPACE,
-        "name": SERVICE_ACCOUNT,
-    }
-    body = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
+    account = {"resource": "serviceaccounts", "namespace": NAMESPACE, "name": SERVICE_ACCOUNT}
+    spec = {"resourceAttributes": {"verb": "impersonate", **account}}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": spec}
     review = await transport.create(_ACCESS, body)
     return bool(review["status"].get("allowed"))
