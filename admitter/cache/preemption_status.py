@@ -27,7 +27,7 @@ class PreemptionStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReservationStatus:
-    """The last pending reservation of a Workload, and how many it had; None once it was used or given up."""
+    """The number of a Workload's last pending reservation, and what it gets; None once used or given up."""
 
     generation: int = 0
     admission: Admission | None = None

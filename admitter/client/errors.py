@@ -28,8 +28,8 @@ class UnreadableError(ClusterError):
 class ApiError(ClusterError):
     """The API server refused a request.
 
-    The reason is the server's own word, such as `Forbidden` or `Invalid`; after so many seconds it wants to
-    be asked again, if it said so.
+    The reason is the server's own word, such as `Forbidden` or `Invalid`. It wants to be asked again
+    `retry_after` seconds later, if it said so.
     """
 
     def __init__(self, status: int, reason: str, message: str, retry_after: float | None = None) -> None:

@@ -22,6 +22,27 @@ from admitter.visible import visible
 LOWEST: Final = 2
 """Screens when no view is above another: the empty one of every application, and the tree."""
 
+KEYS: Final = """\
+████│▒▒··]  █ own, ▒ borrowed, · not used; │ at min, ] at max
+LOAN        +2: 2 are borrowed; -2: 2 of its own are lent to others
+WAIT, ADM   how many wait, how many are admitted; ADM/M: in the last minute
+!           a problem: below the table when the line is the current one
+
+On all lists
+  ↑ ↓ k j   one line           PgUp PgDn  one page
+  Home g    first line         End G      last line
+  /         filter             Esc        no filter; back
+Queues
+  Enter     Workloads of the queue, or of all below the Cohort
+  r R       next, previous resource
+  n u w a   order by name, part in use, waiting, admitted a minute
+  ← → h l   fold, unfold       - +        fold, unfold all
+Workloads
+  Enter     explanation
+Explanation
+  r         ask again
+?           this page          q          quit"""
+
 
 class TextView(Static):
     """A text that is drawn again only if it has changed."""
@@ -179,28 +200,6 @@ def beside(left: str, right: str, width: int, style: str) -> Text:
     return Text.assemble((cut, style), blank, right)
 
 
-TEXT: Final = """\
-████│▒▒··]  █ own, ▒ borrowed, · not used; │ at min, ] at max
-LOAN        +2: 2 are borrowed; -2: 2 of its own are lent to others
-WAIT, ADM   how many wait, how many are admitted; ADM/M: in the last minute
-!           a problem: below the table when the line is the current one
-
-On all lists
-  ↑ ↓ k j   one line           PgUp PgDn  one page
-  Home g    first line         End G      last line
-  /         filter             Esc        no filter; back
-Queues
-  Enter     Workloads of the queue, or of all below the Cohort
-  r R       next, previous resource
-  n u w a   order by name, part in use, waiting, admitted a minute
-  ← → h l   fold, unfold       - +        fold, unfold all
-Workloads
-  Enter     explanation
-Explanation
-  r         ask again
-?           this page          q          quit"""
-
-
 class HelpView(TopView):
     """All keys."""
 
@@ -209,5 +208,5 @@ class HelpView(TopView):
     def body(self) -> Iterable[Widget]:
         text = TextView("text")
         leader = self.state.leader()
-        text.say(f"{TEXT}\n\n{leader}" if leader else TEXT)
+        text.say(f"{KEYS}\n\n{leader}" if leader else KEYS)
         return (VerticalScroll(text),)

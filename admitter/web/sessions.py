@@ -8,6 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+COOKIE: Final = "admitter-session"
+IDLE_SECONDS: Final = 8 * 3600.0
+MOST: Final = 5_000
+MOST_OF_ONE: Final = 50
+"""Sessions of one user, or of all service accounts of a namespace: the idlest of these ends first."""
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 
 
@@ -65,13 +70,6 @@ class PartyShares:
             del self._of[owner][name]
             if not self._of[owner]:
                 del self._of[owner]
-
-
-COOKIE: Final = "admitter-session"
-IDLE_SECONDS: Final = 8 * 3600.0
-MOST: Final = 5_000
-MOST_OF_ONE: Final = 50
-"""Sessions of one user, or of all service accounts of a namespace: the idlest of these ends first."""
 
 
 class Sessions:

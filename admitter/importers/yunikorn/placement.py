@@ -21,8 +21,18 @@ LABELS: Final = ("yunikorn.apache.org/queue", "queue")
 
 POLICY: Final = "yunikorn"
 
+SCHEDULER: Final = "yunikorn"
+
 _PARENT_TAG: Final = "namespace.parentqueue"
 _SOURCES: Final = {"user": "User", "group": "Group", "primarygroup": "Group"}
+_APPLICATIONS: Final = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector")
+_GANG: Final = (
+    "yunikorn.apache.org/task-groups",
+    "yunikorn.apache.org/task-group-name",
+    "yunikorn.apache.org/schedulingPolicyParameters",
+)
+_METADATA: Final = ("metadata", "spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
+"""Where metadata of pods is, in all kinds that have pods."""
 
 
 class RefusedError(Exception):
@@ -188,18 +198,6 @@ def policy(rules: list[Json], only: list[str], never: list[str]) -> Json:
     ]
     spec = {"namespaceSelector": {"matchExpressions": expressions}, "rules": rules}
     return own("PlacementPolicy", {"name": POLICY}, spec)
-
-
-SCHEDULER: Final = "yunikorn"
-
-_APPLICATIONS: Final = ("yunikorn.apache.org/app-id", "applicationId", "spark-app-selector")
-_GANG: Final = (
-    "yunikorn.apache.org/task-groups",
-    "yunikorn.apache.org/task-group-name",
-    "yunikorn.apache.org/schedulingPolicyParameters",
-)
-_METADATA: Final = ("metadata", "spec.template.metadata", "spec.jobTemplate.spec.template.metadata")
-"""Where metadata of pods is, in all kinds that have pods."""
 
 
 def named(documents: Iterable[Document]) -> Iterator[str]:
