@@ -30,18 +30,14 @@ class Define:
     """Define queues and cohorts, change or remove them: in one step, since each may requeue whole trees.
 
     It costs as much as is changed, and as there is waiting where that makes a difference.
-
-    Attributes:
-        queues: as they are to be; all of their flavors must be defined.
-        cohorts: as they are to be.
-        gone: queues to remove: what waits in them stays, and what is reserved stays counted where it was, in
-            its cohort, until it is released.
-        gone_cohorts: Cohort objects to remove; queues that name one still share what they have.
     """
 
-    queues: tuple[Queue, ...] = ()
-    cohorts: tuple[Cohort, ...] = ()
+    queues: tuple[Queue, ...] = ()  # as they are to be; all of their flavors must be defined
+    cohorts: tuple[Cohort, ...] = ()  # as they are to be
+    # queues to remove: what waits in them stays, and what is reserved stays counted where it was, in its
+    # cohort, until it is released
     gone: tuple[str, ...] = ()
+    # Cohort objects to remove; queues that name one still share what they have
     gone_cohorts: tuple[str, ...] = ()
 
 
@@ -69,36 +65,23 @@ class Withdraw:
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Set what a holder uses, decided here or elsewhere; it counts even beyond the quota.
+    """Set what a holder uses, decided here or elsewhere; it counts even beyond the quota."""
 
-    Attributes:
-        holder: the UID of a workload, or of a pod that outlived its workload's admission.
-        admission: what it uses.
-        workload: the holder as a workload, if it may be evicted.
-        since: when it was admitted, in seconds since the epoch.
-        namespace: that counts the use in its share of the queue, if the holder is no workload.
-    """
-
-    holder: str
-    admission: Admission
-    workload: Workload | None = None
-    since: float = 0.0
-    namespace: str = ""
+    holder: str  # the UID of a workload, or of a pod that outlived its workload's admission
+    admission: Admission  # what it uses
+    workload: Workload | None = None  # the holder as a workload, if it may be evicted
+    since: float = 0.0  # when it was admitted, in seconds since the epoch
+    namespace: str = ""  # that counts the use in its share of the queue, if the holder is no workload
 
 
 @dataclass(frozen=True, slots=True)
 class SetPods:
-    """Set which pods of a holder there are, as they come and go: by their age some are over quota.
+    """Set which pods of a holder there are, as they come and go: by their age some are over quota."""
 
-    Attributes:
-        holder: the UID of their workload.
-        alive: when each was created, in seconds since the epoch, and its name; the oldest first.
-        left_over: how many of its places no pod will take any more.
-    """
-
-    holder: str
+    holder: str  # the UID of their workload
+    # when each was created, in seconds since the epoch, and its name; the oldest first
     alive: tuple[Pod, ...]
-    left_over: int = 0
+    left_over: int = 0  # how many of its places no pod will take any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +93,20 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Take up an eviction that was decided before this engine lived, with the pending reservation.
+    """Take up an eviction that was decided before this engine lived, with the pending reservation."""
 
-    Attributes:
-        holder: the UID of the victim.
-        preemptor: the workload that gets the quota.
-        admission: what the preemptor will get.
-        pending: whether the eviction is pending, and not started yet.
-    """
-
-    holder: str
-    preemptor: Workload
-    admission: Admission
-    pending: bool = False
+    holder: str  # the UID of the victim
+    preemptor: Workload  # the workload that gets the quota
+    admission: Admission  # what the preemptor will get
+    pending: bool = False  # whether the eviction is pending, and not started yet
 
 
 @dataclass(frozen=True, slots=True)
 class Displace:
-    """Take up that a workload was evicted for another one before this engine lived; it may be gone since.
+    """Take up that a workload was evicted for another one before this engine lived; it may be gone since."""
 
-    Attributes:
-        uid: of the victim; whether it waits already makes no difference.
-        preemptor: UID of the other one.
-    """
-
-    uid: str
-    preemptor: str
+    uid: str  # of the victim; whether it waits already makes no difference
+    preemptor: str  # UID of the other one
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,12 @@ from admitter.engine.tree_cycle import Plan
 
 
 class AskedRoots:
-    """Says by their roots which trees are looked at, and keeps what it was asked.
-
-    Attributes:
-        answers: what was said about each root.
-    """
+    """Says by their roots which trees are looked at, and keeps what it was asked."""
 
     def __init__(self, decides: Callable[[Node], bool] | None) -> None:
         """Ask `decides`; None: all trees are looked at."""
         self._decides = decides
-        self.answers: dict[Node, bool] = {}
+        self.answers: dict[Node, bool] = {}  # what was said about each root
 
     def __call__(self, root: Node) -> bool:
         """Whether the tree is looked at."""

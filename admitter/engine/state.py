@@ -32,42 +32,34 @@ from admitter.engine.refusal import Refusal
 
 
 class EngineState:
-    """Changed in place by events and by decisions.
-
-    Attributes:
-        pending: what waits, by queue; queues in which nothing waits are not in it.
-        requeue: is told what happens, and tries again what may fit after that.
-        changed: queues in which something could be decided.
-        put_off: those of them in trees that another process decides about.
-        claims: what waiting workloads own, and others may not newly borrow.
-        returned: for which queues and namespaces nothing is evicted for a while.
-        timers: when what waits in a queue has to be tried again.
-        doubtful: queues in which a decision made elsewhere has changed the plan.
-        restored: UIDs of workloads that are displaced no longer though their places are still held.
-        reordered: queues with other pods than before, and the UIDs that were over quota then.
-    """
+    """Changed in place by events and by decisions."""
 
     def __init__(self) -> None:
         self.tree = Tree()
         self.ledger = Ledger(self.tree)
         self.flavors: dict[str, Flavor] = {}
+        # what waits, by queue; queues in which nothing waits are not in it
         self.pending: dict[str, PendingQueue] = {}
-        self.put_off: set[str] = set()
+        self.put_off: set[str] = set()  # those of them in trees that another process decides about
         self.capacity = Capacity(self.tree, self.ledger)
         self.preemption = PreemptionContext(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.preemption.giving)
+        # what waiting workloads own, and others may not newly borrow
         self.claims = Claims(self.tree, self.ledger, self.assigner)
         self.claim_blocked = ClaimBlocked(self.preemption)
         self.inadmissible = InadmissibleClasses(self.tree, self.ledger, self.assigner, self.claim_blocked)
         selection = Selection(self.tree, self.ledger, self.pending, self.inadmissible, self.claims)
-        self.requeue = Requeue(selection)
-        self.changed = selection.changed
+        self.requeue = Requeue(selection)  # is told what happens, and tries again what may fit after that
+        self.changed = selection.changed  # queues in which something could be decided
+        # for which queues and namespaces nothing is evicted for a while
         self.returned = ReturnedReservations(self.ledger)
-        self.timers: dict[str, float] = {}
-        self.doubtful: set[str] = set()
+        self.timers: dict[str, float] = {}  # when what waits in a queue has to be tried again
+        self.doubtful: set[str] = set()  # queues in which a decision made elsewhere has changed the plan
+        # queues with other pods than before, and the UIDs that were over quota then
         self.reordered: dict[str, list[str]] = {}
         self._queue_of: dict[str, str] = {}
         self._taken_up: set[str] = set()
+        # UIDs of workloads that are displaced no longer though their places are still held
         self.restored: list[str] = []
 
     def waiting(self, uid: str) -> Workload | None:

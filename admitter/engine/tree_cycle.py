@@ -31,58 +31,45 @@ from admitter.engine.state import EngineState
 
 @dataclass(frozen=True, slots=True)
 class PlannedEviction:
-    """The eviction of one victim.
-
-    Attributes:
-        preemptor: the workload that gets the quota.
-        grace: for how long the eviction is pending, in seconds; 0: it starts at once.
-    """
+    """The eviction of one victim."""
 
     victim: Reservation
-    preemptor: Workload
+    preemptor: Workload  # the workload that gets the quota
     admission: Admission
     receipt: Receipt
-    grace: float = 0.0
+    grace: float = 0.0  # for how long the eviction is pending, in seconds; 0: it starts at once
 
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """An eviction that was decided for one workload before, and is for another one now.
+    """An eviction that was decided for one workload before, and is for another one now."""
 
-    Attributes:
-        victim: UID of the victim; it may be gone already.
-        preemptor: the new one.
-    """
-
-    victim: str
-    preemptor: Workload
+    victim: str  # UID of the victim; it may be gone already
+    preemptor: Workload  # the new one
     admission: Admission
 
 
 @dataclass(slots=True)
 class Plan:
-    """What one cycle decided.
+    """What one cycle decided."""
 
-    Attributes:
-        admissions: workloads to admit, in the order of the decisions.
-        evictions: workloads to evict, each for a preemptor that is admitted once they are gone.
-        refusals: by UID of waiting workloads, reasons that were not reported before.
-        planned: workloads that will be admitted once what they wait for is gone, and as what.
-        passed: by the UID of each workload admitted out of order, the one that it passes.
-        taken_over: by UID of each workload that took over pending reservations of less important workloads of
-            its queue, these workloads.
-        reassigned: evictions of earlier cycles that are for other workloads now.
-        restored: UIDs of waiting workloads that were evicted, and may evict again what could come back: what
-            they use now is not what it was.
-    """
-
+    # workloads to admit, in the order of the decisions
     admissions: list[tuple[Workload, Admission]] = field(default_factory=list)
+    # workloads to evict, each for a preemptor that is admitted once they are gone
     evictions: list[PlannedEviction] = field(default_factory=list)
+    # by UID of waiting workloads, reasons that were not reported before
     refusals: dict[str, Refusal] = field(default_factory=dict)
+    # workloads that will be admitted once what they wait for is gone, and as what
     planned: dict[str, Admission] = field(default_factory=dict)
+    # by the UID of each workload admitted out of order, the one that it passes
     passed: dict[str, Passed] = field(default_factory=dict)
+    # by UID of each workload that took over pending reservations of less important workloads of its queue,
+    # these workloads
     taken_over: dict[str, tuple[Workload, ...]] = field(default_factory=dict)
+    # evictions of earlier cycles that are for other workloads now
     reassigned: list[Reassignment] = field(default_factory=list)
+    # UIDs of waiting workloads that were evicted, and may evict again what could come back: what they use now
+    # is not what it was
     restored: list[str] = field(default_factory=list)
 
     def cancel_eviction(self, victim: str) -> None:

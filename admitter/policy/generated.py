@@ -39,18 +39,12 @@ def owner(kind: str, name: str, uid: str, api_version: str = "v1") -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """An object as it is to be.
+    """An object as it is to be."""
 
-    Attributes:
-        plural: of its kind: `clusterqueues`, `localqueues` or `cohorts`.
-        spec: all of it, with the defaults that the API server would fill in.
-        namespace: the one that it is for; `ANY_NAMESPACE` if it is no namespace's own.
-    """
-
-    plural: str
+    plural: str  # of its kind: `clusterqueues`, `localqueues` or `cohorts`
     key: Key
-    spec: Json
-    namespace: str
+    spec: Json  # all of it, with the defaults that the API server would fill in
+    namespace: str  # the one that it is for; `ANY_NAMESPACE` if it is no namespace's own
     origin: Origin
     owner: Json
 

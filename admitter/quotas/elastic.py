@@ -35,21 +35,14 @@ _SHORT: Final = {"ElasticQuota": "eq", "CompositeElasticQuota": "ceq"}
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An elastic quota as an administrator has declared it.
+    """An elastic quota as an administrator has declared it."""
 
-    Attributes:
-        kind: `ElasticQuota` or `CompositeElasticQuota`.
-        created: when it was made, in seconds since the epoch.
-        namespaces: those that it is for.
-        manages_all: whether it is for all of their Jobs, and not only for those that ask for it.
-    """
-
-    kind: str
+    kind: str  # `ElasticQuota` or `CompositeElasticQuota`
     namespace: str
     name: str
-    created: float
-    namespaces: tuple[str, ...]
-    manages_all: bool = False
+    created: float  # when it was made, in seconds since the epoch
+    namespaces: tuple[str, ...]  # those that it is for
+    manages_all: bool = False  # whether it is for all of their Jobs, and not only for those that ask for it
 
     @property
     def age(self) -> tuple[float, str, str, str]:

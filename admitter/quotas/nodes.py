@@ -130,15 +130,11 @@ def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorRes
 
 
 class Demand:
-    """What queues and Cohorts name, and what they are given, added up.
-
-    Attributes:
-        named: how many of them name a resource in a flavor.
-        minimums: their `min` of it together, in the resource's unit.
-    """
+    """What queues and Cohorts name, and what they are given, added up."""
 
     def __init__(self) -> None:
-        self.named: Counter[FlavorResource] = Counter()
+        self.named: Counter[FlavorResource] = Counter()  # how many of them name a resource in a flavor
+        # their `min` of it together, in the resource's unit
         self.minimums: Counter[FlavorResource] = Counter()
 
     def add(

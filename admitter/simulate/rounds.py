@@ -26,17 +26,11 @@ LAST: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """Evictions without end.
+    """Evictions without end."""
 
-    Attributes:
-        time: when they were found, in seconds since the epoch.
-        repeated: whether the state came back; else there were only too many evictions.
-        evictions: the victim and its preemptor, in order, each pair once.
-    """
-
-    time: float
-    repeated: bool
-    evictions: tuple[tuple[Key, Key], ...]
+    time: float  # when they were found, in seconds since the epoch
+    repeated: bool  # whether the state came back; else there were only too many evictions
+    evictions: tuple[tuple[Key, Key], ...]  # the victim and its preemptor, in order, each pair once
 
 
 class Rounds:

@@ -26,24 +26,18 @@ Giving = Callable[[Queue, Workload, FlavorResource], int]
 
 @dataclass
 class Proposal:
-    """Flavors for all pod sets of a workload.
+    """Flavors for all pod sets of a workload."""
 
-    Attributes:
-        admitted: makes the admission that it would get: most proposals come to nothing.
-        usage: that as sums by flavor and resource.
-        borrowing: whether it takes more than its queue's own quota; if something must be evicted for it, only
-            once `borrows` was asked, which may be dear.
-        preempting: choices that fit only if something else is evicted, and what they ask for; empty if all of
-            it fits now.
-        first: whether no other flavor was passed over for what is in use: whenever it fits, it is made again.
-        borrows: whether it takes more than its queue's own quota once all possible victims of that are gone.
-    """
-
-    admitted: Callable[[], Admission]
-    usage: dict[FlavorResource, int]
+    admitted: Callable[[], Admission]  # makes the admission that it would get: most proposals come to nothing
+    usage: dict[FlavorResource, int]  # that as sums by flavor and resource
+    # whether it takes more than its queue's own quota; if something must be evicted for it, only once
+    # `borrows` was asked, which may be dear
     borrowing: bool = False
+    # choices that fit only if something else is evicted, and what they ask for; empty if all of it fits now
     preempting: dict[Passed, Usage] = field(default_factory=dict)
+    # whether no other flavor was passed over for what is in use: whenever it fits, it is made again
     first: bool = False
+    # whether it takes more than its queue's own quota once all possible victims of that are gone
     borrows: Callable[[], bool] = bool
 
     @cached_property

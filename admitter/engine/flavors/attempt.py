@@ -35,37 +35,25 @@ MOST_DEAD_ENDS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What one group of a queue's resources has to provide for one pod set.
+    """What one group of a queue's resources has to provide for one pod set."""
 
-    Attributes:
-        number: the place of the pod set in its workload.
-        place: the place of the group in its queue.
-        group: resources that get one flavor together.
-        wanted: by flavor, what all of the pods ask of them; nothing is 0.
-    """
-
-    number: int
+    number: int  # the place of the pod set in its workload
     pod_set: PodSet
-    place: int
-    group: Group
-    wanted: Mapping[str, Mapping[str, int]]
+    place: int  # the place of the group in its queue
+    group: Group  # resources that get one flavor together
+    wanted: Mapping[str, Mapping[str, int]]  # by flavor, what all of the pods ask of them; nothing is 0
 
 
 class Choice:
-    """A flavor for a slot; `rank` orders choices from good to bad.
-
-    Attributes:
-        wanted: what all slots ask of it up to this one, by what this one asks of it.
-        fits: whether enough of it is free.
-    """
+    """A flavor for a slot; `rank` orders choices from good to bad."""
 
     __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
 
     def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
         """Choose; whether it would be borrowed is computed when asked for, as it may be dear."""
         self.flavor = flavor
-        self.wanted = wanted
-        self.fits = fits
+        self.wanted = wanted  # what all slots ask of it up to this one, by what this one asks of it
+        self.fits = fits  # whether enough of it is free
         self._borrowing = borrowing
         self._borrows: bool | None = None
 
@@ -94,14 +82,7 @@ class AttemptContext:
 
 
 class Attempt:
-    """Fills the slots of a workload one after the other, each on top of what those before it got.
-
-    Attributes:
-        picks: a choice for each that is filled.
-        usage: what they use together.
-        first: whether no flavor was passed over so far for what is in use.
-        refusal: why no combination was found.
-    """
+    """Fills the slots of a workload one after the other, each on top of what those before it got."""
 
     def __init__(
         self,
@@ -117,10 +98,10 @@ class Attempt:
         something else is evicted.
         """
         self.slots = slots
-        self.picks: list[Choice] = []
-        self.usage: dict[FlavorResource, int] = {}
-        self.refusal: Refusal | None = None
-        self.first = True
+        self.picks: list[Choice] = []  # a choice for each that is filled
+        self.usage: dict[FlavorResource, int] = {}  # what they use together
+        self.refusal: Refusal | None = None  # why no combination was found
+        self.first = True  # whether no flavor was passed over so far for what is in use
         self._queue = queue
         self._book = ground.book
         self._flavors = ground.flavors

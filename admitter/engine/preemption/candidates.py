@@ -29,17 +29,13 @@ class CandidateContext:
 
 
 class Pool:
-    """All candidates of one queue.
-
-    Attributes:
-        side: the preemptor's queue, or the cohort above it that is below the nearest node above both queues.
-        own: whether it is the preemptor's own queue.
-    """
+    """All candidates of one queue."""
 
     def __init__(self, ground: CandidateContext, queue: str, side: Node) -> None:
         self.queue = queue
+        # the preemptor's queue, or the cohort above it that is below the nearest node above both queues
         self.side = side
-        self.own = side == ("queue", queue)
+        self.own = side == ("queue", queue)  # whether it is the preemptor's own queue
         self._held: dict[FlavorResource, int] = {}
         self._ground = ground
         self._candidates: list[Candidate] = []

@@ -43,43 +43,28 @@ class Passing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A workload that was passed by one that was admitted.
+    """A workload that was passed by one that was admitted."""
 
-    Attributes:
-        workload: the first of those of the queue that wait and go before by rank.
-    """
-
-    workload: Workload
+    workload: Workload  # the first of those of the queue that wait and go before by rank
     rule: Passing
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Two places of the tree, and their weighted shares of what is borrowed there.
+    """Two places of the tree, and their weighted shares of what is borrowed there."""
 
-    Attributes:
-        victim: where the victim's way to the root parts from the preemptor's.
-        preemptor: the same on the preemptor's side.
-        before: the victim's share before the eviction.
-        after: the preemptor's share once it is in.
-    """
-
-    victim: Node
-    preemptor: Node
-    before: Share
-    after: Share
+    victim: Node  # where the victim's way to the root parts from the preemptor's
+    preemptor: Node  # the same on the preemptor's side
+    before: Share  # the victim's share before the eviction
+    after: Share  # the preemptor's share once it is in
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why one victim may be evicted.
-
-    Attributes:
-        compared: shares, if it goes by those of queues and cohorts.
-    """
+    """Why one victim may be evicted."""
 
     grounds: Grounds
-    compared: Compared | None = None
+    compared: Compared | None = None  # shares, if it goes by those of queues and cohorts
 
 
 class Receipts:

@@ -23,31 +23,24 @@ from admitter.engine.quota.tree import Node
 
 
 class SearchResult(NamedTuple):
-    """Victims, or what a refusal may wait for.
+    """Victims, or what a refusal may wait for."""
 
-    Attributes:
-        victims: a smallest set; empty if no set of allowed ones lets the preemptor in.
-        grounds: the rule by which victims of other queues were found.
-        candidates: all that were found, rule by rule.
-        barred: whether there are no victims for no other reason than what the own queue uses. The workload
-            must ask for a single resource, in a queue with one cohort above it at most.
-        share: with fair sharing, how large a share another queue of that cohort must have to give anything.
-        giving: where namespaces share the queue, how large a share one of them must keep to give anything.
-        due: when the first may be preempted of those that have not run long enough; inf if there are none.
-        withheld: what of the usage there is room for, but not beside what others claim.
-        bound: whether victims were found, and the preemptor would not leave what others claim, or relies on
-            pending evictions for others.
-    """
-
-    victims: Sequence[Reservation]
-    grounds: Grounds
+    victims: Sequence[Reservation]  # a smallest set; empty if no set of allowed ones lets the preemptor in
+    grounds: Grounds  # the rule by which victims of other queues were found
     usage: Usage
-    candidates: Sequence[Group]
+    candidates: Sequence[Group]  # all that were found, rule by rule
+    # whether there are no victims for no other reason than what the own queue uses. The workload must ask for
+    # a single resource, in a queue with one cohort above it at most
     barred: bool
+    # with fair sharing, how large a share another queue of that cohort must have to give anything
     share: Share
+    # where namespaces share the queue, how large a share one of them must keep to give anything
     giving: NamespaceShare
+    # when the first may be preempted of those that have not run long enough; inf if there are none
     due: float
-    withheld: Usage
+    withheld: Usage  # what of the usage there is room for, but not beside what others claim
+    # whether victims were found, and the preemptor would not leave what others claim, or relies on pending
+    # evictions for others
     bound: bool
 
     @property

@@ -32,21 +32,7 @@ class Need(NamedTuple):
 
 
 class EquivalenceClass:
-    """Waiting workloads of one shape in one queue, first come first.
-
-    Attributes:
-        namespace: of all its workloads, where namespaces share the queue; else of the first.
-        shape: what makes them alike.
-        inadmissible: why none of it fits; None if that has to be found out.
-        needs: what must be free at least, any one of it; empty if other things may help too.
-        refusal: why none of it fitted when it was marked inadmissible last.
-        share: with fair sharing, how large a share another queue must have to give anything.
-        giving: where namespaces share the queue, how large a share one must keep to give anything.
-        owned: what the last of it claimed: by which version of the tree, how far above its queue, and what.
-        least: how much it needs of each flavor and resource at least, and by which version of the tree.
-        proposal: what the last of it could get without evictions, if nothing in use made it that.
-        back_off: until when nothing is evicted for it; None: something may be.
-    """
+    """Waiting workloads of one shape in one queue, first come first."""
 
     def __init__(
         self, requeued: Callable[["EquivalenceClass"], None], queue: str, namespace: str, shape: Shape
@@ -54,18 +40,24 @@ class EquivalenceClass:
         """Begin with no workload; `requeued` is called when it is to be tried again."""
         self._requeued = requeued
         self.queue = queue
+        # of all its workloads, where namespaces share the queue; else of the first
         self.namespace = namespace
-        self.shape = shape
+        self.shape = shape  # what makes them alike
         self.members: dict[str, Workload] = {}
-        self.inadmissible: Refusal | None = None
+        self.inadmissible: Refusal | None = None  # why none of it fits; None if that has to be found out
+        # what must be free at least, any one of it; empty if other things may help too
         self.needs: list[Need] = []
-        self.refusal: Refusal | None = None
-        self.share = NO_SHARE
+        self.refusal: Refusal | None = None  # why none of it fitted when it was marked inadmissible last
+        self.share = NO_SHARE  # with fair sharing, how large a share another queue must have to give anything
+        # where namespaces share the queue, how large a share one must keep to give anything
         self.giving = NOTHING_KEPT
+        # what the last of it could get without evictions, if nothing in use made it that
         self.proposal: Proposal | None = None
+        # what the last of it claimed: by which version of the tree, how far above its queue, and what
         self.owned: tuple[int, int, Proposal] | None = None
+        # how much it needs of each flavor and resource at least, and by which version of the tree
         self.least: tuple[int, Mapping[FlavorResource, int]] | None = None
-        self.back_off: BackOff | None = None
+        self.back_off: BackOff | None = None  # until when nothing is evicted for it; None: something may be
         self._heap: list[tuple[Rank, str]] = []
         self._head: Workload | None = None
         # The last reported refusal, and the workloads for which it was not reported yet.

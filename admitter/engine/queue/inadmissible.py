@@ -37,18 +37,14 @@ class Look(Enum):
 
 
 class InadmissibleClasses:
-    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree.
-
-    Attributes:
-        claim_blocked: those of them that have room but for claims.
-    """
+    """Inadmissible classes by what their refusals depend on: a flavor and resource in a tree."""
 
     def __init__(self, tree: Tree, ledger: Ledger, assigner: Assigner, claim_blocked: ClaimBlocked) -> None:
         self._tree = tree
         self._ledger = ledger
         self._book = ledger.planned
         self._assigner = assigner
-        self.claim_blocked = claim_blocked
+        self.claim_blocked = claim_blocked  # those of them that have room but for claims
         self._quotas: defaultdict[tuple[Node, FlavorResource], FreedQuota] = defaultdict(FreedQuota)
 
     def mark(self, members: EquivalenceClass, head: Workload, refusal: Refusal, outlook: Outlook) -> None:

@@ -23,11 +23,7 @@ from admitter.engine.quota.tree import Tree
 
 
 class Selection:
-    """Selects classes of all that waits.
-
-    Attributes:
-        changed: the queues in which something could be decided.
-    """
+    """Selects classes of all that waits."""
 
     def __init__(
         self,
@@ -52,7 +48,7 @@ class Selection:
         self._pending = pending
         self._inadmissible = inadmissible
         self._claims = claims
-        self.changed: set[str] = set()
+        self.changed: set[str] = set()  # the queues in which something could be decided
 
     def is_preempting(self, queue: str) -> bool:
         """Whether any queue in the tree of this one may preempt."""

@@ -25,15 +25,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """A time in which the workloads of a queue and namespace evict nothing.
+    """A time in which the workloads of a queue and namespace evict nothing."""
 
-    Attributes:
-        count: how often a place was given back lately, this time included.
-        until: when it is over, in seconds since the epoch.
-    """
-
-    count: int
-    until: float
+    count: int  # how often a place was given back lately, this time included
+    until: float  # when it is over, in seconds since the epoch
 
 
 def seconds(count: int) -> int:
@@ -42,16 +37,12 @@ def seconds(count: int) -> int:
 
 
 class ReturnedReservations:
-    """Follows the places that evictions have made, and what becomes of them.
-
-    Attributes:
-        lasting: the back-offs that are not over, as of the last turn.
-        gained: UIDs of workloads with places that evictions have made, and that they have not used.
-    """
+    """Follows the places that evictions have made, and what becomes of them."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self.lasting: dict[Pair, BackOff] = {}
+        self.lasting: dict[Pair, BackOff] = {}  # the back-offs that are not over, as of the last turn
+        # UIDs of workloads with places that evictions have made, and that they have not used
         self.gained: set[str] = set()
         self._known: dict[Pair, BackOff] = {}
         self._news: list[tuple[Pair, float | None]] = []

@@ -12,13 +12,10 @@ class Book:
     """The use of a tree: sums by queue, and a cell for each place that they reach.
 
     Sums are kept by queue whether or not it is defined. The tree says when a node has changed.
-
-    Attributes:
-        renewal: of the claims on what is not in use.
     """
 
     def __init__(self, tree: Tree) -> None:
-        self.renewal = Renewal()
+        self.renewal = Renewal()  # of the claims on what is not in use
         self._tree = tree
         self._used: defaultdict[str, dict[FlavorResource, int]] = defaultdict(dict)
         self._cells: dict[tuple[str, FlavorResource], Cell] = {}

@@ -13,31 +13,22 @@ NO_QUOTA: Final = Quota()
 
 
 class FlavorsTogether:
-    """One resource in all flavors of one queue that has a limit on that.
-
-    Attributes:
-        limit: the most that may be in use, in the resource's unit.
-        used: what is.
-    """
+    """One resource in all flavors of one queue that has a limit on that."""
 
     __slots__ = ("limit", "used")
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.used = 0
+        self.limit = limit  # the most that may be in use, in the resource's unit
+        self.used = 0  # what is
 
 
 class Renewal:
-    """Lets claims be made anew before any of them is looked at: most decisions concern none.
-
-    Attributes:
-        due: makes them anew; None: they are as they should be.
-    """
+    """Lets claims be made anew before any of them is looked at: most decisions concern none."""
 
     __slots__ = ("due",)
 
     def __init__(self) -> None:
-        self.due: Callable[[], None] | None = None
+        self.due: Callable[[], None] | None = None  # makes them anew; None: they are as they should be
 
     def run(self) -> None:
         """Make them anew if that is due."""
@@ -47,22 +38,7 @@ class Renewal:
 
 
 class Cell:
-    """One resource in one flavor at one node. All amounts are in the resource's unit.
-
-    Attributes:
-        parent: the same of the node above; None at the root.
-        quota: what is defined here.
-        subtree_quota: what the subtree has: the node's minimum, and what its children lend.
-        local_quota: how much of `own` is not lent to the node above; at the root all of it.
-        limit: the node's maximum; None: no such limit.
-        used: use that reached this node: at a queue all of it, at a cohort what the children took from it.
-        total: the use of the whole subtree.
-        together: at a queue with a limit on all flavors together, what these use.
-        attached: what waiting workloads claim of what this subtree owns (see `claims`).
-        claimed: what the children claim of what they own here, together.
-        handed: how much of `claimed` at the parent is this subtree's.
-        renewal: of the claims in the same book.
-    """
+    """One resource in one flavor at one node. All amounts are in the resource's unit."""
 
     __slots__ = (
         "attached",
@@ -80,18 +56,20 @@ class Cell:
     )
 
     def __init__(self, renewal: Renewal) -> None:
-        self.renewal = renewal
-        self.parent: Cell | None = None
-        self.quota = NO_QUOTA
-        self.subtree_quota = 0
-        self.local_quota = 0
-        self.limit: int | None = None
+        self.renewal = renewal  # of the claims in the same book
+        self.parent: Cell | None = None  # the same of the node above; None at the root
+        self.quota = NO_QUOTA  # what is defined here
+        self.subtree_quota = 0  # what the subtree has: the node's minimum, and what its children lend
+        self.local_quota = 0  # how much of that is not lent to the node above; at the root all of it
+        self.limit: int | None = None  # the node's maximum; None: no such limit
+        # use that reached this node: at a queue all of it, at a cohort what the children took from it
         self.used = 0
-        self.total = 0
+        self.total = 0  # the use of the whole subtree
+        # at a queue with a limit on all flavors together, what these use
         self.together: FlavorsTogether | None = None
-        self.attached = 0
-        self.claimed = 0
-        self.handed = 0
+        self.attached = 0  # what waiting workloads claim of what this subtree owns (see `claims`)
+        self.claimed = 0  # what the children claim of what they own here, together
+        self.handed = 0  # how much of `claimed` at the parent is this subtree's
 
     @property
     def lent(self) -> int:

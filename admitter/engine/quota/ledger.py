@@ -41,21 +41,13 @@ class _QuotaShare:
 
 @dataclass(frozen=True, slots=True)
 class Reservation(_QuotaShare):
-    """Quota that is set aside.
+    """Quota that is set aside."""
 
-    Attributes:
-        holder: the UID of a workload, or of a pod that outlived its workload's admission.
-        admission: what it holds.
-        workload: the holder; None for one that can't be evicted.
-        since: when it was admitted, in seconds since the epoch.
-        namespace: that counts it in its share of the queue; of a workload its own.
-    """
-
-    holder: str
-    admission: Admission
-    workload: Workload | None = None
-    since: float = 0.0
-    namespace: str = ""
+    holder: str  # the UID of a workload, or of a pod that outlived its workload's admission
+    admission: Admission  # what it holds
+    workload: Workload | None = None  # the holder; None for one that can't be evicted
+    since: float = 0.0  # when it was admitted, in seconds since the epoch
+    namespace: str = ""  # that counts it in its share of the queue; of a workload its own
 
     def __post_init__(self) -> None:
         if self.workload is not None:
@@ -64,15 +56,10 @@ class Reservation(_QuotaShare):
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """The pods of a holder.
+    """The pods of a holder."""
 
-    Attributes:
-        alive: those that are there.
-        left_over: how many of its places no pod will take any more: those that had them have ended.
-    """
-
-    alive: tuple[Pod, ...] = ()
-    left_over: int = 0
+    alive: tuple[Pod, ...] = ()  # those that are there
+    left_over: int = 0  # how many of its places no pod will take any more: those that had them have ended
 
 
 NO_PODS: Final = Pods()
@@ -80,15 +67,10 @@ NO_PODS: Final = Pods()
 
 @dataclass(frozen=True, slots=True)
 class PendingReservation(_QuotaShare):
-    """The quota that a workload gets once what it waits for is gone.
+    """The quota that a workload gets once what it waits for is gone."""
 
-    Attributes:
-        workload: the preemptor.
-        admission: what it will get.
-    """
-
-    workload: Workload
-    admission: Admission
+    workload: Workload  # the preemptor
+    admission: Admission  # what it will get
 
     @property
     def namespace(self) -> str:
@@ -106,24 +88,14 @@ def place_of(reservation: Reservation, workload: Workload) -> Place:
 
 
 class Ledger:
-    """Reservations and pending reservations.
-
-    Attributes:
-        real: real use.
-        planned: planned use.
-        pending_reservations: by the UID of the preemptor.
-        displacements: for which workload another one was evicted, also once that one is gone.
-        revisions: a number for each queue that changes with what is reserved in it.
-        moved: queues of which more or less is planned than before; what looks at that takes them out.
-        sharing: the queues that namespaces share, by name.
-        weights: of namespaces; 1 if nothing is said.
-    """
+    """Reservations and pending reservations."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self.real = Book(tree)
-        self.planned = Book(tree)
-        self.pending_reservations: dict[str, PendingReservation] = {}
+        self.real = Book(tree)  # real use
+        self.planned = Book(tree)  # planned use
+        self.pending_reservations: dict[str, PendingReservation] = {}  # by the UID of the preemptor
+        # for which workload another one was evicted, also once that one is gone
         self.displacements = Displacements()
         self._reservations: dict[str, Reservation] = {}
         self._in_queue: defaultdict[str, dict[str, Reservation]] = defaultdict(dict)
@@ -134,10 +106,12 @@ class Ledger:
         self._pods: dict[str, Pods] = {}
         self._pending_evictions: set[str] = set()
         self._rooms: dict[str, Usage] | None = None
+        # a number for each queue that changes with what is reserved in it
         self.revisions: Counter[str] = Counter()
+        # queues of which more or less is planned than before; what looks at that takes them out
         self.moved: set[str] = set()
-        self.sharing: dict[str, Sharing] = {}
-        self.weights: dict[str, int] = {}
+        self.sharing: dict[str, Sharing] = {}  # the queues that namespaces share, by name
+        self.weights: dict[str, int] = {}  # of namespaces; 1 if nothing is said
 
     def share_out(self, queue: str, *, shared: bool) -> None:
         """Count what each namespace uses of a queue, or do so no longer."""

@@ -20,15 +20,10 @@ Place = tuple[int, float, float, str]
 
 
 class Lesser(NamedTuple):
-    """Which workloads may be evicted, by priority and rank.
+    """Which workloads may be evicted, by priority and rank."""
 
-    Attributes:
-        below: those with a lower priority.
-        after: those with a later rank; None: no others.
-    """
-
-    below: float = inf
-    after: tuple[int, float, str] | None = None
+    below: float = inf  # those with a lower priority
+    after: tuple[int, float, str] | None = None  # those with a later rank; None: no others
 
     def has(self, workload: Workload) -> bool:
         """Whether a workload is one of them."""
@@ -40,11 +35,7 @@ NO_RANK: Final = Lesser(-inf)
 
 
 class CandidateLine(Generic[T]):
-    """Sorted, with the sums that are asked for.
-
-    Attributes:
-        largest: no single one of them uses more; perhaps one that is gone did.
-    """
+    """Sorted, with the sums that are asked for."""
 
     __slots__ = ("_amounts", "_members", "_of_priority", "_places", "_total", "largest")
 
@@ -54,7 +45,7 @@ class CandidateLine(Generic[T]):
         self._amounts: dict[str, int] = {}
         self._of_priority: dict[int, int] = {}
         self._total = 0
-        self.largest = 0
+        self.largest = 0  # no single one of them uses more; perhaps one that is gone did
 
     def add(self, place: Place, workload: Workload, member: T, amount: int) -> None:
         priority, _, _, holder = place

@@ -51,19 +51,14 @@ class Follower(Protocol):
 
 
 class Tree:
-    """What is below each cohort, and the quotas; the same for every book of use.
-
-    Attributes:
-        queues: as they are defined, by name.
-        cohorts: as they are defined, by name; a cohort that is only named is not among them.
-        version: changes with every definition, of flavors too.
-        apart: the queues in which more than priority and rank decides what of them may be evicted.
-    """
+    """What is below each cohort, and the quotas; the same for every book of use."""
 
     def __init__(self) -> None:
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, Queue] = {}  # as they are defined, by name
+        # as they are defined, by name; a cohort that is only named is not among them
         self.cohorts: dict[str, Cohort] = {}
-        self.version = 0
+        self.version = 0  # changes with every definition, of flavors too
+        # the queues in which more than priority and rank decides what of them may be evicted
         self.apart: set[str] = set()
         self._books: list[Follower] = []
         self._parents: dict[Node, Node | None] = {}
