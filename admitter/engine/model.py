@@ -9,11 +9,9 @@ from typing import Final
 
 from admitter.names import GPU_MEMORY, PODS
 
-FlavorResource = tuple[str, str]
-"""A flavor's name and a resource's name: the unit in which quota is counted."""
+FlavorResource = tuple[str, str]  # a flavor's name and a resource's name: the unit in which quota is counted
 
-Usage = tuple[tuple[FlavorResource, int], ...]
-"""Amounts, each flavor and resource once."""
+Usage = tuple[tuple[FlavorResource, int], ...]  # amounts, each flavor and resource once
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +90,9 @@ class Requirement:
         return left > right if self.operator == "Gt" else left < right
 
 
-Term = tuple[Requirement, ...]
-"""A node selector term: all of its requirements must match."""
+Term = tuple[Requirement, ...]  # a node selector term: all of its requirements must match
 
-GPU_MEMORY_GB: Final = 32
-"""Memory of a whole GPU of which nothing else is known (docs/elastic-quota.md)."""
+GPU_MEMORY_GB: Final = 32  # memory of a whole GPU of which nothing else is known (docs/elastic-quota.md)
 
 
 @dataclass(frozen=True, slots=True)

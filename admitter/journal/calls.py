@@ -21,8 +21,7 @@ from admitter.engine.tree_cycle import Plan
 
 Json = dict[str, Any]
 
-VERSION: Final = 1
-"""Of the format of lines."""
+VERSION: Final = 1  # of the format of lines
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS
 
 
@@ -64,8 +63,7 @@ class AbandonTrees:
     looks: Looks
 
 
-Call = commands.Command | Cycle | Resume | AbandonTrees
-"""What an engine was told, or asked to do."""
+Call = commands.Command | Cycle | Resume | AbandonTrees  # what an engine was told, or asked to do
 
 
 def _paired(written: object) -> object:

@@ -24,8 +24,7 @@ from admitter.policy.plans import defect_of
 from admitter.quantities.amounts import InvalidQuantityError
 from admitter.quotas.elastic import Declared
 
-SYSTEM_CLASSES: Final = "system-"
-"""How names of PriorityClasses begin that Kubernetes reserves for its own."""
+SYSTEM_CLASSES: Final = "system-"  # how names of PriorityClasses begin that Kubernetes reserves for its own
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ from admitter.engine.model import Admission, Workload
 from admitter.policy.gate import Gate, Waiting
 from admitter.quantities.amounts import InvalidQuantityError
 
-NO_WORKLOAD: Final = ""
-"""A UID that no Workload has."""
+NO_WORKLOAD: Final = ""  # a UID that no Workload has
 
 _BY_OTHERS: Final = frozenset(
     {

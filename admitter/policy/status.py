@@ -24,8 +24,7 @@ from admitter.policy.lifecycle import Step, after, phase_of
 from admitter.policy.messages import queue_title, workload_title
 from admitter.quantities.amounts import to_quantity
 
-Clock = Callable[[], datetime]
-"""The current time, in UTC."""
+Clock = Callable[[], datetime]  # the current time, in UTC
 
 
 def merged(conditions: list[Json], *changes: Json) -> list[Json]:

@@ -25,8 +25,7 @@ from admitter.names import ANY_NODE, ELASTIC_QUOTA_QUEUE
 from admitter.quantities.amounts import to_amount
 
 COHORT: Final = ELASTIC_QUOTA_QUEUE
-POOL: Final = "elastic_quota"
-"""The name under which they count what they use; no flavor's."""
+POOL: Final = "elastic_quota"  # the name under which they count what they use; no flavor's
 
 RULES: Final = PreemptionPolicy(WithinQueue.LOWER_PRIORITY, Reclaim.ANY, BorrowWithin.GUARANTEED_SHARE)
 

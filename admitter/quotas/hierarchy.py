@@ -19,8 +19,7 @@ from admitter.names import ANY_NODE, PODS
 from admitter.quantities.amounts import to_quantity
 from admitter.quantities.durations import parse_duration
 
-Named = tuple[tuple[str, str], ...]
-"""Where flavors are named: a field, and the flavor that it names."""
+Named = tuple[tuple[str, str], ...]  # where flavors are named: a field, and the flavor that it names
 
 
 @dataclass(frozen=True, slots=True)

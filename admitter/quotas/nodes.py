@@ -13,8 +13,7 @@ from admitter.names import ANY_NODE, GPU_MEMORY
 from admitter.quantities.amounts import CPU, Amounts, InvalidQuantityError, to_amount
 from admitter.quotas.hierarchy import Branch
 
-EVERYWHERE: Final = (CPU, "memory")
-"""What every node has: queues count it even while there is no node."""
+EVERYWHERE: Final = (CPU, "memory")  # what every node has: queues count it even while there is no node
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,14 @@ from admitter.engine.quota.book import Book
 from admitter.engine.quota.cells import Cell
 from admitter.engine.refusal import FlavorRefusal, Reason, Refusal, Rule, reason_of
 
-Passed = tuple[int, int, str]
-"""A choice: the places of pod set and group, and the flavor's name."""
-
-Combination = frozenset[Passed]
-"""Choices that were made together."""
-
+Passed = tuple[int, int, str]  # a choice: the places of pod set and group, and the flavor's name
+Combination = frozenset[Passed]  # choices that were made together
+Wanted = Sequence[tuple[FlavorResource, int]]  # how much is asked of what, each once
+# What victims in the workload's own queue would free of a resource in a flavor.
 Giving = Callable[[FlavorResource], int]
-"""What victims in the workload's own queue would free of a resource in a flavor."""
-
-Wanted = Sequence[tuple[FlavorResource, int]]
-"""How much is asked of what, each once."""
-
+# Whether something would be borrowed; the second argument says whether it fits.
 Borrowing = Callable[[Wanted, bool], bool]
-"""Whether something would be borrowed; the second argument says whether it fits."""
-
-InVain = Callable[[Wanted], bool]
-"""Whether it is known at a glance that no evictions make room."""
+InVain = Callable[[Wanted], bool]  # whether it is known at a glance that no evictions make room
 
 MOST_DEAD_ENDS: Final = 200
 """After so many combinations that came to nothing no others are tried: their number could be huge."""

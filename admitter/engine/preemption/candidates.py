@@ -238,8 +238,7 @@ class OverQuota(Pool):
         return Candidate(excess.reservation, self) if self._eligible(excess.reservation) else None
 
 
-Group = Pool | QueuePools
-"""Candidates that are looked at together."""
+Group = Pool | QueuePools  # candidates that are looked at together
 
 
 def pools_of(groups: Iterable[Group]) -> Iterator[Pool]:

@@ -14,31 +14,23 @@ from admitter.engine.quota.tree import Node, Tree
 class Grounds(StrEnum):
     """The rule that allows an eviction (docs/design/preemption.md)."""
 
-    LOWER_PRIORITY = "LowerPriority"
-    """In the preemptor's own queue."""
-    NEWER = "NewerEqualPriority"
-    """In the preemptor's own queue."""
+    LOWER_PRIORITY = "LowerPriority"  # in the preemptor's own queue
+    NEWER = "NewerEqualPriority"  # in the preemptor's own queue
+    # in the preemptor's own queue, of a namespace with a larger share of it
     NAMESPACE_SHARE = "NamespaceShare"
-    """In the preemptor's own queue, of a namespace with a larger share of it."""
-    RECLAIM = "Reclaim"
-    """Elsewhere: the preemptor's queue, or a cohort above it, takes back what it lent."""
-    BORROW = "BorrowLowerPriority"
-    """Elsewhere: the preemptor borrows instead."""
+    RECLAIM = "Reclaim"  # elsewhere: the preemptor's queue, or a cohort above it, takes back what it lent
+    BORROW = "BorrowLowerPriority"  # elsewhere: the preemptor borrows instead
+    # elsewhere: the preemptor's queue takes its part of what no queue uses
     GUARANTEED_SHARE = "GuaranteedShare"
-    """Elsewhere: the preemptor's queue takes its part of what no queue uses."""
-    FAIR_SHARE = "FairShare"
-    """Elsewhere: of a queue or cohort with a larger share of what is borrowed."""
+    FAIR_SHARE = "FairShare"  # elsewhere: of a queue or cohort with a larger share of what is borrowed
 
 
 class Passing(StrEnum):
     """The rule by which a workload is admitted before another one of its queue that goes first by rank."""
 
-    BEST_EFFORT = "BestEffortFIFO"
-    """What does not fit does not hold up what comes after it."""
-    NAMESPACE_SHARE = "WeightedShare"
-    """The namespace with the smallest share of the queue goes first."""
-    PROMISED = "Promised"
-    """It had a pending reservation when the other one came."""
+    BEST_EFFORT = "BestEffortFIFO"  # what does not fit does not hold up what comes after it
+    NAMESPACE_SHARE = "WeightedShare"  # the namespace with the smallest share of the queue goes first
+    PROMISED = "Promised"  # it had a pending reservation when the other one came
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import Ledger
 from admitter.engine.quota.tree import Node, Tree
 
-Taken = Mapping[str, Usage]
-"""By the UIDs of workloads, what they have got."""
+Taken = Mapping[str, Usage]  # by the UIDs of workloads, what they have got
 
 NOTHING_TAKEN: Final[Taken] = {}
 

@@ -38,8 +38,7 @@ class CompetingHead:
 class ByRank:
     """Heads that compete, one a queue, where nothing is shared by weight: one line."""
 
-    lazy: Final = True
-    """Whether heads may compete that have no nomination yet."""
+    lazy: Final = True  # whether heads may compete that have no nomination yet
 
     def __init__(self) -> None:
         self._heap: list[tuple[tuple[bool, Rank], CompetingHead]] = []

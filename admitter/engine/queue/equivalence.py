@@ -19,8 +19,7 @@ from admitter.engine.refusal import Refusal
 
 Rank = tuple[int, float, str]
 
-Shape = tuple[Hashable, ...]
-"""What makes workloads of a queue alike."""
+Shape = tuple[Hashable, ...]  # what makes workloads of a queue alike
 
 
 class Need(NamedTuple):

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from admitter.engine.model import FlavorResource, Workload
 from admitter.engine.quota.tree import Node
 
-Amounts = Collection[tuple[FlavorResource, int]]
-"""How much of each flavor and resource."""
+Amounts = Collection[tuple[FlavorResource, int]]  # how much of each flavor and resource
 
 
 class UsageShrank(NamedTuple):

@@ -26,14 +26,10 @@ from admitter.engine.refusal import Reason, Refusal
 class Look(Enum):
     """What a glance at an equivalence class says."""
 
-    SHORT = auto()
-    """Nothing that it needs is free."""
-    FITS = auto()
-    """Something is free, and perhaps within the queue's own."""
-    BORROWS = auto()
-    """What is free would be borrowed."""
-    UNSURE = auto()
-    """Only a nomination tells."""
+    SHORT = auto()  # nothing that it needs is free
+    FITS = auto()  # something is free, and perhaps within the queue's own
+    BORROWS = auto()  # what is free would be borrowed
+    UNSURE = auto()  # only a nomination tells
 
 
 class InadmissibleClasses:

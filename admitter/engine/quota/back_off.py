@@ -11,16 +11,13 @@ from typing import Final
 
 from admitter.engine.quota.ledger import Ledger
 
-FIRST_SECONDS: Final = 10
-"""For how long nothing is evicted after the first place."""
+FIRST_SECONDS: Final = 10  # for how long nothing is evicted after the first place
 LONGEST_SECONDS: Final = 600
 """For how long at most. A workload that has held its quota as long has used it; after as long a quiet time
 one counts less."""
-MOST: Final = 7
-"""As many count at most: with them the pause has its longest."""
+MOST: Final = 7  # as many count at most: with them the pause has its longest
 
-Pair = tuple[str, str]
-"""A queue, and a namespace with workloads in it."""
+Pair = tuple[str, str]  # a queue, and a namespace with workloads in it
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from admitter.engine.quota.lines import CandidateLines, Place
 from admitter.engine.quota.namespace_shares import Sharing
 from admitter.engine.quota.tree import Node, Tree
 
-Pod = tuple[float, str]
-"""When a pod was created, in seconds since the epoch, and its name."""
+Pod = tuple[float, str]  # when a pod was created, in seconds since the epoch, and its name
 
 
 class _QuotaShare:

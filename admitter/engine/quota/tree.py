@@ -22,11 +22,9 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.policy import NO_TERMS, BorrowWithin, Cohort, Queue, Quota, VictimTerms
 from admitter.engine.quota.cells import NO_QUOTA
 
-Node = tuple[str, str]
-"""A place in the tree: `queue` or `cohort`, and its name."""
+Node = tuple[str, str]  # a place in the tree: `queue` or `cohort`, and its name
 
-Given = Counter[tuple[str, FlavorResource]]
-"""Sums of minimums, of queues and of cohorts."""
+Given = Counter[tuple[str, FlavorResource]]  # sums of minimums, of queues and of cohorts
 
 
 T = TypeVar("T")
