@@ -17,14 +17,7 @@ from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
 from admitter.engine.policy import left_behind
 from admitter.engine.preemption.overflow import Overflow
-from admitter.engine.queue.events import (
-    EvictionCancelled,
-    NextMayDiffer,
-    Redefined,
-    TermsChanged,
-    UsageGrew,
-    UsageShrank,
-)
+from admitter.engine.queue import events
 from admitter.engine.quota.back_off import ReturnedReservations
 from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
@@ -50,6 +43,7 @@ class Engine:
         self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
+        self._requeue = self._state.requeue
 
     @property
     def changed(self) -> bool:
@@ -198,11 +192,11 @@ class Engine:
         """A workload waits no longer; returns whether it did."""
         pending = self.ledger.drop_pending(uid)
         if pending is not None:
-            self._state.requeue(UsageShrank(pending.queue, pending.usage))
+            self._requeue(events.UsageShrank(pending.queue, pending.usage))
             self._lost_reservation(uid)
         queue = self._state.dequeue(uid)
         if queue is not None:
-            self._state.requeue(NextMayDiffer(queue))  # behind a strict head, it may fit
+            self._requeue(events.NextMayDiffer(queue))  # behind a strict head, it may fit
         return pending is not None or queue is not None
 
     def _reserve(self, command: commands.Reserve) -> bool:
@@ -218,18 +212,18 @@ class Engine:
         evicted_for = self.ledger.preemptor(holder)
         waits = self.ledger.pending_reservations.get(self.ledger.displacements.preemptor(holder) or "")
         if waits is not None:
-            self._state.requeue(NextMayDiffer(waits.queue))  # others may have the room that was kept for it
-        self._state.requeue(UsageGrew(admission.queue, self.ledger.reserve(made)))
+            self._requeue(events.NextMayDiffer(waits.queue))  # others may have the room that was kept for it
+        self._requeue(events.UsageGrew(admission.queue, self.ledger.reserve(made)))
         self._state.settled(holder)
         if self.tree.root(admission.queue) in self._state.claim_blocked:
-            self._state.requeue(NextMayDiffer(admission.queue))  # less may be claimed now, or have room
+            self._requeue(events.NextMayDiffer(admission.queue))  # less may be claimed now, or have room
         if evicted_for is not None:
             self.ledger.evict(holder, evicted_for)
         if before is not None:
-            self._state.requeue(UsageShrank(before.queue, before.usage))
+            self._requeue(events.UsageShrank(before.queue, before.usage))
         self._doubt(admission.queue)
         if admission.queue in self.ledger.sharing:
-            self._state.requeue(NextMayDiffer(admission.queue))  # another namespace may be first
+            self._requeue(events.NextMayDiffer(admission.queue))  # another namespace may be first
         return True
 
     def _amend(self, before: Reservation, made: Reservation) -> None:
@@ -238,10 +232,10 @@ class Engine:
             self._state.reorder(made.queue)
         self.ledger.amend(made)
         if made.queue in self.ledger.sharing:
-            self._state.requeue(NextMayDiffer(made.queue))  # another namespace may be first
+            self._requeue(events.NextMayDiffer(made.queue))  # another namespace may be first
         if made.workload != before.workload:  # it may be evicted now for another one
-            self._state.requeue(UsageGrew(made.queue, [key for key, _ in made.usage]))
-            self._state.requeue(TermsChanged(made.queue))
+            self._requeue(events.UsageGrew(made.queue, [key for key, _ in made.usage]))
+            self._requeue(events.TermsChanged(made.queue))
 
     def _set_pods(self, command: commands.SetPods) -> bool:
         holder, pods = command.holder, Pods(command.alive, command.left_over)
@@ -264,7 +258,7 @@ class Engine:
             if promised is None and self.ledger.displacements:
                 self._state.left(holder)
                 self._state.restore(self.tree.relatives(reservation.queue))
-            self._state.requeue(UsageShrank(reservation.queue, reservation.usage))
+            self._requeue(events.UsageShrank(reservation.queue, reservation.usage))
             queue = self.tree.queues.get(reservation.queue)
             if queue is not None and not queue.groups and not queue.admits:
                 self._define(commands.Define(gone=(queue.name,)))  # it was only kept for what was reserved
@@ -282,7 +276,7 @@ class Engine:
             self._stop_waiting(preemptor.uid)
             self.ledger.add_pending(preemptor, admission)
             self._state.settled(preemptor.uid)
-            self._state.requeue(NextMayDiffer(preemptor.queue))
+            self._requeue(events.NextMayDiffer(preemptor.queue))
             self._doubt(admission.queue)
             return True
         return held
@@ -291,7 +285,7 @@ class Engine:
         self.ledger.mark_eviction_started(command.holder)
         reservation = self.ledger.held(command.holder)
         if reservation is not None:
-            self._state.requeue(NextMayDiffer(reservation.queue))  # others may rely on its quota now
+            self._requeue(events.NextMayDiffer(reservation.queue))  # others may rely on its quota now
         return reservation is not None
 
     def _cancel_eviction(self, command: commands.CancelEviction) -> bool:
@@ -304,7 +298,7 @@ class Engine:
             self._lost_reservation(pending.workload.uid)
         if reservation is not None:
             self._doubt(reservation.queue)
-            self._state.requeue(EvictionCancelled(reservation.queue))
+            self._requeue(events.EvictionCancelled(reservation.queue))
         return preemptor is not None
 
     def claimed(self, queue: str) -> Mapping[FlavorResource, int]:
@@ -393,7 +387,7 @@ class Engine:
         for name, pending in state.pending.items():
             if asked(self.tree.root(name)):
                 pending.tell_anew()
-                state.requeue(TermsChanged(name))
+                state.requeue(events.TermsChanged(name))
         if self._observer is not None:
             self._observer.resumed(asked, state)
 
@@ -410,7 +404,7 @@ class Engine:
     def _give_up(self, pending: PendingReservation) -> None:
         """A preemptor that has lost its pending reservation competes again."""
         self._state.enqueue(pending.workload)
-        self._state.requeue(UsageShrank(pending.queue, pending.usage))
+        self._requeue(events.UsageShrank(pending.queue, pending.usage))
         self._lost_reservation(pending.workload.uid)
 
     def _lost_reservation(self, preemptor: str) -> None:
@@ -418,14 +412,14 @@ class Engine:
         self.returned.use(preemptor)
         for queue in self.ledger.cancel_pending_evictions(preemptor):
             self._doubt(queue)
-            self._state.requeue(EvictionCancelled(queue))
+            self._requeue(events.EvictionCancelled(queue))
         self._state.left(preemptor)
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
         self._state.restore(concerned(self.tree, self._state.pending, queues, roots))
         # Requeue before reservations are examined: the old refusals no longer hold.
-        self._state.requeue(Redefined(queues, roots))
+        self._requeue(events.Redefined(queues, roots))
         self._reexamine(roots, queues)
 
     def _doubt(self, queue: str) -> None:

@@ -8,17 +8,9 @@ from admitter.engine.model import Flavor, Workload
 from admitter.engine.policy import Strategy
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.queue import events
 from admitter.engine.queue.claim_blocked import ClaimBlocked
 from admitter.engine.queue.claims import NOTHING_TAKEN, Claims, Taken
-from admitter.engine.queue.events import (
-    Arrived,
-    BackOffTurned,
-    ClaimsLessened,
-    NextMayDiffer,
-    TermsChanged,
-    TimerDue,
-    UsageGrew,
-)
 from admitter.engine.queue.inadmissible import InadmissibleClasses
 from admitter.engine.queue.namespace_turns import PendingByNamespace
 from admitter.engine.queue.pending import PendingQueue
@@ -70,7 +62,7 @@ class EngineState:
         self.claims.mark(workload.queue)
         self._queue_of[workload.uid] = workload.queue
         self._line(workload.queue).add(workload)
-        self.requeue(Arrived(workload.queue, workload))
+        self.requeue(events.Arrived(workload.queue, workload))
 
     def _line(self, queue: str) -> PendingQueue:
         found = self.pending.get(queue)
@@ -101,7 +93,7 @@ class EngineState:
             self.ledger.weights[namespace] = weight
         for queue, sharing in self.ledger.sharing.items():
             sharing.reweigh(namespace)
-            self.requeue(TermsChanged(queue))
+            self.requeue(events.TermsChanged(queue))
 
     def dequeue(self, uid: str) -> str | None:
         """Let a workload wait no longer; returns the queue in which it did."""
@@ -156,7 +148,7 @@ class EngineState:
         for uid in uids:
             queue = self._queue_of.get(uid)
             if queue is not None and self.pending[queue].sort_in(uid):
-                self.requeue(NextMayDiffer(queue))  # it is of another class now
+                self.requeue(events.NextMayDiffer(queue))  # it is of another class now
 
     def mark_inadmissible(self, head: Workload, refusal: Refusal, outlook: Outlook) -> None:
         """Do not try the class of its head again before something changes that its refusal depends on."""
@@ -177,7 +169,7 @@ class EngineState:
             awaited = strict and bool(self.ledger.pending_in(queue))
             less = self.claims.refresh(queue, self.pending.get(queue), awaited=awaited, taken=taken)
             if less:
-                lessened.append(ClaimsLessened(queue, less.items()))
+                lessened.append(events.ClaimsLessened(queue, less.items()))
         names: set[str] = set()
         if root in self.claim_blocked:  # beside all claims as they are now
             names.update(*(self.requeue(event) for event in lessened))
@@ -193,14 +185,14 @@ class EngineState:
         reordered, self.reordered = self.reordered, {}
         for queue, before in sorted(reordered.items()):
             if self.capacity.planned(queue).holders() != before:
-                self.requeue(UsageGrew(queue, self.ledger.planned.used(queue).keys()))
+                self.requeue(events.UsageGrew(queue, self.ledger.planned.used(queue).keys()))
 
     def requeue_due(self, now: float) -> None:
         """Time has passed: timers are due, and back-offs begin and end."""
         for queue, namespace in sorted(self.returned.turn(now)):
             if queue in self.pending:
                 self.pending[queue].sort_out(namespace)
-            self.requeue(BackOffTurned(queue))
+            self.requeue(events.BackOffTurned(queue))
         for queue in [queue for queue, due in self.timers.items() if due <= now]:
             del self.timers[queue]
-            self.requeue(TimerDue(queue))
+            self.requeue(events.TimerDue(queue))

@@ -13,14 +13,8 @@ from admitter.engine.model import Admission, FlavorResource, Usage, Workload
 from admitter.engine.nominator import Nominator, Refused
 from admitter.engine.policy import Queue, Strategy
 from admitter.engine.preemption.receipt import Passed, Passing, Receipt, Receipts
+from admitter.engine.queue import events
 from admitter.engine.queue.competing_heads import ByRank, ByShare, CompetingHead, Nomination
-from admitter.engine.queue.events import (
-    EvictionCancelled,
-    PendingReservationMade,
-    RoundBegan,
-    UsageGrew,
-    UsageShrank,
-)
 from admitter.engine.queue.inadmissible import Look
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import PendingReservation, Reservation
@@ -116,7 +110,7 @@ class TreeCycle:
                 redeemed = self._redeem()
                 if redeemed or names:
                     self._renewal.due = self._renew
-                requeued = redeemed | self._released() | self._state.requeue(RoundBegan(self._root))
+                requeued = redeemed | self._released() | self._state.requeue(events.RoundBegan(self._root))
                 self._state.changed |= redeemed  # what is behind those gets another reason
                 self._enter_all(names | requeued)
                 if not self._heads:
@@ -246,12 +240,12 @@ class TreeCycle:
         else:
             borrowed = self._reserve_pending(workload, admission)
         self._heads.changed(admission.queue)
-        self._enter_all(self._state.requeue(UsageGrew(admission.queue, borrowed, workload)))
+        self._enter_all(self._state.requeue(events.UsageGrew(admission.queue, borrowed, workload)))
 
     def _reserve_pending(self, workload: Workload, admission: Admission) -> list[FlavorResource]:
         """Make a pending reservation for a workload; returns what `Ledger.add_pending` does."""
         self._plan.planned[workload.uid] = admission
-        self._state.requeue(PendingReservationMade(workload.queue, workload.priority))
+        self._state.requeue(events.PendingReservationMade(workload.queue, workload.priority))
         borrowed = self._ledger.add_pending(workload, admission)
         self._placed(workload, admission.usage)
         return borrowed
@@ -291,10 +285,10 @@ class TreeCycle:
             for victim, receipt in zip(victims, receipts.finished(victims), strict=True)
         ]
         self._heads.changed(admission.queue)
-        requeued = self._state.requeue(UsageGrew(admission.queue, borrowed, workload))
+        requeued = self._state.requeue(events.UsageGrew(admission.queue, borrowed, workload))
         for name, usage in freed.items():
             self._heads.changed(name)
-            requeued |= self._state.requeue(UsageShrank(name, usage))
+            requeued |= self._state.requeue(events.UsageShrank(name, usage))
         self._enter_all(requeued)  # once all are requeued: of a queue the first of them competes
 
     def _take_over(
@@ -322,7 +316,7 @@ class TreeCycle:
             if ledger.planned.fits(admission.queue, admission.usage, Cell.has_vacant):
                 plan.cancel_eviction(pending.holder)
                 state.doubtful.add(pending.queue)  # reservations may have relied on its end
-                requeued |= state.requeue(UsageGrew(pending.queue, [key for key, _ in pending.usage]))
+                requeued |= state.requeue(events.UsageGrew(pending.queue, [key for key, _ in pending.usage]))
                 self._heads.changed(pending.queue)
             else:
                 ledger.evict(pending.holder, workload.uid)
@@ -334,8 +328,8 @@ class TreeCycle:
         self._heads.changed(admission.queue)
         for reservation in reservations:
             state.enqueue(reservation.workload)
-            requeued |= state.requeue(UsageShrank(reservation.queue, reservation.usage))
-        requeued |= state.requeue(UsageGrew(admission.queue, borrowed, workload))
+            requeued |= state.requeue(events.UsageShrank(reservation.queue, reservation.usage))
+        requeued |= state.requeue(events.UsageGrew(admission.queue, borrowed, workload))
         self._enter_all(requeued | {workload.queue})
 
     def _redeem(self) -> set[str]:
@@ -354,9 +348,9 @@ class TreeCycle:
                 cancelled = ledger.cancel_pending_evictions(workload.uid)  # admitted early, it needs none
                 if cancelled:
                     self._state.doubtful |= cancelled  # reservations may have relied on their end
-                    requeued |= self._state.requeue(EvictionCancelled(min(cancelled)))
+                    requeued |= self._state.requeue(events.EvictionCancelled(min(cancelled)))
                 keys = [key for key, _ in pending.usage]
-                requeued |= self._state.requeue(UsageGrew(pending.queue, keys, workload))
+                requeued |= self._state.requeue(events.UsageGrew(pending.queue, keys, workload))
         return requeued
 
     def _pending_reservations(self) -> list[PendingReservation]:
