@@ -12,21 +12,26 @@ from admitter.engine.quota.ledger import Pod
 
 
 @dataclass(frozen=True, slots=True)
-class SetFlavor:
+class Command:
+    """What all commands have in common: they are values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetFlavor(Command):
     """Define a flavor, or change it."""
 
     flavor: Flavor
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveFlavor:
+class RemoveFlavor(Command):
     """Remove a flavor. Queues that name it must be removed before."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Define:
+class Define(Command):
     """Define queues and cohorts, change or remove them: in one step, since each may requeue whole trees.
 
     It costs as much as is changed, and as there is waiting where that makes a difference.
@@ -42,7 +47,7 @@ class Define:
 
 
 @dataclass(frozen=True, slots=True)
-class SetWeight:
+class SetWeight(Command):
     """Set how much of shared queues a namespace may use in proportion to others; 1 if never set."""
 
     namespace: str
@@ -50,21 +55,21 @@ class SetWeight:
 
 
 @dataclass(frozen=True, slots=True)
-class Submit:
+class Submit(Command):
     """Let a workload wait, or change one that waits; a preemptor keeps its pending reservation."""
 
     workload: Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
+class Withdraw(Command):
     """A workload waits no longer; one that does not wait is no error."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reserve:
+class Reserve(Command):
     """Set what a holder uses, decided here or elsewhere; it counts even beyond the quota."""
 
     holder: str  # the UID of a workload, or of a pod that outlived its workload's admission
@@ -75,7 +80,7 @@ class Reserve:
 
 
 @dataclass(frozen=True, slots=True)
-class SetPods:
+class SetPods(Command):
     """Set which pods of a holder there are, as they come and go: by their age some are over quota."""
 
     holder: str  # the UID of their workload
@@ -85,14 +90,14 @@ class SetPods:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Release(Command):
     """Free what a holder uses; one that holds nothing is no error."""
 
     holder: str
 
 
 @dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(Command):
     """Take up an eviction that was decided before this engine lived, with the pending reservation."""
 
     holder: str  # the UID of the victim
@@ -102,7 +107,7 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
-class Displace:
+class Displace(Command):
     """Take up that a workload was evicted for another one before this engine lived; it may be gone since."""
 
     uid: str  # of the victim; whether it waits already makes no difference
@@ -110,21 +115,21 @@ class Displace:
 
 
 @dataclass(frozen=True, slots=True)
-class StartEviction:
+class StartEviction(Command):
     """Start a pending eviction: it is not cancelled any more, whatever becomes of the preemptor."""
 
     holder: str
 
 
 @dataclass(frozen=True, slots=True)
-class CancelEviction:
+class CancelEviction(Command):
     """The API server refused an eviction: the holder counts again, and its preemptor competes anew."""
 
     holder: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnReservation:
+class ReturnReservation(Command):
     """A workload is about to lose its place by an act of its user; one that has none is no error.
 
     If evictions have made that place, and it has not been used, it counts (docs/design/preemption.md).
@@ -134,44 +139,23 @@ class ReturnReservation:
 
 
 @dataclass(frozen=True, slots=True)
-class UseReservation:
+class UseReservation(Command):
     """A workload uses its place: to give it back counts no longer."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
-class GainReservation:
+class GainReservation(Command):
     """Take up that the place of a workload was made by evictions, and is not used."""
 
     uid: str
 
 
 @dataclass(frozen=True, slots=True)
-class SetBackOff:
+class SetBackOff(Command):
     """Take up a back-off that began before this engine lived; of several the last one counts."""
 
     queue: str
     namespace: str
     back_off: BackOff
-
-
-Command = (
-    SetFlavor
-    | RemoveFlavor
-    | Define
-    | SetWeight
-    | Submit
-    | Withdraw
-    | Reserve
-    | SetPods
-    | Release
-    | Evict
-    | Displace
-    | StartEviction
-    | CancelEviction
-    | ReturnReservation
-    | UseReservation
-    | GainReservation
-    | SetBackOff
-)

@@ -6,7 +6,7 @@ rolled back by `Release` and `CancelEviction`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -15,14 +15,11 @@ from admitter.engine import commands
 from admitter.engine.explain.explanation import Explanation, RefusalExplainer
 from admitter.engine.model import FlavorResource
 from admitter.engine.observer import AskedRoots, Observer
-from admitter.engine.policy import left_behind
+from admitter.engine.policy import Queue, left_behind
 from admitter.engine.preemption.overflow import Overflow
 from admitter.engine.queue import events
-from admitter.engine.quota.back_off import ReturnedReservations
-from admitter.engine.quota.capacity import Capacity
 from admitter.engine.quota.cells import Cell
 from admitter.engine.quota.ledger import NO_PODS, PendingReservation, Pods, Reservation
-from admitter.engine.quota.redefinition import concerned, roots_of, without_effect_on_others
 from admitter.engine.quota.tree import Node
 from admitter.engine.refusal import Reason, Refusal
 from admitter.engine.state import EngineState
@@ -43,6 +40,9 @@ class Engine:
         self._state = EngineState()
         self.tree = self._state.tree
         self.ledger = self._state.ledger
+        self.capacity = self._state.capacity  # which workloads are over quota
+        # workloads with places made by evictions, and the queues and namespaces that evict nothing now
+        self.returned = self._state.returned
         self._requeue = self._state.requeue
 
     @property
@@ -55,16 +55,6 @@ class Engine:
     def due(self) -> float | None:
         """When a cycle could decide something though nothing else changes, in seconds since the epoch."""
         return min([*self._state.timers.values(), *self._state.returned.ends], default=None)
-
-    @property
-    def capacity(self) -> Capacity:
-        """Which workloads are over quota."""
-        return self._state.capacity
-
-    @property
-    def returned(self) -> ReturnedReservations:
-        """Workloads with places made by evictions, and the queues and namespaces that evict nothing now."""
-        return self._state.returned
 
     @property
     def busy(self) -> bool:
@@ -121,8 +111,8 @@ class Engine:
         cohort_names = {*(cohort.name for cohort in cohorts), *gone_cohorts}
         if not names and not cohort_names:
             return False
-        felt = names - without_effect_on_others(tree, self.ledger, queues, gone)
-        before = roots_of(self.tree, felt, cohort_names)
+        felt = names - self._without_effect_on_others(queues, gone)
+        before = tree.roots(felt, cohort_names)
         self._state.claims.drop(names, before)
         for queue in queues:
             tree.set_queue(queue)
@@ -137,8 +127,26 @@ class Engine:
             tree.remove_cohort(name)
         for name in names:
             self._state.redefined(name)
-        self._reshaped(names, before | roots_of(self.tree, felt, cohort_names))
+        self._reshaped(names, before | tree.roots(felt, cohort_names))
         return True
+
+    def _without_effect_on_others(self, queues: Iterable[Queue], gone: Iterable[str]) -> set[str]:
+        """Which of some queues make no difference to others by what they are to be: before they are defined.
+
+        If only the limits of one change, it takes and gives what it did. Or no workload holds quota in it, so
+        that none can be evicted from it; it has nothing of its own that others could have; and it takes from
+        none without having that, which would make a difference to others. Those that are `gone` are to be
+        removed.
+        """
+        after: dict[str, Queue | None] = {**{queue.name: queue for queue in queues}, **dict.fromkeys(gone)}
+        found = set()
+        for name, queue in after.items():
+            before = self.tree.queues.get(name)
+            if before is not None and queue is not None and replace(before, limits=queue.limits) == queue:
+                found.add(name)
+            elif not self.ledger.reservations(name) and name not in self.ledger.queues_with_pending:
+                found.update([name] if all(each is None or each.is_plain for each in (before, queue)) else ())
+        return found
 
     def _set_weight(self, command: commands.SetWeight) -> bool:
         if self.ledger.weights.get(command.namespace, 1) == command.weight:
@@ -345,7 +353,7 @@ class Engine:
         state.compare()
         while state.doubtful:  # a cancelled eviction may leave too little for another reservation
             doubtful, state.doubtful = state.doubtful, set()
-            self._reexamine(roots_of(self.tree, [name for name in doubtful if name in self.tree.queues]))
+            self._reexamine(self.tree.roots(name for name in doubtful if name in self.tree.queues))
         changed = {*state.changed}
         state.changed.clear()
         trees: defaultdict[Node, set[str]] = defaultdict(set)
@@ -417,7 +425,7 @@ class Engine:
 
     def _reshaped(self, queues: AbstractSet[str], roots: AbstractSet[Node] = frozenset()) -> None:
         """Definitions changed: try all again in the queues and trees for which that makes a difference."""
-        self._state.restore(concerned(self.tree, self._state.pending, queues, roots))
+        self._state.restore(self.tree.concerned(self._state.pending, queues, roots))
         # Requeue before reservations are examined: the old refusals no longer hold.
         self._requeue(events.Redefined(queues, roots))
         self._reexamine(roots, queues)
@@ -429,7 +437,7 @@ class Engine:
 
     def _reexamine(self, roots: AbstractSet[Node], queues: AbstractSet[str] = frozenset()) -> None:
         """Keep only those pending reservations in some trees and queues that are still good."""
-        names = concerned(self.tree, self.ledger.queues_with_pending, queues, roots)
+        names = self.tree.concerned(self.ledger.queues_with_pending, queues, roots)
         reservations = [pending for name in names for pending in self.ledger.pending_in(name)]
         for pending in reservations:
             self.ledger.drop_pending(pending.workload.uid)

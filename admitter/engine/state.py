@@ -7,7 +7,7 @@ from admitter.engine.flavors.assigner import Assigner
 from admitter.engine.model import Flavor, Workload
 from admitter.engine.policy import Strategy
 from admitter.engine.preemption.context import PreemptionContext
-from admitter.engine.preemption.outlook import Outlook
+from admitter.engine.preemption.search import Outlook
 from admitter.engine.queue import events
 from admitter.engine.queue.claim_blocked import ClaimBlocked
 from admitter.engine.queue.claims import NOTHING_TAKEN, Claims, Taken
@@ -159,8 +159,7 @@ class EngineState:
     def renew_claims(self, root: Node, taken: Taken = NOTHING_TAKEN) -> set[str]:
         """Let what waits in a tree claim what it owns, as of now; `taken` is as for `Claims.refresh`.
 
-        Returns:
-            The queues in which a class was requeued, since less is claimed than before.
+        Where less is claimed than before, classes are requeued: returns their queues.
         """
         lessened = []
         for queue in self.claims.stale(root):

@@ -189,10 +189,9 @@ class TreeCycle:
         self._heads.push(CompetingHead(workload, nomination.proposal.borrowing, nomination, self._decisions))
 
     def _nominate_again(self, entry: CompetingHead) -> Nomination | None:
-        """A workload was not nominated since the last decision.
+        """Nominate a workload that was not since the last decision.
 
-        Returns:
-            Its nomination now, if its turn is as before with that; else it competes anew, or is inadmissible.
+        Unless its turn is as before with its nomination now, it competes anew, or is inadmissible.
         """
         queue = self._tree.queues[entry.workload.queue]
         if entry.nominated_at != self._decisions:
@@ -233,7 +232,7 @@ class TreeCycle:
 
     def _admit_or_reserve(self, workload: Workload, admission: Admission) -> None:
         """Admit now if that fits real use too; else make a pending reservation."""
-        if self._ledger.fits_really(admission.queue, admission.usage):
+        if self._ledger.real.fits(admission.queue, admission.usage):
             borrowed = self._ledger.reserve(Reservation(workload.uid, admission, workload, self._now))
             self._placed(workload, admission.usage)
             self._admit(workload, admission)

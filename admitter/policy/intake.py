@@ -61,9 +61,8 @@ class Intake:
     def take(self, workload: WorkloadView, *, pauses: bool = False) -> str | Waiting | None:
         """Take a Workload in as it is now; one that pauses does not compete for a while.
 
-        Returns:
-            The queue in which it competes, or would but for its pause; why it may not; None if it holds
-            quota or has finished.
+        Returns the queue in which it competes, or would but for its pause; why it may not; None if it holds
+        quota or has finished.
         """
         uid, job = workload.uid, self._world.job_of(workload.key)
         if workload.admission is None and workload.key in self._world.workloads.unreadable:

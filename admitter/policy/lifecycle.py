@@ -79,12 +79,10 @@ def phase_of(workload: WorkloadView) -> Phase:
 
 
 def planned_eviction(phase: Phase, grace: float) -> Step | None:
-    """The step of a victim that a plan evicts; None if it holds nothing any more.
+    """The step of a victim that a plan evicts with so much `gracePeriod`, in seconds.
 
-    Args:
-        phase: of the victim. If its eviction is pending already, for a preemptor that is gone, the new one
-            grants no more time, but may grant none.
-        grace: the `gracePeriod` that is granted, in seconds.
+    None if it holds nothing any more. If its eviction is pending already, for a preemptor that is gone, the
+    new one grants no more time, but may grant none.
     """
     match phase:
         case Phase.ADMITTED:

@@ -105,16 +105,15 @@ class Assigner:
         if len(slots) != 1 or _uncovered(workload, queue) is not None:
             return None
         giving = partial(self._giving, queue, workload) if queue.preemption.allowed else None
-        return self._alone(workload, queue, Attempt(self._ground, queue, slots, (), giving), in_vain)
+        attempt = Attempt(self._ground, queue, slots, (), giving)
 
-    @staticmethod
-    def _alone(
-        workload: Workload, queue: Queue, attempt: Attempt, in_vain: InVain
-    ) -> Iterator[Proposal | Refusal]:
-        for _ in attempt.alone(in_vain):
-            yield _proposal(workload, queue, attempt)
-        assert attempt.refusal is not None, "what can't be filled says why"
-        yield attempt.refusal
+        def ways() -> Iterator[Proposal | Refusal]:
+            for _ in attempt.alone(in_vain):
+                yield _proposal(workload, queue, attempt)
+            assert attempt.refusal is not None, "what can't be filled says why"
+            yield attempt.refusal
+
+        return ways()
 
     def again(self, proposal: Proposal, queue: Queue) -> Proposal | None:
         """What a workload of the same shape would get now, if it is the same; None if that may have changed.

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from typing import NamedTuple
 
 from admitter.engine.model import FlavorResource, Usage, Workload
@@ -12,6 +14,7 @@ from admitter.engine.preemption.candidates import Group, PreemptionRule, pools_o
 from admitter.engine.preemption.context import PreemptionContext
 from admitter.engine.preemption.demand import Demand
 from admitter.engine.preemption.finder import CandidateFinder
+from admitter.engine.preemption.glance import InVain
 from admitter.engine.preemption.minimal_victims import Victims, minimal_victims
 from admitter.engine.preemption.receipt import Grounds
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, Share
@@ -47,6 +50,41 @@ class SearchResult(NamedTuple):
     def evictable(self) -> Counter[FlavorResource]:
         """What all candidates use of what is asked for, allowed together or not."""
         return _sums(self.candidates, self.usage)
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What evictions could have done for a workload that got no nomination.
+
+    It sums up what searches came to: the most that was `evictable`, and all else as in `SearchResult`.
+    """
+
+    evictable: dict[FlavorResource, int] = field(default_factory=dict)
+    barred: bool = True
+    share: Share = ENDLESS
+    giving: NamespaceShare = NO_NAMESPACE_GIVES
+    due: float = inf
+    withheld: dict[tuple[FlavorResource, int], None] = field(default_factory=dict)
+    bound: bool = False
+
+    def glanced(self, seen: InVain) -> None:
+        """Take in what a glance saw to be in vain."""
+        evictable = self.evictable
+        for key, amount in seen.evictable.items():
+            if amount > evictable.get(key, -1):
+                evictable[key] = amount
+        self.barred &= seen.barred
+
+    def note(self, result: SearchResult) -> None:
+        """Take in what a search has found that came to nothing."""
+        for key, amount in result.evictable.items():
+            self.evictable[key] = max(self.evictable.get(key, 0), amount)
+        self.barred &= result.barred
+        self.share = min(self.share, result.share)
+        self.giving = min(self.giving, result.giving)
+        self.due = min(self.due, result.due)
+        self.withheld.update(dict.fromkeys(result.withheld))
+        self.bound |= result.bound
 
 
 class _Attempt(NamedTuple):

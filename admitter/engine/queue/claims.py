@@ -116,9 +116,8 @@ class Claims:
         Nothing of it may start before a preemptor that is `awaited`: it has a pending reservation. Workloads
         have `taken` so much since the claim was made.
 
-        Returns:
-            How much less others have to leave than before, by flavor and resource; what is taken now by what
-            claimed it is none of that.
+        Returns how much less others have to leave than before, by flavor and resource; what is taken now by
+        what claimed it is none of that.
         """
         before = self._of.get(queue)
         definition = self._tree.queues.get(queue)

@@ -18,7 +18,6 @@ from admitter.engine.queue.namespace_turns import PendingByNamespace
 from admitter.engine.queue.pending import PendingQueue
 from admitter.engine.quota.fair_shares import ENDLESS, NO_SHARE, FairShares, Share
 from admitter.engine.quota.ledger import Ledger
-from admitter.engine.quota.redefinition import concerned
 from admitter.engine.quota.tree import Tree
 
 
@@ -33,15 +32,7 @@ class Selection:
         inadmissible: InadmissibleClasses,
         claims: Claims,
     ) -> None:
-        """Select among what waits.
-
-        Args:
-            tree: the quota tree.
-            ledger: what each workload holds.
-            pending: what waits, by queue.
-            inadmissible: what of it was refused.
-            claims: to be made anew where all is tried again.
-        """
+        """Select among what is pending, by queue; where all is tried again, claims are to be made anew."""
         self._tree = tree
         self._ledger = ledger
         self._book = ledger.planned
@@ -206,7 +197,7 @@ class Selection:
     def all_concerned(self, event: events.Redefined) -> set[str]:
         """Whatever waits in the queues and trees, and their pending reservations."""
         kept = (self._pending, self._ledger.queues_with_pending)
-        return self._try_all({name for names in kept for name in concerned(self._tree, names, *event)})
+        return self._try_all({name for names in kept for name in self._tree.concerned(names, *event)})
 
     def _try_all(self, queues: AbstractSet[str]) -> set[str]:
         """Whatever waits in some queues; returns also those with nothing but pending reservations."""

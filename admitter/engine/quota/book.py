@@ -32,11 +32,7 @@ class Book:
     def add(
         self, queue: str, usage: Iterable[tuple[FlavorResource, int]], sign: int = 1
     ) -> list[FlavorResource]:
-        """Add use to a queue, or remove it with sign -1.
-
-        Returns:
-            Where a subtree borrows more than before.
-        """
+        """Add use to a queue, or remove it with sign -1; returns where a subtree borrows more than before."""
         used = self._used[queue]
         more = []
         for key, amount in usage:
@@ -91,7 +87,6 @@ class Book:
                 del self._borrowers[root, key]
 
     def cell(self, queue: str, key: FlavorResource) -> Cell:
-        """The cell of a queue."""
         found = self._cells.get((queue, key))
         if found is None:
             found = self._cells[queue, key] = self.at(("queue", queue), key)
@@ -104,13 +99,7 @@ class Book:
         usage: Iterable[tuple[FlavorResource, int]],
         room: Callable[[Cell, int], bool] = Cell.fits,
     ) -> bool:
-        """Whether so much is free; nothing fits everywhere.
-
-        Args:
-            queue: for which.
-            usage: how much of each flavor and resource.
-            room: whether a cell has room for so much.
-        """
+        """Whether so much is free in a queue: `room` says so of each cell; nothing fits everywhere."""
         together: dict[FlavorsTogether, int] = {}
         for key, amount in usage:
             if amount:

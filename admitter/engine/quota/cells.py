@@ -148,11 +148,7 @@ class Cell:
             self.parent.claim(more)
 
     def add(self, amount: int) -> bool:
-        """Add use, or remove it if negative, here and above.
-
-        Returns:
-            Whether a subtree borrows more than before.
-        """
+        """Add use, or remove it if negative, here and above; returns whether a subtree borrows more."""
         if self.together is not None:
             self.together.used += amount
         cell: Cell | None = self
@@ -230,8 +226,7 @@ class Cell:
     def lacking(self, amount: int) -> tuple[int, bool]:
         """How much more has to be free at least for a request of so much; not positive if it fits.
 
-        Returns:
-            That, and whether there is room but for what others claim.
+        And whether there is room but for what others claim.
         """
         lacks, together = amount - self.vacant(), self.together
         if together is not None:

@@ -34,7 +34,6 @@ class _QuotaShare:
 
     @property
     def queue(self) -> str:
-        """The queue of the quota."""
         return self.admission.queue
 
 
@@ -201,24 +200,17 @@ class Ledger:
             self._lines.remove(reservation.queue, reservation.usage, place)
 
     def reservations(self, queue: str) -> list[Reservation]:
-        """All that is reserved in a queue."""
         return list(self._in_queue.get(queue, {}).values())
 
     @property
     def queues_with_pending(self) -> Mapping[str, object]:
-        """The queues with pending reservations."""
         return self._pending_in
 
     def pending_in(self, queue: str) -> list[PendingReservation]:
-        """The pending reservations of a queue."""
         return list(self._pending_in[queue].values()) if queue in self._pending_in else []
 
     def reserve(self, reservation: Reservation) -> list[FlavorResource]:
-        """Set what a holder has reserved, in place of what it had.
-
-        Returns:
-            In what a subtree borrows more than before, by the plan.
-        """
+        """Set what a holder has reserved; returns in what a subtree borrows more than before, by the plan."""
         self.release(reservation.holder)
         if self.displacements:
             self._end_promise(reservation.holder)
@@ -277,20 +269,16 @@ class Ledger:
 
     def evict(self, holder: str, preemptor: str) -> None:
         """Take a victim out of planned use; its reservation is real until it is released."""
-        if holder not in self._evicting:
-            reservation = self._reservations[holder]
-            self._line_up(reservation, -1)
-            self._plan(reservation, -1)
-            self.revisions[reservation.queue] += 1
-        self._evicting[holder] = preemptor
-        self.displacements.make(holder, preemptor)
+        if holder in self._evicting:
+            self.reassign(holder, preemptor)
+        else:
+            self.evict_all([self._reservations[holder]], preemptor)
 
     def mark_eviction_pending(self, holder: str) -> None:
         """The victim runs on for a while; if the preemptor's reservation is given up, the victim stays."""
         self._pending_evictions.add(holder)
 
     def is_eviction_pending(self, holder: str) -> bool:
-        """Whether the eviction of a holder is pending."""
         return holder in self._pending_evictions
 
     def mark_eviction_started(self, holder: str) -> None:
@@ -316,9 +304,7 @@ class Ledger:
 
         A pending eviction makes room for its own preemptor alone: it is cancelled if that fits without, or is
         gone. So the larger one counts: the preemptor's reservation, or its victims where they are.
-
-        Returns:
-            By queue how much more or, where it is negative, how much less than planned use.
+        Amounts are how much more or, where they are negative, how much less than planned use, by queue.
         """
         rooms: list[tuple[str, Usage]] = []
         for preemptor in sorted({self._evicting[holder] for holder in self.pending_evictions_in(root)}):
@@ -463,10 +449,6 @@ class Ledger:
     def redeems(self, pending: PendingReservation) -> bool:
         """Whether the workload can be admitted now: it fits real use, beside the rooms of others."""
         self._free_room(pending)
-        found = self.fits_really(pending.queue, pending.usage)
+        found = self.real.fits(pending.queue, pending.usage)
         self._keep_room(pending)
         return found
-
-    def fits_really(self, queue: str, usage: Usage) -> bool:
-        """Whether so much is free by real use."""
-        return self.real.fits(queue, usage)

@@ -12,7 +12,7 @@ and no node on the path passes its `max`.
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from fractions import Fraction
@@ -244,6 +244,22 @@ class Tree:
         """The root of the tree that a queue is in."""
         path = self._paths.get(("queue", queue))
         return path[-1] if path is not None else self.path(("queue", queue))[-1]
+
+    def roots(self, queues: Iterable[str], cohorts: Iterable[str] = ()) -> set[Node]:
+        """The roots of the trees of some queues and cohorts.
+
+        What is below a cohort of a cycle has another root, once one of that cycle names another parent.
+        """
+        linked = {each for name in cohorts for each in (name, *self.cycle(name))}
+        return {self.path(("cohort", name))[-1] for name in linked} | {self.root(name) for name in queues}
+
+    def concerned(
+        self, names: Mapping[str, object], queues: AbstractSet[str], roots: AbstractSet[Node]
+    ) -> list[str]:
+        """The queues among `names` that are in `queues`, or in a tree with a root in `roots`."""
+        if not roots:
+            return [name for name in queues if name in names]
+        return [name for name in names if name in queues or self.root(name) in roots]
 
     def relatives(self, queue: str) -> list[str]:
         """The queues that share a cohort with a queue that is not the whole tree, and that queue."""
