@@ -55,15 +55,6 @@ class Gate:
         self._catalog = catalog
         self._requeue_by = requeue_by
 
-    @property
-    def stale(self) -> bool:
-        """Whether definitions have changed that are not in force yet."""
-        return self._catalog.stale
-
-    def refresh(self) -> None:
-        """Put changed definitions in force."""
-        self._catalog.refresh()
-
     def competitor(self, workload: WorkloadView, job: JobView | None, queue: str) -> Workload:
         """A Workload as the engine sees it; its Job's age counts, since it may have been made much later.
 

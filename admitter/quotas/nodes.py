@@ -128,13 +128,14 @@ def everything(branch: Branch, flavors: Iterable[str], found: Iterable[FlavorRes
     return replace(branch, groups=(Group((*EVERYWHERE, *more), (*sorted(flavors), ANY_NODE)),))
 
 
+@dataclass(slots=True)
 class Demand:
     """What queues and Cohorts name, and what they are given, added up."""
 
-    def __init__(self) -> None:
-        self.named: Counter[FlavorResource] = Counter()  # how many of them name a resource in a flavor
-        # their `min` of it together, in the resource's unit
-        self.minimums: Counter[FlavorResource] = Counter()
+    # how many of them name a resource in a flavor
+    named: Counter[FlavorResource] = field(default_factory=Counter)
+    # their `min` of it together, in the resource's unit
+    minimums: Counter[FlavorResource] = field(default_factory=Counter)
 
     def add(
         self, quotas: Mapping[FlavorResource, Quota], groups: Iterable[Group] = (), sign: int = 1

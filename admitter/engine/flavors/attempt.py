@@ -35,23 +35,20 @@ class Slot:
     wanted: Mapping[str, Mapping[str, int]]  # by flavor, what all of the pods ask of them; nothing is 0
 
 
+@dataclass(slots=True, eq=False)
 class Choice:
     """A flavor for a slot; `rank` orders choices from good to bad."""
 
-    __slots__ = ("_borrowing", "_borrows", "fits", "flavor", "wanted")
-
-    def __init__(self, flavor: str, wanted: Wanted, borrowing: Borrowing, *, fits: bool) -> None:
-        """Choose; whether it would be borrowed is computed when asked for, as it may be dear."""
-        self.flavor = flavor
-        self.wanted = wanted  # what all slots ask of it up to this one, by what this one asks of it
-        self.fits = fits  # whether enough of it is free
-        self._borrowing = borrowing
-        self._borrows: bool | None = None
+    flavor: str
+    wanted: Wanted  # what all slots ask of it up to this one, by what this one asks of it
+    borrowing: Borrowing  # asked once if at all, as it may be dear
+    fits: bool  # whether enough of it is free
+    _borrows: bool | None = None
 
     @property
     def borrows(self) -> bool:
         if self._borrows is None:
-            self._borrows = self._borrowing(self.wanted, self.fits)
+            self._borrows = self.borrowing(self.wanted, self.fits)
         return self._borrows
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from admitter.engine.model import FlavorResource
 from admitter.engine.quota.cells import NO_QUOTA, Cell, FlavorsTogether, Renewal
-from admitter.engine.quota.tree import Node, Tree
+from admitter.engine.quota.tree import Node, Tree, discard
 
 
 class Book:
@@ -77,14 +77,7 @@ class Book:
         if self.cell(queue, key).borrows():
             self._borrowers[root, key].add(queue)
         else:
-            self._drop_borrower(queue, root, key)
-
-    def _drop_borrower(self, queue: str, root: Node, key: FlavorResource) -> None:
-        borrowers = self._borrowers.get((root, key))
-        if borrowers is not None:
-            borrowers.discard(queue)
-            if not borrowers:
-                del self._borrowers[root, key]
+            discard(self._borrowers, (root, key), queue)
 
     def cell(self, queue: str, key: FlavorResource) -> Cell:
         found = self._cells.get((queue, key))
@@ -150,7 +143,7 @@ class Book:
         """A queue is about to change: nothing of it is kept by its tree until it is put there again."""
         root = self._tree.root(queue)
         for key in self._nodes.get(("queue", queue), ()):
-            self._drop_borrower(queue, root, key)
+            discard(self._borrowers, (root, key), queue)
         for key in self._unused.get(root, ()):
             self._unused[root][key] -= self._left(queue, key)
 

@@ -5,6 +5,7 @@ does a definition: a cell hands up by how much what it lends and what it takes h
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from admitter.engine.policy import Quota
@@ -12,23 +13,19 @@ from admitter.engine.policy import Quota
 NO_QUOTA: Final = Quota()
 
 
+@dataclass(slots=True, eq=False)
 class FlavorsTogether:
     """One resource in all flavors of one queue that has a limit on that."""
 
-    __slots__ = ("limit", "used")
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit  # the most that may be in use, in the resource's unit
-        self.used = 0  # what is
+    limit: int  # the most that may be in use, in the resource's unit
+    used: int = 0  # what is
 
 
+@dataclass(slots=True, eq=False)
 class Renewal:
     """Lets claims be made anew before any of them is looked at: most decisions concern none."""
 
-    __slots__ = ("due",)
-
-    def __init__(self) -> None:
-        self.due: Callable[[], None] | None = None  # makes them anew; None: they are as they should be
+    due: Callable[[], None] | None = None  # makes them anew; None: they are as they should be
 
     def run(self) -> None:
         """Make them anew if that is due."""
@@ -37,39 +34,24 @@ class Renewal:
             due()
 
 
+@dataclass(slots=True, eq=False)
 class Cell:
     """One resource in one flavor at one node. All amounts are in the resource's unit."""
 
-    __slots__ = (
-        "attached",
-        "claimed",
-        "handed",
-        "limit",
-        "local_quota",
-        "parent",
-        "quota",
-        "renewal",
-        "subtree_quota",
-        "together",
-        "total",
-        "used",
-    )
-
-    def __init__(self, renewal: Renewal) -> None:
-        self.renewal = renewal  # of the claims in the same book
-        self.parent: Cell | None = None  # the same of the node above; None at the root
-        self.quota = NO_QUOTA  # what is defined here
-        self.subtree_quota = 0  # what the subtree has: the node's minimum, and what its children lend
-        self.local_quota = 0  # how much of that is not lent to the node above; at the root all of it
-        self.limit: int | None = None  # the node's maximum; None: no such limit
-        # use that reached this node: at a queue all of it, at a cohort what the children took from it
-        self.used = 0
-        self.total = 0  # the use of the whole subtree
-        # at a queue with a limit on all flavors together, what these use
-        self.together: FlavorsTogether | None = None
-        self.attached = 0  # what waiting workloads claim of what this subtree owns (see `claims`)
-        self.claimed = 0  # what the children claim of what they own here, together
-        self.handed = 0  # how much of `claimed` at the parent is this subtree's
+    renewal: Renewal  # of the claims in the same book
+    parent: "Cell | None" = None  # the same of the node above; None at the root
+    quota: Quota = NO_QUOTA  # what is defined here
+    subtree_quota: int = 0  # what the subtree has: the node's minimum, and what its children lend
+    local_quota: int = 0  # how much of that is not lent to the node above; at the root all of it
+    limit: int | None = None  # the node's maximum; None: no such limit
+    # use that reached this node: at a queue all of it, at a cohort what the children took from it
+    used: int = 0
+    total: int = 0  # the use of the whole subtree
+    # at a queue with a limit on all flavors together, what these use
+    together: FlavorsTogether | None = None
+    attached: int = 0  # what waiting workloads claim of what this subtree owns (see `claims`)
+    claimed: int = 0  # what the children claim of what they own here, together
+    handed: int = 0  # how much of `claimed` at the parent is this subtree's
 
     @property
     def lent(self) -> int:
@@ -272,11 +254,7 @@ class Cell:
             if cell.local_quota > cell.used:
                 free += cell.local_quota - cell.used
             if withheld > 0:
-                left = (
-                    free - withheld
-                    if free - withheld > cell.subtree_quota - cell.used
-                    else cell.subtree_quota - cell.used
-                )
+                left = max(free - withheld, cell.subtree_quota - cell.used)
                 free = min(free, left) if left > 0 else 0
         return free
 

@@ -167,8 +167,8 @@ class Tree:
         for name in queues:
             if name in self.queues:
                 root = self.root(name)
-                _discard(self._to_borrow, (root, self.queues[name].preemption.borrow), name)
-                _discard(self._preempting, root, name)
+                discard(self._to_borrow, (root, self.queues[name].preemption.borrow), name)
+                discard(self._preempting, root, name)
                 self.apart.discard(name)
             for book in self._books:
                 book.lift(name)
@@ -364,7 +364,7 @@ def _add(sums: Given, more: Mapping[tuple[str, FlavorResource], int], sign: int)
             del sums[key]
 
 
-def _discard(names: defaultdict[T, set[str]], key: T, name: str) -> None:
+def discard(names: defaultdict[T, set[str]], key: T, name: str) -> None:
     """Take a name out of the set of a key; an empty set goes."""
     names[key].discard(name)
     if not names[key]:
