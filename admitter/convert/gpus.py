@@ -75,11 +75,9 @@ class InvalidGpuSettingError(ValueError):
 
 
 def parse_settings(memory: int, more: Iterable[str]) -> GpuSettings:
-    """Settings as they are written on a command line.
+    """Settings as they are written on a command line; `memory` is in GB.
 
-    Args:
-        memory: of a whole GPU, in GB, if its flavor does not say.
-        more: `NAME` for a resource with whole GPUs as units, `NAME=GB` for one with units of so much memory.
+    In `more`, `NAME` is a resource with whole GPUs as units, `NAME=GB` one with units of so much memory.
 
     Raises:
         InvalidGpuSettingError: one of `more` is neither.

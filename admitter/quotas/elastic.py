@@ -64,8 +64,7 @@ class Declared:
 def governing(declared: Iterable[Declared]) -> tuple[dict[str, Declared], dict[Declared, str]]:
     """The quotas in force: of those that want one namespace the oldest, for all of its namespaces or none.
 
-    Returns:
-        The quota that governs each namespace, and for those that govern none the reason.
+    Returns the quota that governs each namespace, and for those that govern none the reason.
     """
     by_namespace: dict[str, Declared] = {}
     conflicts: dict[Declared, str] = {}

@@ -72,10 +72,8 @@ class Timeline:
 def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
-    Args:
-        paths: of the files.
-        begin: takes in a snapshot of a cluster, which is called by its place, and returns when the
-            simulation begins then; None: a snapshot can't be used.
+    `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
+    begins then; None: a snapshot can't be used.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.
