@@ -37,7 +37,6 @@ class Replayed:
     difference: ReplayDifference | None = None
 
     def count(self, plan: Json) -> None:
-        """Count a cycle and what it decided."""
         self.cycles += 1
         self.admissions += len(plan.get("admissions", ()))
         self.evictions += len(plan.get("evictions", ()))

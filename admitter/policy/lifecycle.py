@@ -29,7 +29,6 @@ class Phase(StrEnum):
 
     @property
     def runs(self) -> bool:
-        """Whether the workload may run."""
         return self is Phase.ADMITTED or self is Phase.EVICTION_PENDING
 
 
@@ -68,7 +67,6 @@ def after(phase: Phase, step: Step) -> Phase:
 
 
 def phase_of(workload: WorkloadView) -> Phase:
-    """The phase of a Workload, by its status."""
     if workload.finished:
         return Phase.FINISHED
     if workload.admission is None:

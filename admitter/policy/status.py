@@ -58,13 +58,9 @@ def admitted(
 ) -> Json:
     """The Workload may start: it holds its quota from here on.
 
-    Args:
-        workload: which one.
-        admission: what it holds.
-        term: a shard and an epoch of it; the API server refuses any but that of the process that leads.
-        now: when it is.
-        passing: the Workload that it passes, if it is admitted out of order, and the rule that allows it.
-        generation: of its last pending reservation, which this admission uses; 0: it never had one.
+    `term` is a shard and an epoch of it; the API server refuses any but that of the process that leads.
+    `passing` is the Workload that it passes, if it is admitted out of order, and the rule that allows it. The
+    generation is that of its last pending reservation, which this admission uses; 0: it never had one.
     """
     words = f"admitted by {queue_title(admission.queue)}: {_flavors_in_words(admission)}"
     words += f"; {passing}" if passing else ""

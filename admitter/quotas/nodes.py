@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -30,10 +31,8 @@ def amounts(allocatable: Mapping[str, str | int]) -> Amounts:
     """What a node can allocate; what is no quantity is left out."""
     found = {}
     for name, quantity in allocatable.items():
-        try:
+        with suppress(InvalidQuantityError):
             found[own_name(name)] = to_amount(name, quantity)
-        except InvalidQuantityError:
-            continue
     return found
 
 
@@ -93,7 +92,6 @@ def _exceeds(shape: NodeShape, other: NodeShape) -> bool:
 
 
 def has_labels(node: NodeCapacity, flavor: Flavor) -> bool:
-    """Whether a node has the labels of a flavor."""
     return all(node.labels.get(key) == value for key, value in flavor.labels)
 
 
@@ -149,7 +147,6 @@ class Demand:
             self.minimums[key] += sign * quota.minimum
 
     def include(self, other: "Demand") -> None:
-        """Count in all that is counted there."""
         self.named.update(other.named)
         self.minimums.update(other.minimums)
 

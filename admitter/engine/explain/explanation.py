@@ -57,9 +57,9 @@ class Explanation:
     ahead: int  # how many wait before it in its queue
     # UIDs of workloads that its queue's policy would let it evict, if that were enough
     evictable: tuple[str, ...]
+    # UIDs of the blocking workloads: their end would let it in, perhaps by evicting others; empty if none
+    # would. Of a preemptor with a pending reservation: its victims
     blocking: tuple[str, ...]
-    """UIDs of the blocking workloads: their end would let it in, perhaps by evicting others; empty if none
-    would. Of a preemptor with a pending reservation: its victims."""
     # whether `evictable` and `blocking` were looked for to the end; if not, both are empty
     sought: bool = True
 

@@ -109,7 +109,6 @@ class Book:
         return None if limit is None else self._together[queue].setdefault(resource, FlavorsTogether(limit))
 
     def at(self, node: Node, key: FlavorResource) -> Cell:
-        """The cell of any node."""
         found = self._nodes[node].get(key)
         if found is None:
             for place in reversed(self._tree.path(node)):  # from the root on: each hangs below the last one
@@ -135,7 +134,6 @@ class Book:
         cell.define(self._tree.quotas(node).get(key, NO_QUOTA))
 
     def drop(self, cohort: Node) -> None:
-        """A cohort is gone: nothing was below it."""
         self._nodes.pop(cohort, None)
         self._unused.pop(cohort, None)
 

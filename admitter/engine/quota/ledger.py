@@ -29,7 +29,6 @@ class _QuotaShare:
 
     @property
     def usage(self) -> Usage:
-        """How much it is, as sums."""
         return self.admission.usage
 
     @property
@@ -72,7 +71,6 @@ class PendingReservation(_QuotaShare):
 
     @property
     def namespace(self) -> str:
-        """The namespace that counts it in its share of the queue."""
         return self.workload.namespace
 
 
