@@ -32,7 +32,7 @@ class EngineState:
         self.flavors: dict[str, Flavor] = {}
         # what waits, by queue; queues in which nothing waits are not in it
         self.pending: dict[str, PendingQueue] = {}
-        self.put_off: set[str] = set()  # those of them in trees that another process decides about
+        self.put_off: set[str] = set()  # changed queues in trees that another process decides about
         self.capacity = Capacity(self.tree, self.ledger)
         self.preemption = PreemptionContext(self.tree, self.ledger, self.capacity)
         self.assigner = Assigner(self.ledger.planned, self.flavors, self.preemption.giving)

@@ -58,7 +58,7 @@ class EquivalenceClass:
     ticket: int = 0
     _heap: list[tuple[Rank, str]] = field(default_factory=list)
     _head: Workload | None = None
-    _reported: Refusal | None = None
+    _reported: Refusal | None = None  # the refusal that was reported last
     _unreported: set[str] = field(default_factory=set)  # the workloads for which that was not reported yet
     _quotas: list["FreedQuota"] = field(default_factory=list)
 
