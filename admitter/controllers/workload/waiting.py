@@ -54,12 +54,10 @@ class WaitingReasons:
         self.failures = Failures(self._refused, told_after=REFUSALS_TOLD)
 
     def want(self, key: Key, waiting: Waiting) -> None:
-        """A Workload waits for this reason from now on."""
         self._wanted[key] = waiting
         self._ready.set()
 
     def forget(self, key: Key) -> None:
-        """A Workload waits no longer."""
         self._wanted.pop(key, None)
 
     def gone(self, key: Key) -> None:
@@ -68,7 +66,6 @@ class WaitingReasons:
         self.failures.over(key)
 
     def admitted(self, workload: WorkloadView) -> None:
-        """Tell the user that a Workload has been admitted."""
         message = workload.condition(ConditionType.ADMITTED).get("message", "")
         self.events.record(subject(workload), EventReason.ADMITTED, str(message))
 
