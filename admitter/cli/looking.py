@@ -13,6 +13,7 @@ import typer
 import yaml
 from rich.console import Console
 
+from admitter.client.errors import ClusterError
 from admitter.convert.settings import DEFAULTS, Settings
 from admitter.insight.controller_status import ControllerStatus
 from admitter.insight.snapshot_file import SnapshotFile, load
@@ -119,6 +120,31 @@ def look_at_all(
     gc.disable()
     settings = settings_of(config)
     return ask_beside(kubeconfig, context, lambda transport: take(transport, settings, time.time))
+
+
+def look_at_namespace(
+    kubeconfig: Path | None,
+    context: str | None,
+    config: Path | None,
+    namespace: str,
+    kinds: Container[str],
+) -> tuple[SnapshotFile, ControllerStatus]:
+    """A snapshot with some kinds of one namespace, and whether a controller decides in that cluster.
+
+    Raises:
+        ClusterError: it can't be read.
+    """
+    from admitter.insight.taking import take  # noqa: PLC0415  # as in look
+
+    settings = settings_of(config)
+    return ask_beside(
+        kubeconfig, context, lambda transport: take(transport, settings, time.time, kinds, namespace)
+    )
+
+
+def say_restricted(what: str, error: ClusterError) -> None:
+    """Say on standard error what an answer lacks, and which right is missing for the whole of it."""
+    typer.echo(f"{what} {visible(error)}", err=True)
 
 
 def ask_beside(
