@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Container
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import orjson
 import typer
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from admitter.client.transport import Transport
 
 T = TypeVar("T")
+
+CONNECTING_SECONDS: Final = 0.5
 
 
 class Output(StrEnum):
@@ -164,6 +166,8 @@ def ask_beside(
         try:
             return await question(transport), await settling
         finally:
+            # If the question failed, this may be connecting: cancelled in that, it would leave its socket behind.
+            await asyncio.wait({settling}, timeout=CONNECTING_SECONDS)
             settling.cancel()
             await asyncio.wait({settling})
 

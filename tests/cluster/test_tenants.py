@@ -28,13 +28,11 @@ class Tenant:
         self.team = team
         self._user = user
         self._folder = folder
+        user.run_kubectl("config", "set-context", "--current", f"--namespace={team.namespace}")
 
     def run(self, *arguments: str) -> Result:
-        """Run a command in the namespace."""
-        access = [f"--kubeconfig={self._user.kubeconfig}"]
-        places = arguments[0] in {"what-if", "lint", "snapshot", "web"} or "-A" in arguments
-        scope = [] if places else [f"--namespace={self.team.namespace}"]
-        return CliRunner().invoke(app, [*arguments, *scope, *access])
+        """Run a command in the context of the namespace."""
+        return CliRunner().invoke(app, [*arguments, f"--kubeconfig={self._user.kubeconfig}"])
 
     def says(self, *arguments: str) -> str:
         """What a command prints that works."""
@@ -53,7 +51,9 @@ class Tenant:
     def file(self, name: str, cpu: str) -> str:
         """A file with a Job of the namespace."""
         path = self._folder / f"{name}.json"
-        path.write_text(json.dumps(self.job(name, cpu)))
+        made = self.job(name, cpu)
+        del made["metadata"]["namespace"]  # that of the context counts, as for kubectl
+        path.write_text(json.dumps(made))
         return str(path)
 
     def job(self, name: str, cpu: str) -> Json:
