@@ -166,7 +166,7 @@ def ask_beside(
         try:
             return await question(transport), await settling
         finally:
-            # If the question failed, this may be connecting: cancelled in that, it would leave its socket behind.
+            # If the question failed, this may be connecting: cancelled then, it leaves its socket behind.
             await asyncio.wait({settling}, timeout=CONNECTING_SECONDS)
             settling.cancel()
             await asyncio.wait({settling})
