@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count, repeat
 from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -140,6 +141,7 @@ def parsed(place: str, text: str) -> Iterator[tuple[str, Any]]:
 _BEGINS: Final = re.compile(r"^(?=---(?:\s|\Z))", re.MULTILINE)
 _NO_YAML: Final = (yaml.YAMLError, ValueError, KeyError)
 """A value may be none of what its tag says."""
+_IS_NO_YAML: Final = "is no YAML: "
 
 
 class _TooMuchError(Exception):
@@ -175,9 +177,59 @@ def _of_yaml(text: str) -> Iterator[object]:
                     raise _too_deep()
                 if values - len(known) > _MOST_BY_ALIAS:
                     raise _TooMuchError(f"its aliases stand for more than {_MOST_BY_ALIAS} values")
-            yield _value(loader, node)
+            yield _document(loader, node, "")
     finally:
         loader.dispose()
+
+
+def _document(loader: _Loader, node: yaml.Node, place: str) -> Any:  # noqa: ANN401  # whatever YAML gives
+    """A document; in a list, a ManifestError stands in place of an object that can't be read."""
+    try:
+        return _value(loader, node)
+    except _NO_YAML as error:
+        items = _field(node, "items")
+        parts = {name: _field(node, name) for name in ("apiVersion", "kind", "metadata")}
+        known = {name: _value_if_any(loader, part) for name, part in parts.items() if part is not None}
+        if str(known.get("kind")).endswith("List") and isinstance(items, yaml.SequenceNode):
+            places = (f"{place}.items[{n}]".removeprefix(".") for n in range(len(items.value)))
+            return {**known, "items": list(map(_document, repeat(loader), items.value, places))}
+        if not place:
+            raise
+        name, path = title(known, ""), _unreadable(loader, node).removeprefix(".")
+        words = (
+            f"{place} ({name})" if name else place,
+            path,
+            _in_a_line(error, "").removeprefix(_IS_NO_YAML),
+        )
+        return ManifestError(": ".join(filter(None, words)))
+
+
+def _field(node: yaml.Node, name: str) -> yaml.Node | None:
+    """What a map has under a name."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return next((value for key, value in pairs if key.value == name), None)
+
+
+def _value_if_any(loader: _Loader, node: yaml.Node) -> Any:  # noqa: ANN401  # whatever YAML gives
+    try:
+        return _value(loader, node)
+    except _NO_YAML:
+        return None
+
+
+def _unreadable(loader: _Loader, node: yaml.Node) -> str:
+    """The path to the first value that can't be read."""
+    parts: list[tuple[str, yaml.Node]] = []
+    if isinstance(node, yaml.MappingNode):
+        parts = [(f".{key.value}", value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = [(f"[{number}]", each) for number, each in enumerate(node.value)]
+    for name, part in parts:
+        try:
+            _value(loader, part)
+        except _NO_YAML:
+            return name + _unreadable(loader, part)
+    return ""
 
 
 def _value(loader: _Loader, node: yaml.Node) -> Any:  # noqa: ANN401  # whatever YAML gives
@@ -192,6 +244,7 @@ def _value(loader: _Loader, node: yaml.Node) -> Any:  # noqa: ANN401  # whatever
     try:
         return _of_json(loader.construct_document(node))
     except (ValueError, KeyError, OverflowError) as error:
+        loader.recursive_objects.clear()  # so that it is tried again, to find the object it is in
         kind = tag.rpartition(":")[2]
         raise ValueError(f"line {node.start_mark.line + 1}: is no {kind}: {error}") from error
 
@@ -257,10 +310,10 @@ def _in_a_line(error: Exception, text: str) -> str:
         return str(error)
     mark = error.problem_mark or error.context_mark if isinstance(error, yaml.MarkedYAMLError) else None
     if mark is None:
-        return f"is no YAML: {_located(error, '', text)}"
+        return f"{_IS_NO_YAML}{_located(error, '', text)}"
     assert isinstance(error, yaml.MarkedYAMLError)
     words = ": ".join(part for part in (error.context, error.problem) if part)
-    return f"is no YAML: line {mark.line + 1}, column {mark.column + 1}: {words}"
+    return f"{_IS_NO_YAML}line {mark.line + 1}, column {mark.column + 1}: {words}"
 
 
 def _levels(document: object) -> int:
@@ -316,6 +369,27 @@ def flat(document: object) -> Iterator[object]:
     common = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
     for item in items:
         yield from flat({**common, **item} if isinstance(item, dict) and kind != "List" else item)
+
+
+def generated_names(manifests: Iterable[object], namespace: str = "default") -> dict[int, str]:
+    """Names of the objects that leave theirs to an API server, by their place.
+
+    A name is `generateName` and the first number with which no other object of its namespace is called so;
+    that of an object that names none is `namespace`.
+    """
+    found: dict[int, str] = {}
+    given = [each.get("metadata") if isinstance(each, dict) else None for each in manifests]
+    known = [each if isinstance(each, dict) else {} for each in given]
+    spaces = [str(each.get("namespace") or namespace) for each in known]
+    taken = {
+        (space, str(each["name"])) for space, each in zip(spaces, known, strict=True) if each.get("name")
+    }
+    for place, (space, each) in enumerate(zip(spaces, known, strict=True)):
+        prefix = each.get("generateName")
+        if prefix and isinstance(prefix, str) and not each.get("name"):
+            found[place] = next(f"{prefix}{n}" for n in count(1) if (space, f"{prefix}{n}") not in taken)
+            taken.add((space, found[place]))
+    return found
 
 
 def without_nulls(value: Any) -> Any:  # noqa: ANN401  # whatever YAML gives

@@ -231,7 +231,7 @@ def _settle(workload: Json, item: Item) -> None:
             "reason": item.waiting.reason,
             "message": item.waiting.message,
         }
-    elif item.starts > 1 or not workload["status"]:  # it was preempted before, or waited
+    elif len(item.runs) > 1 or not workload["status"]:  # it was preempted before, or waited
         assert item.admission is not None
         pod_sets = [
             {

@@ -226,3 +226,41 @@ def test_aliases_stand_for_what_they_name() -> None:
 @pytest.mark.usefixtures("loader")
 def test_a_hundred_levels_are_not_too_deep() -> None:
     assert read("[" * 100 + "]" * 100)
+
+
+@pytest.mark.usefixtures("loader")
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        (
+            "kind: Job, metadata: {namespace: a, name: b}, spec: {x: [1, .inf]}",
+            "items[1] (Job a/b): spec.x[1]: line 4: is no float: JSON has no such number",
+        ),
+        ("kind: Job, metadata: {name: .nan}", "items[1]: metadata.name: line 4: is no float"),
+        (
+            "kind: Job, spec: {a: {? [b] : c}}",
+            "items[1]: spec.a: line 4, column 28: while constructing a mapping",
+        ),
+        ("kind: List, items: [{kind: A}, {b: !!int x}]", "items[1].items[1]: b: line 4: is no int"),
+    ],
+    ids=["a number", "a name", "a key", "a list in a list"],
+)
+def test_an_object_that_can_not_be_read_harms_no_other_of_its_list(item: str, says: str) -> None:
+    found = read(f"kind: List\nitems:\n- {{kind: First}}\n- {{{item}}}\n- {{kind: Last}}\n")
+    assert (found[0], found[-1]) == ({"kind": "First"}, {"kind": "Last"})
+    (error,) = [each for each in found if isinstance(each, ManifestError)]
+    assert str(error).startswith(says)
+
+
+def test_objects_without_a_name_get_the_first_number_that_is_free() -> None:
+    given = [
+        {"metadata": {"generateName": "a-"}},
+        {"metadata": {"name": "a-1", "namespace": "default"}},
+        {"metadata": {"generateName": "a-"}},
+        {"metadata": {"generateName": "a-", "namespace": "other"}},
+        {"metadata": {"generateName": "a-", "name": "named"}},
+        {"metadata": {"generateName": 5}},
+        {"metadata": "a-"},
+        ManifestError("can't be read"),
+    ]
+    assert documents.generated_names(given) == {0: "a-2", 2: "a-3", 3: "a-1"}

@@ -68,6 +68,7 @@ _POD_SPEC: Final = fields(
     affinity=fields(nodeAffinity=NODE_AFFINITY),
     priorityClassName=str,
     runtimeClassName=str,
+    nodeName=str,
 )
 _JOB: Final = fields(
     metadata=_METADATA,
@@ -106,6 +107,7 @@ _SHAPES: Final[dict[str, Type]] = {
     "LimitRange": fields(metadata=_METADATA, spec=limit_range(_Quantities)),
     "ResourceQuota": fields(metadata=_METADATA, spec=fields(hard=dict[str, str | int | float])),
     "Node": _NODE,
+    "Pod": fields(metadata=_METADATA, spec=needed(_POD_SPEC), status=fields(phase=str)),
     "PriorityClass": fields(metadata=_METADATA, value=needed(Priority), globalDefault=bool),
     "RuntimeClass": fields(metadata=_METADATA, overhead=fields(podFixed=_Quantities)),
     "Workload": _WORKLOAD,
@@ -113,7 +115,7 @@ _SHAPES: Final[dict[str, Type]] = {
 
 
 def shape_problem(manifest: Json) -> str | None:
-    """What is wrong with the fields of an object that a simulation reads; None if nothing is."""
+    """What is wrong with the fields of an object that is read from a file; None if nothing is."""
     try:
         checker(_SHAPES.get(manifest["kind"], _OTHERS)).validate_python(manifest, strict=True)
     except ValidationError as error:

@@ -19,6 +19,7 @@ from admitter.sandbox.errors import SandboxError
 
 COMMANDS: Final = {
     "install": "install:install",
+    "init": "init:init",
     "uninstall": "uninstall:uninstall",
     "run": "run:run",
     "explain": "explain:explain",

@@ -39,12 +39,20 @@ def up(
         typer.Option(help="A file with manifests of the nodes to simulate, instead of six.", metavar="FILE"),
     ] = None,
     no_nodes: Annotated[bool, typer.Option("--no-nodes", help="Simulate no nodes.")] = False,
+    with_controller: Annotated[
+        bool,
+        typer.Option("--with-controller", help="Install Admitter, and run its controller in the background."),
+    ] = False,
     name: Name = "default",
 ) -> None:
     """Start the control plane; the first time its programs are built.
 
+    With --with-controller everything is installed and works when the command returns, also in a sandbox that
+    runs already.
+
     Examples:
     - `admitter sandbox up`
+    - `admitter sandbox up --with-controller`: Admitter works there
     - `admitter sandbox up --name big --nodes nodes.yaml`: with nodes of yours
     """
     if nodes and no_nodes:
@@ -54,6 +62,9 @@ def up(
         control_plane = ControlPlane.start(
             state_folder(name), nodes=None if no_nodes else nodes or DEFAULT_NODES, console=_console
         )
+        log = _run_controller(control_plane) if with_controller else None
+    if log is not None:
+        typer.echo(f"Admitter is installed, and its controller decides. Its log: {log}")
     if control_plane.started:
         typer.echo(f"Sandbox {name} is up, after {time.monotonic() - began:.0f} s. To use it:")
     else:
@@ -61,6 +72,28 @@ def up(
     option = "" if name == "default" else f" --name {name}"
     typer.echo(f'  eval "$(admitter sandbox env{option})" && kubectl get nodes')
     typer.echo(f"  admitter sandbox down{option}")
+
+
+def _run_controller(control_plane: ControlPlane) -> Path:
+    """Install Admitter and run its controller; without it, a control plane that was started is stopped."""
+    import asyncio  # noqa: PLC0415  # with the client slow to load, and not needed otherwise
+
+    from admitter.client.transport import HttpTransport  # noqa: PLC0415  # as above
+    from admitter.install.apply import install  # noqa: PLC0415  # as above
+
+    async def installed() -> None:
+        async with await HttpTransport.connect(control_plane.kubeconfig, control_plane.context) as transport:
+            await install(transport, deployment=False)
+
+    try:
+        with _console.status("installing Admitter") as shown:
+            asyncio.run(installed())
+            shown.update("starting the controller")
+            return control_plane.run_controller()
+    except BaseException:
+        if control_plane.started:
+            control_plane.stop()
+        raise
 
 
 @app.command()

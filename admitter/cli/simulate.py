@@ -32,7 +32,15 @@ from admitter.simulate.history import History
 from admitter.simulate.items import Event
 from admitter.simulate.manifests import read
 from admitter.simulate.plot import PlotError, draw
-from admitter.simulate.report import endless_message, event_json, queue_table, result_json, workload_table
+from admitter.simulate.report import (
+    endless_message,
+    event_json,
+    queue_table,
+    result_json,
+    summary,
+    waiting_table,
+    workload_table,
+)
 from admitter.simulate.simulator import Simulator
 from admitter.visible import visible
 
@@ -71,7 +79,7 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw each queue's use against min and max, and what waits in it, over time.",
+            help="Draw what queues use of each flavor and what waits, over time, and when each workload ran.",
             metavar="FILE.svg",
             dir_okay=False,
             show_default=False,
@@ -116,9 +124,10 @@ def simulate(  # noqa: PLR0913, PLR0917  # each is an option of the command
             events.append(event)
             if output is SimulateOutput.EVENTS:
                 _tell(event)
+    result = result_json(simulator, events)
     if plot is not None:
-        _draw(history, plot)
-    _print(simulator, events, output)
+        _draw(history, simulator, summary(result), plot)
+    _print(result, output)
     _complain(simulator)
 
 
@@ -170,20 +179,23 @@ def _complain(simulator: Simulator) -> None:
         raise typer.Exit(1)
 
 
-def _draw(history: History, path: Path) -> None:
+def _draw(history: History, simulator: Simulator, title: str, path: Path) -> None:
     try:
-        draw(history, path)
+        draw(history, [*simulator.items.values(), *simulator.gone], simulator.start, title, path)
     except PlotError as error:
         raise typer.BadParameter(str(error), param_hint="--plot") from error
 
 
-def _print(simulator: Simulator, events: list[Event], output: SimulateOutput) -> None:
+def _print(result: dict[str, Any], output: SimulateOutput) -> None:
     """Write the result; as events it is written already."""
-    result = result_json(simulator, events)
     if output is SimulateOutput.JSON:
         write(result, Output.JSON)
     elif output is SimulateOutput.TABLE:
         shown = console()
         shown.print(workload_table(result))
-        shown.print()
+        shown.print(f"\n{summary(result)}\n", soft_wrap=True)
+        waiting = waiting_table(result)
+        if waiting is not None:
+            shown.print(waiting)
+            shown.print()
         shown.print(queue_table(result))

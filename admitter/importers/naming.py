@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import count
 from typing import Final
 
 from admitter.api.base import LONGEST_NAME
-from admitter.documents import title
+from admitter.documents import generated_names, title
 from admitter.importers.reading import Document
-from admitter.importers.translation import Json, ManifestSource, Translation
+from admitter.importers.translation import ManifestSource, Translation
 
 _HASH: Final = 8
 _GOOD: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -78,28 +77,12 @@ class Names:
 
 
 def with_generated_names(documents: Sequence[Document]) -> list[Document]:
-    """The same objects; one that leaves its name to the API server gets it here.
-
-    The name is `generateName` and the first number with which no other object of its namespace is called so.
-    """
-    names = ((each.namespace, _metadata(each).get("name")) for each in documents)
-    taken = {(namespace, name) for namespace, name in names if isinstance(name, str)}
-    found: list[Document] = []
-    for each in documents:
-        prefix = _metadata(each).get("generateName")
-        if prefix and isinstance(prefix, str) and not _metadata(each).get("name"):
-            name = next(f"{prefix}{n}" for n in count(1) if (each.namespace, f"{prefix}{n}") not in taken)
-            taken.add((each.namespace, name))
-            raw = {**each.raw, "metadata": {**_metadata(each), "name": name}}
-            found.append(replace(each, name=title(raw, each.name), raw=raw))
-        else:
-            found.append(each)
+    """The same objects; one that leaves its name to the API server gets it here."""
+    found = list(documents)
+    for place, name in generated_names(each.raw for each in documents).items():
+        raw = {**found[place].raw, "metadata": {**found[place].raw["metadata"], "name": name}}
+        found[place] = replace(found[place], name=title(raw, found[place].name), raw=raw)
     return found
-
-
-def _metadata(document: Document) -> Json:
-    found = document.raw.get("metadata")
-    return found if isinstance(found, dict) else {}
 
 
 def valid(name: str) -> str:

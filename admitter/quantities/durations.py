@@ -35,6 +35,16 @@ def parse_duration(text: str) -> float:
     return float(seconds)
 
 
+def written_duration(seconds: float) -> str:
+    """A length of time as `parse_duration` reads it, such as `1h30m`, to the millisecond; `-` if negative."""
+    left, parts = abs(round(seconds * 1000)), []
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000)):
+        count, left = divmod(left, size)
+        parts += [f"{count}{unit}"] if count else []
+    parts += [f"{left / 1000:g}s"] if left or not parts else []
+    return ("-" if seconds < 0 else "") + "".join(parts)
+
+
 def _seconds(written: str) -> Fraction:
     if _SECONDS.fullmatch(written):
         return Fraction(written)

@@ -1,6 +1,7 @@
 """How each component of the control plane is started, and the files that it reads."""
 
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +18,11 @@ _ISSUER = "https://kubernetes.default.svc"
 _SERVICE_RANGE = "10.96.0.0/16"
 _POD_RANGE = "10.244.0.0/16"
 _API_SERVER_SERVICE = "10.96.0.1"
+
+CONTROLLER = "admitter-controller"
+"""The one component that may end alone, and start when all others run."""
+CONTROLLER_WANTED = ".controller-wanted"
+"""A file in the folder of a control plane: its supervisor starts the controller, and removes the file."""
 
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
@@ -182,6 +188,12 @@ def clients(layout: Layout, programs: Mapping[str, Path]) -> dict[str, list[str]
         "kube-scheduler": _command(programs, "kube-scheduler", scheduler),
         "kwok": [*simulator(programs, pki / "kwok.kubeconfig"), "--manage-all-nodes=true"],
     }
+
+
+def controller(folder: Path) -> dict[str, list[str]]:
+    """The command line of Admitter's controller, which impersonates the installed account."""
+    options = ["--kubeconfig", str(folder / "kubeconfig"), "--bind", f"{LOCALHOST}:0"]
+    return {CONTROLLER: [sys.executable, "-m", "admitter", "run", *options]}
 
 
 def simulator(programs: Mapping[str, Path], kubeconfig: Path) -> list[str]:

@@ -6,6 +6,7 @@ Before: `build` makes the programs. Next: `supervisor` owns the components.
 import json
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import CONTEXT, Cluster
-from admitter.sandbox.component_commands import audit_log
+from admitter.sandbox.component_commands import CONTROLLER, CONTROLLER_WANTED, audit_log
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.folders import exclusive
 from admitter.sandbox.nodes import DEFAULT_NODES, read_nodes
@@ -25,6 +26,10 @@ from admitter.sandbox.supervisor import StartOrder
 
 _STOP_GRACE = 15
 _LOG_TAIL = 10
+_CONTROLLER_SECONDS = 120
+_TICK = 0.1
+_DECIDES = ("deciding", "following")
+"""Lines in the controller's log once it is up: it decides, or another one does."""
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """Supervisors started by this process, which must collect them when they end."""
@@ -93,6 +98,36 @@ class ControlPlane(Cluster):
     def audit_log(self) -> Path:
         """The API server's audit log, one JSON object a line; there is one if it was asked for."""
         return audit_log(self.folder)
+
+    def run_controller(self) -> Path:
+        """Run the controller, which is installed, beside the control plane; returns its log once it decides.
+
+        One that runs already stays. It ends with the control plane, or alone.
+
+        Raises:
+            StartError: it ended, or has not decided after two minutes.
+        """
+        wanted, log = self.folder / CONTROLLER_WANTED, self.folder / "logs" / f"{CONTROLLER}.log"
+        if not self._runs_controller():
+            log.unlink(missing_ok=True)
+        wanted.touch()
+        deadline = time.monotonic() + _CONTROLLER_SECONDS
+        while True:
+            told = wanted.exists()
+            text = log.read_text(errors="replace") if log.exists() else ""
+            if not told and any(f'"event":"{word}"' in text for word in _DECIDES):
+                return log
+            ended = not told and not self._runs_controller()
+            if ended or time.monotonic() > deadline:
+                tail = "\n".join(text.splitlines()[-_LOG_TAIL:])
+                how = "ended" if ended else f"does not decide after {_CONTROLLER_SECONDS} s"
+                raise StartError(f"the controller {how}; {log} ends with:\n{tail}")
+            time.sleep(_TICK)
+
+    def _runs_controller(self) -> bool:
+        state = SandboxState.load(self.folder)
+        identity = state.components.get(CONTROLLER) if state is not None else None
+        return identity is not None and identity.find() is not None
 
     def stop(self) -> None:
         """Stop it; when this returns, none of its processes is left."""

@@ -22,7 +22,7 @@ from typing import Self
 
 from admitter.sandbox import component_commands
 from admitter.sandbox.api import Api
-from admitter.sandbox.component_commands import Layout
+from admitter.sandbox.component_commands import CONTROLLER, CONTROLLER_WANTED, Layout
 from admitter.sandbox.errors import SandboxError, StartError
 from admitter.sandbox.nodes import Manifest
 from admitter.sandbox.processes import ProcessIdentity, dies_with_parent
@@ -106,6 +106,7 @@ class Supervisor:
             self._starter.report(Phase.READY)
             while True:
                 self._check()
+                self._run_controller()
                 time.sleep(_GUARD_TICK)
         except OwnerGoneError:
             pass
@@ -130,7 +131,7 @@ class Supervisor:
                     raise
 
     def _start_once(self) -> None:
-        self._clear("data", "pki", "bin", "logs", "kubeconfig")
+        self._clear("data", "pki", "bin", "logs", "kubeconfig", CONTROLLER_WANTED)
         self._logs.mkdir()
         layout = component_commands.prepare(self._order.folder)
         self._save(server=layout.server)
@@ -157,7 +158,7 @@ class Supervisor:
                 process = subprocess.Popen(
                     command,
                     cwd=self._order.folder,
-                    env={"HOME": str(self._order.folder), "PATH": os.defpath, **_LESS_GARBAGE_COLLECTION},
+                    env={**_environment(name), "HOME": str(self._order.folder)},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -178,14 +179,26 @@ class Supervisor:
                 )
             time.sleep(_TICK)
 
+    def _run_controller(self) -> None:
+        """Start the controller if that is wanted and it does not run."""
+        wanted = self._order.folder / CONTROLLER_WANTED
+        if wanted.exists():
+            if CONTROLLER not in self._components:
+                self._spawn(component_commands.controller(self._order.folder))
+            wanted.unlink()
+
     def _check(self) -> None:
         self._starter.check()
         if self._order.owner and not self._order.owner.find():
             raise OwnerGoneError
-        for name, process in self._components.items():
+        for name, process in list(self._components.items()):
             code = process.poll()
-            if code is not None:
+            if code is not None and name != CONTROLLER:
                 raise self._component_ended(name, code)
+            if code is not None:
+                del self._components[name]
+                left = {each: known for each, known in self._state.components.items() if each != name}
+                self._save(components=left)
 
     def _component_ended(self, name: str, code: int) -> StartError:
         how = f"was killed by signal {-code}" if code < 0 else f"exited with {code}"
@@ -217,6 +230,13 @@ class Supervisor:
 
     def _log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
+
+
+def _environment(name: str) -> dict[str, str]:
+    """The environment of a component; the controller finds its modules as this process does."""
+    if name == CONTROLLER:
+        return dict(os.environ)
+    return {"PATH": os.defpath, **_LESS_GARBAGE_COLLECTION}
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ class Arrivals:
         if gone:  # that it is to go may be all that is said of it
             if known is not None:
                 self._world.jobs.delete(key, known.uid)
-                self._lifecycles.forget(known.uid)
+                self._lifecycles.forget(known.uid, self._now)
             return
         raw["spec"] = {**raw["spec"], "suspend": True}
         job = parse_job(raw)
@@ -173,7 +173,7 @@ class Arrivals:
     def _enter(self, raw: Json, key: Key, job: JobView, unplaced: Waiting | None = None) -> None:
         """Make a new or changed Job wait; one without a queue only if a rule places it."""
         if job.queue is None and unplaced is None:
-            self._lifecycles.forget(job.uid)
+            self._lifecycles.forget(job.uid, self._now)
             return
         try:
             lasts = runtime(raw)
@@ -191,7 +191,7 @@ class Arrivals:
     def _workload(self, raw: Json, key: Key, *, gone: bool) -> None:
         view = parse_workload(raw)
         if gone:
-            self._lifecycles.forget(view.uid)
+            self._lifecycles.forget(view.uid, self._now)
             return
         try:
             lasts = runtime(raw)

@@ -1,82 +1,74 @@
-"""Use of each queue over the time of a simulation."""
+"""Use of each flavor over the time of a simulation, and how many workloads wait."""
 
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from admitter.engine.cycle import Engine
+from admitter.engine.model import FlavorResource
+
+T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class UseOverTime:
-    """One resource in one queue, all flavors together; each list has a value for each of `times`.
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One resource in one flavor at one time, in the resource's unit.
 
     Attributes:
-        times: in seconds since the epoch; each value holds until the next one.
-        used: amounts in the resource's unit.
-        maximum: the most it may use; None if there is no limit in some flavor.
+        quota: the `min` of all queues and Cohorts together.
+        limit: the `max` of the queue, if only one has quota here; else None.
+        queues: what each queue uses of its own quota, and what it has borrowed; only those that use any.
     """
 
-    times: list[float] = field(default_factory=list)
-    used: list[int] = field(default_factory=list)
-    minimum: list[int] = field(default_factory=list)
-    maximum: list[int | None] = field(default_factory=list)
+    quota: int
+    limit: int | None
+    queues: Mapping[str, tuple[int, int]]
 
-
-@dataclass(slots=True)
-class WaitingOverTime:
-    """How many workloads wait in one queue, and the time of each change."""
-
-    times: list[float] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    @property
+    def used(self) -> int:
+        return sum(map(sum, self.queues.values()))
 
 
 class History:
-    """Records changes at each call of `look`."""
+    """Records changes at each call of `look`: values with their times, in seconds since the epoch.
+
+    Attributes:
+        use: by flavor and resource.
+        waiting: how many workloads wait, by queue; only those in which any do.
+        end: the last time.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.use: defaultdict[tuple[str, str], UseOverTime] = defaultdict(UseOverTime)
-        self.waiting: defaultdict[str, WaitingOverTime] = defaultdict(WaitingOverTime)
+        self.use: defaultdict[FlavorResource, list[tuple[float, Use]]] = defaultdict(list)
+        self.waiting: list[tuple[float, Mapping[str, int]]] = []
         self.end = 0.0
 
     def look(self, now: float) -> None:
-        """Record this moment, in seconds since the epoch."""
+        """Record this moment."""
         self.end = now
-        for name, queue in self._engine.tree.queues.items():
-            used = self._engine.ledger.used(name)
-            resources = {resource for _, resource in [*queue.quotas, *used]}
-            for resource in resources:
-                keys = [key for key in {*queue.quotas, *used} if key[1] == resource]
-                quotas = [queue.quotas[key] for key in keys if key in queue.quotas]
-                limits = [quota.maximum for quota in quotas if quota.maximum is not None]
-                self._note(
-                    self.use[name, resource],
-                    now,
-                    sum(used.get(key, 0) for key in keys),
-                    sum(quota.minimum for quota in quotas),
-                    sum(limits) if quotas and len(limits) == len(quotas) else None,
-                )
-            count = self._engine.waiting(name)
-            waiting = self.waiting[name]
-            if not waiting.counts or waiting.counts[-1] != count:
-                waiting.times.append(now)
-                waiting.counts.append(count)
-
-    @staticmethod
-    def _note(use: UseOverTime, now: float, used: int, minimum: int, maximum: int | None) -> None:
-        if use.times and (use.used[-1], use.minimum[-1], use.maximum[-1]) == (used, minimum, maximum):
-            return
-        use.times.append(now)
-        use.used.append(used)
-        use.minimum.append(minimum)
-        use.maximum.append(maximum)
+        tree, ledger = self._engine.tree, self._engine.ledger
+        quotas, holders = Counter[FlavorResource](), defaultdict[FlavorResource, list[int | None]](list)
+        used: defaultdict[FlavorResource, dict[str, tuple[int, int]]] = defaultdict(dict)
+        for cohort in tree.cohorts.values():
+            quotas.update({key: quota.minimum for key, quota in cohort.quotas.items()})
+        for name, queue in tree.queues.items():
+            for key, quota in queue.quotas.items():
+                quotas[key] += quota.minimum
+                holders[key].append(quota.maximum)
+            for key, amount in ledger.used(name).items():
+                own = min(amount, ledger.real.cell(name, key).subtree_quota)
+                if amount:
+                    used[key][name] = own, amount - own
+        for key in {*self.use, *quotas, *used}:
+            limits = holders[key]
+            limit = limits[0] if len(limits) == 1 else None
+            _note(self.use[key], now, Use(quotas[key], limit, used[key]))
+        counts = {name: self._engine.waiting(name) for name in tree.queues}
+        _note(self.waiting, now, {name: count for name, count in counts.items() if count})
 
 
-def shortest_unit(highest: int, resource: str) -> tuple[int, str]:
-    """A divisor for amounts up to some height, and what to call a resource then."""
-    if resource == "cpu":
-        return 1000, "cpu"
-    for power, prefix in ((40, "Ti"), (30, "Gi"), (20, "Mi")):
-        if highest >= 1 << power:
-            return 1 << power, f"{resource} ({prefix})"
-    return 1, resource
+def _note(values: list[tuple[float, T]], now: float, value: T) -> None:
+    if not values or values[-1][1] != value:
+        values.append((now, value))

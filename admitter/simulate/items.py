@@ -1,6 +1,6 @@
 """What a simulation keeps of each workload, and its events."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from admitter.cache.views import JobView, WorkloadView
@@ -32,6 +32,23 @@ class Event(NamedTuple):
 
 
 @dataclass(slots=True)
+class Run:
+    """One admission of a workload.
+
+    Attributes:
+        queue: the ClusterQueue.
+        start: in seconds since the epoch.
+        end: likewise; None as long as it runs.
+        evicted: whether it ended by an eviction.
+    """
+
+    queue: str
+    start: float
+    end: float | None = None
+    evicted: bool = False
+
+
+@dataclass(slots=True)
 class Item:
     """A workload of the simulation.
 
@@ -40,7 +57,7 @@ class Item:
         runtime: from its admission, in seconds; None: for ever.
         phase: where it is in its life.
         admission: what it holds, or held last.
-        starts: how often it was admitted, to ignore the end of an earlier start.
+        runs: its admissions, in order.
         order: its last admission's place among all admissions.
         waiting: why it waits.
         queue: the ClusterQueue that it is in; None if its LocalQueue leads nowhere.
@@ -52,7 +69,7 @@ class Item:
     runtime: float | None
     phase: Phase = Phase.PENDING
     admission: Admission | None = None
-    starts: int = 0
+    runs: list[Run] = field(default_factory=list)
     order: int = 0
     waiting: Waiting | None = None
     queue: str | None = None
@@ -67,6 +84,23 @@ class Item:
     def created(self) -> float:
         """What its age counts from, in seconds since the epoch."""
         return self.job.created if self.job is not None else self.view.created
+
+    @property
+    def name(self) -> str:
+        """The name that its user knows: the Job's, if it has one."""
+        return self.job.name if self.job is not None else self.view.name
+
+    def waits(self, now: float) -> list[tuple[float, float]]:
+        """When it waited, until `now`, in seconds since the epoch."""
+        ends = [self.created, *(now if run.end is None else run.end for run in self.runs)]
+        waits_now = self.phase in {Phase.PENDING, Phase.EVICTED}
+        starts = [*(run.start for run in self.runs), *([now] if waits_now else [])]
+        return [(end, start) for end, start in zip(ends, starts, strict=False) if start > end]
+
+    def stop(self, now: float, *, evicted: bool = False) -> None:
+        """It runs no more, if it did."""
+        if self.runs and self.runs[-1].end is None:
+            self.runs[-1].end, self.runs[-1].evicted = now, evicted
 
 
 class End(NamedTuple):

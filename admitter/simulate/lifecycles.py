@@ -7,8 +7,8 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from admitter.api.conditions import EvictedReason
-from admitter.cache.views import JobView, WorkloadView
+from admitter.api.conditions import ConditionType, EvictedReason
+from admitter.cache.views import JobView, WorkloadView, seconds
 from admitter.convert import workloads
 from admitter.engine.commands import (
     Release,
@@ -27,7 +27,7 @@ from admitter.policy.lifecycle import Phase, Step, after, due_step, phase_of, pl
 from admitter.policy.shortage import Shortages
 from admitter.policy.snapshot import Snapshot
 from admitter.quantities.amounts import InvalidQuantityError
-from admitter.simulate.items import End, Event, Item, Key
+from admitter.simulate.items import End, Event, Item, Key, Run
 
 Lasts = Callable[[WorkloadView, float], float | None]
 """The whole runtime of a Workload in seconds, given its runtime so far; None: for ever."""
@@ -38,12 +38,14 @@ class Lifecycles:
 
     Attributes:
         items: the workloads, by UID.
+        gone: workloads that have run, and were deleted.
         pending_evictions: when they start, by UID of the victim, in seconds since the epoch.
     """
 
     def __init__(self, snapshot: Snapshot, lasts: Lasts) -> None:
         """Begin with the Workloads of a snapshot; `lasts` says how long they run in all."""
         self.items: dict[str, Item] = {}
+        self.gone: list[Item] = []
         self.pending_evictions: dict[str, float] = {}
         self._ends: list[End] = []
         self._leaving: list[str] = []
@@ -60,11 +62,15 @@ class Lifecycles:
         self.items[view.uid] = item
         item.waiting, item.preempted = self._snapshot.waiting.get(view.uid), view.preempted
         item.queue = self._snapshot.queue_of(view)
+        if view.finished and view.status.get("admission"):
+            ended = seconds(view.condition(ConditionType.FINISHED)["lastTransitionTime"])
+            item.runs = [Run(view.status["admission"]["clusterQueue"], view.since, ended)]
         if view.admission is None:
             return
         item.admission, item.queue = view.admission, view.admission.queue
-        item.starts, item.order = 1, len(self.items)
+        item.runs, item.order = [Run(view.admission.queue, view.since)], len(self.items)
         if item.phase is Phase.EVICTED:
+            item.stop(now, evicted=True)
             self._leaving.append(view.uid)
         elif item.runtime is not None:
             heapq.heappush(self._ends, End(now + max(0.0, item.runtime - elapsed), view.uid, 1))
@@ -96,9 +102,12 @@ class Lifecycles:
         self.evaluate(item)
         return item
 
-    def forget(self, uid: str) -> None:
+    def forget(self, uid: str, now: float) -> None:
         """Take out a workload that goes; it need not be there."""
-        if self.items.pop(uid, None) is not None:
+        item = self.items.pop(uid, None)
+        if item is not None:
+            item.stop(now)
+            self.gone += [item] if item.runs else []
             self.pending_evictions.pop(uid, None)
             self._engine.apply(ReturnReservation(uid))
             self._engine.apply(Withdraw(uid))
@@ -109,9 +118,10 @@ class Lifecycles:
         view = item.view
         if view.finished:
             self._enter(item, Phase.FINISHED)
+            item.stop(now)
             self._engine.apply(Release(view.uid))
             self._engine.apply(Withdraw(view.uid))
-        elif view.admission is not None and not item.starts:
+        elif view.admission is not None and not item.runs:
             self._enter(item, Phase.PENDING)
             self._admit(item, view.admission, now)
             try:
@@ -147,8 +157,9 @@ class Lifecycles:
         while self._ends and self._ends[0].time <= now:
             end = heapq.heappop(self._ends)
             item = self.items.get(end.uid)
-            if item is not None and item.phase.runs and item.starts == end.start:
+            if item is not None and item.phase.runs and len(item.runs) == end.start:
                 self._take(item, Step.FINISH)
+                item.stop(now)
                 self._engine.apply(Release(end.uid))
                 yield _event(now, "Finished", item, "JobSucceeded")
 
@@ -217,11 +228,11 @@ class Lifecycles:
         item.waiting = item.preempted = None
         if item.job is not None:
             self._engine.apply(UseReservation(item.view.uid))  # its pods run at once
-        item.starts += 1
+        item.runs.append(Run(admission.queue, now))
         self._admissions += 1
         item.order = self._admissions
         if item.runtime is not None:
-            heapq.heappush(self._ends, End(now + item.runtime, item.view.uid, item.starts))
+            heapq.heappush(self._ends, End(now + item.runtime, item.view.uid, len(item.runs)))
 
     def _preempt(self, now: float, item: Item, preemptor: str | None) -> Event:
         item.preempted = now
@@ -229,6 +240,7 @@ class Lifecycles:
 
     def _evict(self, now: float, item: Item, kind: str, reason: str, preemptor: Key | None = None) -> Event:
         self._take(item, Step.EVICT)
+        item.stop(now, evicted=True)
         self._leaving.append(item.view.uid)
         return _event(now, kind, item, reason, preemptor)
 

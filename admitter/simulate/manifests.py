@@ -9,7 +9,7 @@ from admitter.api.base import Resource, problems
 from admitter.api.kinds import KINDS
 from admitter.api.shapes import shape_problem
 from admitter.cache.views import seconds
-from admitter.documents import ManifestError, documents, title
+from admitter.documents import ManifestError, documents, generated_names, title
 from admitter.names import (
     API_VERSION,
     EXPECTED_RUNTIME_ANNOTATION,
@@ -83,16 +83,20 @@ def read(
     objects: list[Json] = []
     errors: list[Invalid] = []
     begins: float | None = None
-    for place, manifest in documents(paths):
+    found = list(documents(paths))
+    names = generated_names((manifest for _, manifest in found), namespace)
+    for number, (place, manifest) in enumerate(found):
+        if number in names:
+            manifest["metadata"]["name"] = names[number]
         if begin is not None and isinstance(manifest, dict) and _kind_of(manifest) == SNAPSHOT:
             begins = begin(place, manifest)
             continue
-        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace)
-        if found is None:
+        problem = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace)
+        if problem is None:
             assert isinstance(manifest, dict)
             objects.append(manifest)
-        elif found:
-            errors.append(Invalid(title(manifest, place), found))
+        elif problem:
+            errors.append(Invalid(title(manifest, place), problem))
     given = [o["metadata"]["creationTimestamp"] for o in objects if o["metadata"].get("creationTimestamp")]
     start = seconds(min(given, key=seconds, default=DEFAULT_START)) if begins is None else begins
     return Timeline(start, sorted(_changes(objects, start)), errors)

@@ -5,9 +5,12 @@ from typing import Any
 
 from rich.table import Table
 
-from admitter.engine.model import FlavorResource
+from admitter.cache.views import seconds
+from admitter.convert import workloads
+from admitter.engine.model import Admission, FlavorResource
 from admitter.policy.lifecycle import Phase
 from admitter.quantities.amounts import display, to_amount, to_quantity
+from admitter.quantities.durations import written_duration
 from admitter.simulate.items import Event, Item
 from admitter.simulate.objects import timestamp
 from admitter.simulate.simulator import Simulator
@@ -15,6 +18,10 @@ from admitter.visible import visible
 
 Json = dict[str, Any]
 
+_WORKLOAD_HEADINGS = (
+    *("NAMESPACE", "NAME", "CLUSTERQUEUE", "STATUS", "QUEUED", "WAITED", "STARTED"),
+    *("FLAVORS", "PODS", "EVICTIONS"),
+)
 _QUEUE_HEADINGS = (
     *("CLUSTERQUEUE", "COHORT", "FLAVOR", "RESOURCE"),
     *("USED", "BORROWED", "PENDING", "ADMITTED"),
@@ -38,7 +45,10 @@ def result_json(simulator: Simulator, events: list[Event]) -> Json:
     positions, borrowing, real = _positions(simulator), _borrowing(simulator), simulator.engine.capacity.real
     over = {holder for name in simulator.elastic_queue_names() for holder in real(name).holders()}
     return {
-        "workloads": [_workload_json(item, positions, borrowing, over) for item in items],
+        "start": timestamp(simulator.start),
+        "end": timestamp(simulator.now),
+        "makespan": makespan(simulator),
+        "workloads": [_workload_json(item, simulator.now, positions, borrowing, over) for item in items],
         "events": [event_json(event) for event in events],
         "clusterQueues": [_queue_json(simulator, name) for name in sorted(_shown(simulator))],
         "endless": _endless_json(simulator),
@@ -51,10 +61,7 @@ def endless_message(simulator: Simulator) -> str:
     endless = simulator.endless
     if endless is None:
         return ""
-    names = {
-        item.view.key: f"{item.view.namespace}/{item.job.name if item.job is not None else item.view.name}"
-        for item in simulator.items.values()
-    }
+    names = {item.view.key: f"{item.view.namespace}/{item.name}" for item in simulator.items.values()}
     turns = ", ".join(
         f"{names[victim]} goes for {names[preemptor]}" for victim, preemptor in endless.evictions
     )
@@ -81,10 +88,29 @@ def _shown(simulator: Simulator) -> set[str]:
     return simulator.queue_names() | {name for name in held if simulator.engine.ledger.used(name)}
 
 
-def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], over: set[str]) -> Json:
-    uid = item.view.uid
-    pending = item.phase is Phase.PENDING
-    admission, waiting = (None, item.waiting) if pending else (item.admission, None)
+def makespan(simulator: Simulator) -> float | None:
+    """Seconds from the first workload's creation to the last one's end; None if not all of them end."""
+    items = [*simulator.items.values(), *simulator.gone]
+    ends = [item.runs[-1].end for item in items if item.runs]
+    if not ends or None in ends or any(item.phase is not Phase.FINISHED for item in simulator.items.values()):
+        return None
+    return max(filter(None, ends)) - min(item.created for item in items)
+
+
+def _held(item: Item) -> Admission | None:
+    """What a workload holds, or held at its end; of one that had ended before the simulation began too."""
+    if item.phase is Phase.PENDING:
+        return None
+    raw = item.view.status.get("admission") if item.admission is None and item.view.finished else None
+    return item.admission if raw is None else workloads.admission(raw)
+
+
+def _workload_json(
+    item: Item, now: float, positions: dict[str, int], borrowing: set[str], over: set[str]
+) -> Json:
+    uid, admission = item.view.uid, _held(item)
+    waiting = item.waiting if item.phase is Phase.PENDING else None
+    last = item.runs[-1] if item.runs else None
     return {
         "namespace": item.view.namespace,
         "name": item.view.name,
@@ -92,6 +118,14 @@ def _workload_json(item: Item, positions: dict[str, int], borrowing: set[str], o
         "state": "Preempted" if item.phase is Phase.EVICTED else str(item.phase.state),
         "clusterQueue": item.queue,
         "borrowing": uid in borrowing,
+        "queued": timestamp(item.created),
+        "waited": sum(end - start for start, end in item.waits(now)),
+        "started": timestamp(last.start) if last is not None else None,
+        "ended": timestamp(last.end) if last is not None and last.end is not None else None,
+        "pods": sum(each.count for each in admission.pod_sets)
+        if admission is not None
+        else sum(each["count"] for each in item.view.spec["podSets"]),
+        "evictions": sum(run.evicted for run in item.runs),
         "capacity": ("over-quota" if uid in over else "in-quota") if admission and admission.pool else None,
         "podSets": [
             {
@@ -152,20 +186,55 @@ def _queue_json(simulator: Simulator, name: str) -> Json:
 
 
 def workload_table(result: Json) -> Table:
-    """Workloads, one a line."""
+    """Workloads, one a line; times are since the start of the simulation."""
     table = Table(box=None, header_style="bold")
-    for heading in ("NAMESPACE", "NAME", "CLUSTERQUEUE", "STATUS", "FLAVORS", "POSITION"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("WHY IT WAITS", overflow="fold")
+    for heading in _WORKLOAD_HEADINGS:
+        right = heading in {"QUEUED", "WAITED", "STARTED", "PODS", "EVICTIONS"}
+        table.add_column(heading, no_wrap=True, justify="right" if right else "left")
+    start = seconds(result["start"])
     for row in result["workloads"]:
         flavors = dict.fromkeys(f for pod_set in row["podSets"] for f in pod_set["flavors"].values())
         over = row["capacity"] == "over-quota"
         state = row["state"] + (", over quota" if over else ", borrowing" if row["borrowing"] else "")
-        place = str(row["position"] or "")
-        name, queue = row["job"] or row["name"], row["clusterQueue"] or ""
-        cells = (row["namespace"], name, queue, state, ", ".join(flavors), place, row["message"])
+        cells = (
+            *_named(row),
+            state,
+            written_duration(seconds(row["queued"]) - start),
+            written_duration(row["waited"]),
+            written_duration(seconds(row["started"]) - start) if row["started"] else "",
+            ", ".join(flavors),
+            row["pods"],
+            row["evictions"] or "",
+        )
         table.add_row(*map(visible, cells))
     return table
+
+
+def waiting_table(result: Json) -> Table | None:
+    """Workloads that wait, with their place in line and the reason; None if none does."""
+    rows = [row for row in result["workloads"] if row["state"] == Phase.PENDING]
+    table = Table(box=None, header_style="bold")
+    for heading in ("NAMESPACE", "NAME", "CLUSTERQUEUE", "POSITION"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("WHY IT WAITS", overflow="fold")
+    for row in rows:
+        table.add_row(*map(visible, (*_named(row), row["position"] or "", row["message"])))
+    return table if rows else None
+
+
+def _named(row: Json) -> tuple[str, str, str]:
+    return row["namespace"], row["job"] or row["name"], row["clusterQueue"] or ""
+
+
+def summary(result: Json) -> str:
+    """How long all of it takes, or what is left at the end."""
+    counts = Counter(row["state"] for row in result["workloads"])
+    if result["makespan"] is not None:
+        lasted = written_duration(result["makespan"])
+        return f"Makespan: {lasted}, until all of {counts.total()} workloads have finished"
+    lasted = written_duration(seconds(result["end"]) - seconds(result["start"]))
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    return f"No makespan: not all workloads finish; after {lasted}: {states or 'no workloads'}"
 
 
 def queue_table(result: Json) -> Table:

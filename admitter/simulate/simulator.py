@@ -19,8 +19,10 @@ class Simulator:
     """One simulation.
 
     Attributes:
-        now: the time, in seconds since the epoch.
+        start: when it began, in seconds since the epoch.
+        now: the time, likewise.
         items: all workloads, by UID.
+        gone: workloads that have run, and were deleted.
         cycles: how many there were while workloads waited.
         endless: the preemption loop that has stopped it; None if there is none.
     """
@@ -29,12 +31,13 @@ class Simulator:
         self, timeline: Timeline, snapshot: Snapshot, lasts: Lasts = lambda _view, _ran: None
     ) -> None:
         """Start from a snapshot, which is used up; `lasts` says the runtimes of the workloads in it."""
-        self.now = timeline.start
+        self.start = self.now = timeline.start
         self.engine = snapshot.engine
         self._world = snapshot.world
         self._lifecycles = Lifecycles(snapshot, lasts)
         self._arrivals = Arrivals(timeline, snapshot, self._lifecycles)
         self.items, self.errors = self._lifecycles.items, self._arrivals.errors
+        self.gone = self._lifecycles.gone
         self.cycles = 0
         self._rounds = Rounds(self.engine, self.items, self._lifecycles.age)
         self.endless: Endless | None = None
@@ -83,7 +86,11 @@ class Simulator:
             watch(self.now)
             times = (arrivals.due, lives.due, self.engine.due)
             following = min((time for time in times if time is not None), default=None)
-            if following is None or (until is not None and following > until):
+            if until is not None and (following is None or following > until):
+                self.now = max(self.now, until)
+                watch(self.now)
+                return
+            if following is None:
                 return
             self.now = following
 

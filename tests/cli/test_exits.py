@@ -41,12 +41,13 @@ LINES = {
 
 ELSEWHERE = {
     (EVERYBODY, 130),
+    ("admitter init", 1),
     ("admitter replay", 3),
     ("admitter run", 0),
     ("admitter simulate", 3),
     ("admitter uninstall", 1),
 }
-"""Those with a test of their own: below, tests/cluster/test_run.py and tests/simulate/test_endless.py."""
+"""Those with tests of their own: below, test_init.py, tests/cluster/test_run.py, simulate/test_endless.py."""
 
 FILES = {
     "same.yaml": """

@@ -81,3 +81,12 @@ def test_there_is_one_and_other_commands_take_it_by_an_option(tmp_path: Path, st
     assert linted.exit_code == 1
     (found,) = json.loads(linted.stdout)
     assert found["message"] == "is a snapshot of a cluster and no manifest: --state takes it"
+
+
+def test_workloads_that_had_run_before_are_shown_with_what_they_held(tmp_path: Path, state: State) -> None:
+    state.holds("a", "ran", {"cpu": ("1", "default")}, cluster_queue="total", since=-7200, finished=-3600)
+    result = json.loads(simulate(tmp_path, state, "--until", "0s", "-o", "json").stdout)
+    (row,) = [each for each in result["workloads"] if each["name"] == "ran"]
+    assert (row["state"], row["podSets"][0]["flavors"]) == ("Finished", {"cpu": "default"})
+    assert row["queued"] < row["started"] < row["ended"] < result["start"]
+    assert (row["waited"], row["pods"], row["evictions"]) == (10, 1, 0)

@@ -18,9 +18,11 @@ from rich.console import Console
 
 from admitter.sandbox.build import ensure_programs
 from admitter.sandbox.cluster import KubectlError
+from admitter.sandbox.component_commands import CONTROLLER
 from admitter.sandbox.control_plane import ControlPlane
 from admitter.sandbox.errors import StartError
 from admitter.sandbox.state import Phase, SandboxState
+from tests.cluster.objects import job
 from tests.sandbox.helpers import eventually, processes_in, sandbox_command, started, write_program
 
 pytestmark = pytest.mark.cluster
@@ -75,6 +77,64 @@ def test_commands_start_show_and_stop_it(tmp_path: Path, folder: Path) -> None:
     assert processes_in(folder) == []
     assert {path.name for path in folder.iterdir()} <= {"logs", "supervisor.log", ".lock", ".lock.holder"}
     assert run("down") == (0, "Sandbox default is not running.\n")
+
+
+def admit_what_init_writes(plane: ControlPlane) -> None:
+    """A DaemonSet holds 1 CPU of each node; a Job runs in the queue that is written for the rest."""
+    containers = [{"name": "agent", "image": "agent", "resources": {"requests": {"cpu": "1"}}}]
+    spec = {"containers": containers, "tolerations": [{"operator": "Exists"}]}
+    template = {"metadata": {"labels": {"app": "agent"}}, "spec": spec}
+    agent = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default"},
+    }
+    agent |= {"spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": template}}
+    plane.run_kubectl("apply", "--filename=-", content=json.dumps(agent))
+
+    def agents() -> int:
+        return sum("nodeName" in pod["spec"] for pod in plane.read("pods", "--selector=app=agent")["items"])
+
+    eventually(lambda: agents() == 6, "each node has an agent")
+    command = [sys.executable, "-m", "admitter", "init", f"--kubeconfig={plane.kubeconfig}", "--team=all=1"]
+    written = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "#   on-demand: 2 nodes: 30 cpu, 128Gi memory\n" in written
+    plane.run_kubectl("apply", "--filename=-", content=written)
+    states = ("--namespace=all", "--output=jsonpath={.items[*].status.state}")
+    plane.run_kubectl("apply", "--filename=-", content=json.dumps(job("all", "one", requests={"cpu": "15"})))
+    eventually(lambda: "Finished" in plane.run_kubectl("get", "workloads", *states), "the Job has run")
+
+
+@pytest.mark.timeout(300)
+def test_a_controller_runs_beside_it_and_ends_alone_or_with_it(tmp_path: Path, folder: Path) -> None:
+    def run(*arguments: str) -> str:
+        with started(*sandbox_command(*arguments), environment={"XDG_STATE_HOME": str(tmp_path)}) as process:
+            output, errors = process.communicate()
+        assert process.returncode == 0, output + errors
+        return output
+
+    log = folder / "logs" / f"{CONTROLLER}.log"
+    said = f"Admitter is installed, and its controller decides. Its log: {log}"
+    assert run("up", "--with-controller").splitlines()[0] == said
+    plane = ControlPlane.find(folder)
+    assert plane
+    admit_what_init_writes(plane)
+
+    os.kill(state_of(folder).components[CONTROLLER].pid, signal.SIGKILL)
+    eventually(lambda: CONTROLLER not in state_of(folder).components, "it is known to be gone")
+    assert plane.read("nodes")["items"], "the rest goes on"
+    for _ in range(2):  # the second one finds it running
+        assert run("up", "--with-controller").splitlines()[0] == said
+    assert CONTROLLER in run("status")
+    assert run("down") == "Sandbox default is stopped.\n"
+    assert processes_in(folder) == []
+
+
+def test_a_controller_that_ends_at_once_is_said_with_its_log(folder: Path) -> None:
+    with ControlPlane.start(folder, nodes=None) as plane:
+        with pytest.raises(StartError, match=r"the controller ended; .*(?s:.)*admitter install"):
+            plane.run_controller()
+        assert plane.read("namespace", "default"), "the rest goes on"
 
 
 def test_two_that_start_at_once_get_the_same_one(folder: Path) -> None:

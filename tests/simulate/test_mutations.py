@@ -32,8 +32,11 @@ ELSEWHERE = [
 
 
 def untouched(result: Json) -> list[Json]:
-    """What became of the Jobs elsewhere; names of their Workloads tell what came before them."""
-    return [row | {"name": ""} for row in result["workloads"] if row["namespace"] == "other"]
+    """What became of the Jobs elsewhere.
+
+    Names of their Workloads tell what came before them, and how long one waits tells what comes to its end.
+    """
+    return [row | {"name": "", "waited": 0} for row in result["workloads"] if row["namespace"] == "other"]
 
 
 def outcome(file: File, manifests: list[Json]) -> Json:
