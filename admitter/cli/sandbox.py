@@ -39,12 +39,21 @@ def up(
         typer.Option(help="A file with manifests of the nodes to simulate, instead of six.", metavar="FILE"),
     ] = None,
     no_nodes: Annotated[bool, typer.Option("--no-nodes", help="Simulate no nodes.")] = False,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            help="The release: the newest that is supported, or the oldest, 1.33.",
+            metavar="VERSION",
+            show_default=False,
+        ),
+    ] = None,
     name: Name = "default",
 ) -> None:
     """Start the control plane; the first time its programs are built.
 
     Examples:
     - `admitter sandbox up`
+    - `admitter sandbox up --kubernetes 1.33 --name oldest`: of the oldest Kubernetes that is supported
     - `admitter sandbox up --name big --nodes nodes.yaml`: with nodes of yours
     """
     if nodes and no_nodes:
@@ -52,7 +61,10 @@ def up(
     began = time.monotonic()
     with _errors_shown():
         control_plane = ControlPlane.start(
-            state_folder(name), nodes=None if no_nodes else nodes or DEFAULT_NODES, console=_console
+            state_folder(name),
+            nodes=None if no_nodes else nodes or DEFAULT_NODES,
+            console=_console,
+            kubernetes=kubernetes,
         )
     if control_plane.started:
         typer.echo(f"Sandbox {name} is up, after {time.monotonic() - began:.0f} s. To use it:")

@@ -51,6 +51,7 @@ class ControlPlane(Cluster):
         owner: int | None = None,
         console: Console | None = None,
         audit: bool = False,
+        kubernetes: str | None = None,
     ) -> Self:
         """Start a control plane, or find the one that runs in the folder already.
 
@@ -60,16 +61,20 @@ class ControlPlane(Cluster):
             owner: number of the process with which the control plane ends; None if it stays until stopped.
             console: shows progress; standard error by default.
             audit: whether the API server writes down every request, which makes it slower; see `audit_log`.
+            kubernetes: its release, such as 1.33; the newest by default.
 
         Raises:
-            SandboxError: a program can't be built, `nodes` is wrong, or a component does not start.
+            SandboxError: a program can't be built, `nodes` is wrong, a component does not start, or what runs
+                is of another release than the one asked for.
         """
         console = console or Console(stderr=True)
         manifests = read_nodes(nodes) if nodes else []
-        programs = ensure_programs(console)
+        programs = ensure_programs(console, kubernetes=kubernetes)
         identity = None if owner is None else ProcessIdentity.of(owner)
         with exclusive(folder / ".lock", "is starting this control plane", console):
             running = cls.find(folder)
+            if running and kubernetes and running.kubectl != programs["kubectl"]:
+                raise StartError(f"what runs in {folder} is of another release of Kubernetes: stop it first")
             if running:
                 return running
             cls.stop_in(folder)  # what a killed supervisor may have left where the kernel does not clean up
