@@ -9,8 +9,9 @@ import typer
 import yaml
 
 from admitter.cli.options import Context, Kubeconfig
+from admitter.client.policies import NOT_SERVED
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import ApplyOutcome
+from admitter.install.apply import LEFT_OUT, ApplyOutcome
 from admitter.install.apply import install as apply
 from admitter.install.bundle import manifests
 
@@ -43,7 +44,9 @@ def install(
 
 async def _install(kubeconfig: Path | None, context: str | None, *, deployment: bool) -> None:
     async with await HttpTransport.connect(kubeconfig, context) as transport:
-        await apply(transport, deployment=deployment, report=say)
+        outcomes = await apply(transport, deployment=deployment, report=say)
+        if any(outcome.result == LEFT_OUT for outcome in outcomes):
+            typer.echo(f"{NOT_SERVED[0].upper()}{NOT_SERVED[1:]}.")
         typer.echo(f"Admitter is installed on {transport.host}.")
 
 

@@ -41,6 +41,7 @@ class AppLifecycle:
 
     Attributes:
         role: what this process is to its cluster now.
+        lacks: what its API server lacks, in a sentence; empty: nothing.
         overruled: set when the API server says that another controller decides.
     """
 
@@ -50,6 +51,7 @@ class AppLifecycle:
         self.overruled = app.admissions.overruled
         self.routing = Routing(app)
         self.role = Role.STARTING
+        self.lacks = ""
         self._leads = asyncio.Event()
         self._queues = (app.jobs.queue, app.namespaces.queue, app.placement.queue)
         self._writers = (*self._queues, app.statuses, app.marks, app.events, app.decisions)
@@ -87,7 +89,7 @@ class AppLifecycle:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
             for informer in app.informers:
                 await informer.synced.wait()
-            await say_what_is_missing(app.transport)
+            self.lacks = await say_what_is_missing(app.transport)
             self.routing.follow()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
             group.create_task(app.admissions.run(), name="admissions")

@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,11 +10,13 @@ from typing import Any, Final
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
 from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.policies import GROUP as ADMISSION
+from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
 from admitter.install.bundle import manifests
 from admitter.names import API_VERSION, GROUP
 
-_MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
+LEFT_OUT: Final = "left out: this API server does not have the kind"
 _COUNTED: Final = (
     *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
     *("placementpolicies", "elasticquotas", "compositeelasticquotas", "workloads"),
@@ -56,8 +58,10 @@ async def install(
         ClusterError: the cluster refuses an object, or does not take it up within a minute.
     """
     outcomes = []
-    for manifest in manifests(deployment=deployment):
-        result = await _apply(transport, manifest)
+    version = await mutating_version(transport)
+    for manifest in _in_version(version, deployment=deployment):
+        left_out = manifest["kind"] in MUTATING and version is None
+        result = LEFT_OUT if left_out else await _apply(transport, manifest)
         outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
         outcomes.append(outcome)
         report(outcome)
@@ -65,6 +69,13 @@ async def install(
         if manifest["kind"] in _READY:
             await _wait(transport, manifest)
     return outcomes
+
+
+def _in_version(version: str | None, *, deployment: bool) -> Iterator[Json]:
+    """The bundle, with the policies that change objects in a version that the API server has."""
+    for manifest in manifests(deployment=deployment):
+        changes = manifest["kind"] in MUTATING
+        yield manifest | {"apiVersion": f"{ADMISSION}/{version or VERSIONS[0]}"} if changes else manifest
 
 
 async def _apply(transport: Transport, manifest: Json) -> str:
@@ -78,12 +89,6 @@ async def _apply(transport: Transport, manifest: Json) -> str:
         return "unchanged" if same else "kept: what it says is yours to change"
     try:
         after = await transport.apply(path, manifest)
-    except NotFoundError:
-        if manifest["kind"] in _MAY_BE_UNKNOWN:
-            return (
-                "left out: this server does not know the kind, so the controller alone suspends queued Jobs"
-            )
-        raise
     except ClusterError as error:
         raise InstallError(f"{_named(manifest)}: {error}") from error
     if not before:
@@ -186,7 +191,8 @@ async def uninstall(transport: Transport, report: Callable[[ApplyOutcome], None]
         ClusterError: the cluster refuses, or has not removed an object after a minute.
     """
     deleted = []
-    for manifest in reversed(list(manifests(deployment=True))):
+    version = await mutating_version(transport)
+    for manifest in reversed(list(_in_version(version, deployment=True))):
         try:
             await transport.delete(object_path(manifest), {"propagationPolicy": "Background"})
         except NotFoundError:
