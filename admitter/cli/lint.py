@@ -7,8 +7,9 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from admitter.cli.looking import ConfigFile, Output, StateFile, console, look, settings_of, write
+from admitter.cli.looking import ConfigFile, Output, StateFile, ask, console, look, settings_of, write
 from admitter.cli.options import Context, Kubeconfig
+from admitter.client.policies import NOT_SERVED, mutating_version
 from admitter.convert.settings import Settings
 from admitter.insight.lint import KINDS, Finding, Severity, lint
 from admitter.insight.snapshot_file import facts
@@ -55,6 +56,8 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
         findings = _of_files(paths, settings_of(config))
     else:
         findings = lint(Snapshot(facts(look(state, kubeconfig, context, config, KINDS))))
+    if live and ask(kubeconfig, context, mutating_version) is None:
+        findings.append(Finding("PoliciesLeftOut", Severity.NOTE, "cluster", NOT_SERVED))
     if output is Output.TABLE:
         _print(findings)
     else:

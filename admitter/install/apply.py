@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,18 +48,23 @@ def object_path(manifest: Json) -> str:
 
 
 async def install(
-    transport: Transport, *, deployment: bool, report: Callable[[ApplyOutcome], None] = lambda _: None
+    transport: Transport,
+    *,
+    deployment: bool,
+    image: str | None = None,
+    report: Callable[[ApplyOutcome], None] = lambda _: None,
 ) -> list[ApplyOutcome]:
     """Apply the bundle as an administrator, and wait until the cluster works with it.
 
-    With a deployment the controller is to run in the cluster. Each outcome is reported as it comes.
+    With a deployment the controller is to run in the cluster, of an image of its own if one is given. Each
+    outcome is reported as it comes.
 
     Raises:
         ClusterError: the cluster refuses an object, or does not take it up within a minute.
     """
     outcomes = []
     version = await mutating_version(transport)
-    for manifest in _in_version(version, deployment=deployment):
+    for manifest in _in_version(version, manifests(deployment=deployment, image=image)):
         left_out = manifest["kind"] in MUTATING and version is None
         result = LEFT_OUT if left_out else await _apply(transport, manifest)
         outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
@@ -71,9 +76,9 @@ async def install(
     return outcomes
 
 
-def _in_version(version: str | None, *, deployment: bool) -> Iterator[Json]:
+def _in_version(version: str | None, bundle: Iterable[Json]) -> Iterator[Json]:
     """The bundle, with the policies that change objects in a version that the API server has."""
-    for manifest in manifests(deployment=deployment):
+    for manifest in bundle:
         changes = manifest["kind"] in MUTATING
         yield manifest | {"apiVersion": f"{ADMISSION}/{version or VERSIONS[0]}"} if changes else manifest
 
@@ -192,7 +197,7 @@ async def uninstall(transport: Transport, report: Callable[[ApplyOutcome], None]
     """
     deleted = []
     version = await mutating_version(transport)
-    for manifest in reversed(list(_in_version(version, deployment=True))):
+    for manifest in reversed(list(_in_version(version, manifests(deployment=True)))):
         try:
             await transport.delete(object_path(manifest), {"propagationPolicy": "Background"})
         except NotFoundError:

@@ -22,10 +22,15 @@ def bundled(name: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / name
 
 
-def manifests(*, deployment: bool) -> Iterator[Json]:
-    """Everything to apply, in order; with a deployment the controller is to run in the cluster."""
+def manifests(*, deployment: bool, image: str | None = None) -> Iterator[Json]:
+    """Everything to apply, in order.
+
+    With a deployment the controller is to run in the cluster, of an image of its own if one is given.
+    """
     for folder in ("crds", "manifests"):
         for path in sorted(bundled(folder).glob("*.yaml")):
             for document in yaml.safe_load_all(path.read_text()):
+                if image and document["kind"] == "Deployment":
+                    document["spec"]["template"]["spec"]["containers"][0]["image"] = image
                 if deployment or document["kind"] not in _RUNNING:
                     yield document
