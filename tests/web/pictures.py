@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import FloatRect, Page, expect
 
 from tests.insight.states import State, moment
 from tests.web.test_browser import looking
@@ -22,17 +22,23 @@ def research() -> State:
         state.queue(team, {GPU: {"a100": {"min": large}, "t4": {"min": small}}}, "research")
         state.namespace(team, team)
     for number in range(5):  # by which the runtime of others is known
-        past = {"since": -9000 + 400 * number, "finished": -6000 + 700 * number}
-        state.holds("vision", f"past-{number}", {GPU: ("2", "a100")}, cluster_queue="vision", **past)
+        _holds(
+            state, "vision", f"past-{number}", "2", since=-9000 + 400 * number, finished=-6000 + 700 * number
+        )
     for number in range(5):
-        runs = {"cluster_queue": "vision", "since": -2400 + 300 * number}
-        state.holds("vision", f"train-{number}", {GPU: ("2", "a100")}, **runs)
+        _holds(state, "vision", f"train-{number}", "2", since=-2400 + 300 * number)
     state.holds("vision", "label", {GPU: ("3", "t4")}, cluster_queue="vision", since=-1500)
-    state.holds("speech", "decode", {GPU: ("4", "a100")}, cluster_queue="speech", since=-4000)
-    state.holds("language", "pretrain", {GPU: ("14", "a100")}, cluster_queue="language", since=-9000)
+    _holds(state, "speech", "decode", "4", since=-4000)
+    _holds(state, "language", "pretrain", "14", since=-9000)
     for number, (name, gpus) in enumerate((("train-5", "8"), ("train-6", "8"), ("sweep", "6"))):
         _waits(state, name, gpus, -600 + 100 * number)
     return state
+
+
+def _holds(
+    state: State, team: str, name: str, gpus: str, *, since: float, finished: float | None = None
+) -> None:
+    state.holds(team, name, {GPU: (gpus, "a100")}, cluster_queue=team, since=since, finished=finished)
 
 
 def _waits(state: State, name: str, gpus: str, created: float) -> None:
@@ -49,7 +55,7 @@ async def take(tab: Page, name: str) -> None:
     below = await tab.evaluate(
         "document.querySelector('main').lastElementChild.getBoundingClientRect().bottom"
     )
-    clip = {"x": 0, "y": 0, "width": 1100, "height": int(below) + MARGIN}
+    clip: FloatRect = {"x": 0, "y": 0, "width": 1100, "height": int(below) + MARGIN}
     await tab.screenshot(path=IMAGES / f"{name}.png", clip=clip, full_page=True)
 
 
