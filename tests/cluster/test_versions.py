@@ -9,6 +9,8 @@ import pytest
 
 from admitter.client.policies import MUTATING, NOT_SERVED
 from admitter.sandbox.control_plane import ControlPlane
+from tests.cluster.objects import elastic_quota, job
+from tests.cluster.team import Team
 from tests.cluster.test_run import answer, running_controller
 from tests.cluster.waiting import eventually
 
@@ -38,3 +40,15 @@ def test_what_the_api_server_lacks_is_said_once_in_one_line(bare: ControlPlane, 
 
     admitter(bare, "uninstall", "--yes")
     assert "admitter" not in bare.run_kubectl("get", "validatingadmissionpolicies,crd", "--output=name")
+
+
+def test_a_job_without_a_queue_gets_the_label_of_its_elastic_quota(team: Team) -> None:
+    team.apply(elastic_quota(team.namespace, min={"cpu": "1"}, manageAllJobs=True))
+    eventually(lambda: team.active("elasticquota", "quota").get("status") == "True", what="a quota")
+    team.apply(job(team.namespace, "plain", queue=None, suspend=False, seconds=None))
+    team.runs("plain")
+    assert team.read("job", "plain")["metadata"]["labels"]["admitter.dev/queue-name"] == "elastic-quota"
+    assert team.state("plain") == "Admitted"
+    team.kubectl("delete", "job", "plain")
+    eventually(lambda: not team.read("workloads")["items"], what="an unused quota")
+    team.kubectl("delete", "elasticquota", "quota")
