@@ -7,8 +7,7 @@ import yaml
 
 from admitter import __version__, names
 from admitter.api.kinds import KINDS
-from admitter.install.apply import object_path
-from admitter.install.bundle import bundled, manifests
+from admitter.install.apply import bundled, manifests, object_path
 
 ROOT = Path(__file__).parents[1]
 ALL = list(manifests(deployment=True))

@@ -11,9 +11,8 @@ import yaml
 from admitter.cli.options import Context, Kubeconfig
 from admitter.client.policies import NOT_SERVED
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import LEFT_OUT, ApplyOutcome
+from admitter.install.apply import LEFT_OUT, ApplyOutcome, manifests
 from admitter.install.apply import install as apply
-from admitter.install.bundle import manifests
 
 
 def install(

@@ -1,28 +1,52 @@
-"""Server-side apply of the bundle, and its removal."""
+"""The manifests that come with the package: their server-side apply, and their removal."""
 
 import asyncio
 import operator
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
+from admitter.api.kinds import KINDS
 from admitter.client.errors import ClusterError, NotFoundError
 from admitter.client.policies import GROUP as ADMISSION
 from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
-from admitter.install.bundle import manifests
 from admitter.names import API_VERSION, GROUP
 
 LEFT_OUT: Final = "left out: this API server does not have the kind"
-_COUNTED: Final = (
-    *("resourceflavors", "cohorts", "clusterqueues", "localqueues"),
-    *("placementpolicies", "elasticquotas", "compositeelasticquotas", "workloads"),
-)
+_PACKAGE = Path(__file__).parents[1]
+
+_RUNNING: Final = {
+    *("ConfigMap", "ResourceQuota", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment")
+}
+"""The kinds of what runs the controller in the cluster."""
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2
+
+
+def bundled(name: str) -> Path:
+    """A folder of the bundle, `crds` or `manifests`: in an installed package, or in a checkout."""
+    installed = _PACKAGE / "bundle" / name
+    return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+def manifests(*, deployment: bool, image: str | None = None) -> Iterator[Json]:
+    """Everything to apply, in order.
+
+    With a deployment the controller is to run in the cluster, of an image of its own if one is given.
+    """
+    for folder in ("crds", "manifests"):
+        for path in sorted(bundled(folder).glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text()):
+                if image and document["kind"] == "Deployment":
+                    document["spec"]["template"]["spec"]["containers"][0]["image"] = image
+                if deployment or document["kind"] not in _RUNNING:
+                    yield document
 
 
 class InstallError(ClusterError):
@@ -179,7 +203,7 @@ def _named(manifest: Json) -> str:
 
 async def counted(transport: Transport) -> dict[str, int]:
     counts = {}
-    for plural in _COUNTED:
+    for plural in (kind.plural for kind in KINDS):
         try:
             listed = await transport.get(f"/apis/{API_VERSION}/{plural}", {"limit": "1"})
         except NotFoundError:
