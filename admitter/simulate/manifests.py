@@ -69,11 +69,13 @@ class Timeline:
     errors: list[Invalid]  # objects that were left out
 
 
-def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None) -> Timeline:
+def read(
+    paths: Iterable[str], begin: Callable[[str, Json], float] | None = None, namespace: str = "default"
+) -> Timeline:
     """The timeline in files and folders of YAML or JSON; `-` is standard input.
 
     `begin` takes in a snapshot of a cluster, which is called by its place, and returns when the simulation
-    begins then; None: a snapshot can't be used.
+    begins then; None: a snapshot can't be used. Objects that name no namespace are in `namespace`.
 
     Raises:
         ManifestError: a file can't be read; with its name and the reason.
@@ -85,7 +87,7 @@ def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None
         if begin is not None and isinstance(manifest, dict) and _kind_of(manifest) == SNAPSHOT:
             begins = begin(place, manifest)
             continue
-        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest)
+        found = str(manifest) if isinstance(manifest, ManifestError) else _problem(manifest, namespace)
         if found is None:
             assert isinstance(manifest, dict)
             objects.append(manifest)
@@ -96,7 +98,7 @@ def read(paths: Iterable[str], begin: Callable[[str, Json], float] | None = None
     return Timeline(start, sorted(_changes(objects, start)), errors)
 
 
-def _problem(manifest: object) -> str | None:
+def _problem(manifest: object, namespace: str) -> str | None:
     """Why an object can't be used; empty if it does not matter here, None if it is valid."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("kind"), str):
         return "is no Kubernetes object: it has no kind"
@@ -113,7 +115,7 @@ def _problem(manifest: object) -> str | None:
     if kind not in NAMESPACED:
         metadata.pop("namespace", None)
     elif metadata.get("namespace", "") == "":
-        metadata["namespace"] = "default"
+        metadata["namespace"] = namespace
     return _wrong(manifest) or _time_problem(metadata)
 
 
