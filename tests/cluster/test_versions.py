@@ -46,9 +46,9 @@ def test_a_job_without_a_queue_gets_the_label_of_its_elastic_quota(team: Team) -
     team.apply(elastic_quota(team.namespace, min={"cpu": "1"}, manageAllJobs=True))
     eventually(lambda: team.active("elasticquota", "quota").get("status") == "True", what="a quota")
     team.apply(job(team.namespace, "plain", queue=None, suspend=False, seconds=None))
+    eventually(lambda: team.state("plain") == "Admitted", what="the Job to be admitted")
     team.runs("plain")
     assert team.read("job", "plain")["metadata"]["labels"]["admitter.dev/queue-name"] == "elastic-quota"
-    assert team.state("plain") == "Admitted"
     team.kubectl("delete", "job", "plain")
     eventually(lambda: not team.read("workloads")["items"], what="an unused quota")
     team.kubectl("delete", "elasticquota", "quota")
