@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-thorough test-faults test-abuse test-abuse-mutated test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
+.PHONY: demo wheel image test test-versions test-thorough test-faults test-abuse test-abuse-mutated test-kind bench-engine bench-elastic bench-namespaces bench-jobs bench-scale bench-insight bench-journal bench-estimates bench-hour check format crds docs lock clean
 
 $(VENV)/.ready: requirements/dev.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Admitter needs Python 3.11 or newer; set PYTHON=")'
@@ -14,8 +14,17 @@ $(VENV)/.ready: requirements/dev.txt pyproject.toml
 demo: $(VENV)/.ready          ## a local control plane, a dozen Jobs, and how they are admitted
 	$(BIN)/admitter demo $(if $(KEEP),--keep)
 
+wheel: $(VENV)/.ready         ## dist/admitter-0.1.0-py3-none-any.whl: the command and all that it installs
+	$(BIN)/python -m hatchling build --target wheel --directory dist
+
+image:                        ## the controller's image; IMAGE=registry.example.com/admitter:0.1.0 ENGINE=podman
+	$(or $(ENGINE),docker) build --file Containerfile --tag $(or $(IMAGE),admitter:0.1.0) .
+
 test: check                   ## the checks, and every ring of tests: no cluster, then a real API server
 	bash tests/run.sh
+
+test-versions: $(VENV)/.ready ## what must hold on the oldest Kubernetes that is supported, on a real API server of it
+	ADMITTER_TEST_KUBERNETES=1.33 $(BIN)/pytest -q -n 2 --dist loadgroup @tests/versions.txt
 
 test-thorough: $(VENV)/.ready ## the properties of the engine and of restarts with many more examples (hours)
 	ADMITTER_EXAMPLES=20000 $(BIN)/pytest -q tests/engine tests/restarts --timeout 0

@@ -22,6 +22,8 @@ settings.load_profile("admitter")
 
 _KUBECONFIG = "ADMITTER_TEST_KUBECONFIG"
 _CONTEXT = "ADMITTER_TEST_CONTEXT"
+KUBERNETES = os.environ.get("ADMITTER_TEST_KUBERNETES")
+"""The release that sandboxes of the tests run; None: the newest that is supported."""
 
 
 def _fixtures(item: pytest.Item) -> set[str]:
@@ -50,7 +52,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     capture = session.config.pluginmanager.getplugin("capturemanager")
     # What can't be built fails the tests that need it: their fixture tries again and tells why.
     with capture.global_and_fixture_disabled(), suppress(SandboxError):
-        ensure_programs(Console(stderr=True))
+        ensure_programs(Console(stderr=True), kubernetes=KUBERNETES)
         if any("helm" in _fixtures(item) for item in session.items):
             ensure_helm(Console(stderr=True))
 
@@ -63,9 +65,11 @@ def sandbox(
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         # The first worker starts it; it ends with the process that started the workers.
-        yield DirectPlane.start(folder.parent / "control-plane", owner=os.getppid())
+        where, owner = folder.parent / "control-plane", os.getppid()
+        yield DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES)
     else:
-        with DirectPlane.start(folder / "control-plane", owner=os.getpid()) as started:
+        where, owner = folder / "control-plane", os.getpid()
+        with DirectPlane.start(where, owner=owner, kubernetes=KUBERNETES) as started:
             yield started
 
 

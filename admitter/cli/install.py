@@ -9,8 +9,9 @@ import typer
 import yaml
 
 from admitter.cli.options import Context, Kubeconfig
+from admitter.client.policies import NOT_SERVED
 from admitter.client.transport import HttpTransport
-from admitter.install.apply import ApplyOutcome, manifests
+from admitter.install.apply import LEFT_OUT, ApplyOutcome, manifests
 from admitter.install.apply import install as apply
 
 
@@ -23,6 +24,14 @@ def install(
     without_deployment: Annotated[
         bool, typer.Option("--without-deployment", help="The controller will run outside of the cluster.")
     ] = False,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            help="The controller's image, as nodes find it; admitter:VERSION by default.",
+            metavar="IMAGE",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Install Admitter into a cluster, or bring what is there up to date.
 
@@ -30,19 +39,24 @@ def install(
     and waits until the cluster works with them. Safe to repeat.
 
     Examples:
-    - `admitter install`
+    - `admitter install --image registry.example.com/admitter:0.1.0`
     - `admitter install --print | kubectl diff --filename -`: what an upgrade would change
     - `admitter install --without-deployment`: to run the controller elsewhere, by admitter run
     """
     if only_print:
-        yaml.safe_dump_all(manifests(deployment=not without_deployment), sys.stdout, sort_keys=False)
+        bundle = manifests(deployment=not without_deployment, image=image)
+        yaml.safe_dump_all(bundle, sys.stdout, sort_keys=False)
         return
-    asyncio.run(_install(kubeconfig, context, deployment=not without_deployment))
+    asyncio.run(_install(kubeconfig, context, image, deployment=not without_deployment))
 
 
-async def _install(kubeconfig: Path | None, context: str | None, *, deployment: bool) -> None:
+async def _install(
+    kubeconfig: Path | None, context: str | None, image: str | None, *, deployment: bool
+) -> None:
     async with await HttpTransport.connect(kubeconfig, context) as transport:
-        await apply(transport, deployment=deployment, report=say)
+        outcomes = await apply(transport, deployment=deployment, image=image, report=say)
+        if any(outcome.result == LEFT_OUT for outcome in outcomes):
+            typer.echo(f"{NOT_SERVED[0].upper()}{NOT_SERVED[1:]}.")
         typer.echo(f"Admitter is installed on {transport.host}.")
 
 

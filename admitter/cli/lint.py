@@ -9,8 +9,9 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from admitter.cli.looking import ConfigFile, Output, StateFile, console, look_at_all, settings_of, write
+from admitter.cli.looking import ConfigFile, Output, StateFile, ask, console, look_at_all, settings_of, write
 from admitter.cli.options import Context, Filenames, Kubeconfig, Paths
+from admitter.client.policies import NOT_SERVED, mutating_version
 from admitter.convert.settings import Settings
 from admitter.insight.lint import KINDS, Finding, Severity, lint
 from admitter.insight.snapshot_file import facts
@@ -58,6 +59,8 @@ def lint_command(  # noqa: PLR0913, PLR0917  # each is an option of the command
     else:
         taken, controllers = look_at_all(state, kubeconfig, context, config, KINDS)
         findings = lint(Snapshot(facts(taken)), controllers)
+    if live and ask(kubeconfig, context, mutating_version) is None:
+        findings.append(Finding("PoliciesLeftOut", Severity.NOTE, "cluster", NOT_SERVED))
     shown = list(_as_bad_as(min_severity, findings))
     if output is Output.TABLE:
         _print(shown)

@@ -43,6 +43,14 @@ def up(
         bool,
         typer.Option("--with-controller", help="Install Admitter, and run its controller in the background."),
     ] = False,
+    kubernetes: Annotated[
+        str | None,
+        typer.Option(
+            help="The release: the newest that is supported, or the oldest, 1.33.",
+            metavar="VERSION",
+            show_default=False,
+        ),
+    ] = None,
     name: Name = "default",
 ) -> None:
     """Start the control plane; the first time its programs are built.
@@ -53,6 +61,7 @@ def up(
     Examples:
     - `admitter sandbox up`
     - `admitter sandbox up --with-controller`: Admitter works there
+    - `admitter sandbox up --kubernetes 1.33 --name oldest`: of the oldest Kubernetes that is supported
     - `admitter sandbox up --name big --nodes nodes.yaml`: with nodes of yours
     """
     if nodes and no_nodes:
@@ -60,7 +69,10 @@ def up(
     began = time.monotonic()
     with _errors_shown():
         control_plane = ControlPlane.start(
-            state_folder(name), nodes=None if no_nodes else nodes or DEFAULT_NODES, console=_console
+            state_folder(name),
+            nodes=None if no_nodes else nodes or DEFAULT_NODES,
+            console=_console,
+            kubernetes=kubernetes,
         )
         log = _run_controller(control_plane) if with_controller else None
     if log is not None:

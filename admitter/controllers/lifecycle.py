@@ -37,7 +37,10 @@ class Role(StrEnum):
 
 
 class AppLifecycle:
-    """Runs a controller from its start to its end; `overruled` is set if another controller decides."""
+    """Runs a controller from its start to its end; `overruled` is set if another controller decides.
+
+    `lacks` says what its API server lacks, in a sentence; empty: nothing.
+    """
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -45,6 +48,7 @@ class AppLifecycle:
         self.overruled = app.admissions.overruled
         self.routing = Routing(app)
         self.role = Role.STARTING
+        self.lacks = ""
         self._leads = asyncio.Event()
         self._queues = (app.jobs.queue, app.namespaces.queue, app.placement.queue)
         self._writers = (*self._queues, app.statuses, app.marks, app.events, app.decisions)
@@ -81,7 +85,7 @@ class AppLifecycle:
                 group.create_task(informer.run(), name=f"informer {informer.path}")
             for informer in app.informers:
                 await informer.synced.wait()
-            await say_what_is_missing(app.transport)
+            self.lacks = await say_what_is_missing(app.transport)
             self.routing.follow()
             gc.freeze()  # what was read stays: to look through it for garbage again and again would stop us
             group.create_task(app.admissions.run(), name="admissions")

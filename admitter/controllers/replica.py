@@ -49,14 +49,17 @@ class Replica:
 
     @property
     def standing(self) -> str:
-        """The same in words, and of what it leads if not of all."""
+        """The same in words, and of what it leads if not of all; then a line on what its API server lacks."""
         other = self._elector.other_shard_count if self._elector is not None else None
         if other is not None:
             return f"{self.role}: waits for processes that run with --shards {other}, and not {self.shards}"
-        if self._lifecycle is not None and self.role is Role.LEADER and self.shards > 1:
+        if self._lifecycle is None:
+            return str(self.role)
+        of = ""
+        if self.role is Role.LEADER and self.shards > 1:
             led = self._lifecycle.led
-            return f"{self.role} of shard{'s' if len(led) > 1 else ''} {', '.join(map(str, led))}"
-        return str(self.role)
+            of = f" of shard{'s' if len(led) > 1 else ''} {', '.join(map(str, led))}"
+        return f"{self.role}{of}\n{self._lifecycle.lacks}".rstrip()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Follow and lead until asked to stop; ClusterError if there is no way to reach the cluster."""

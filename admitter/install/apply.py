@@ -2,7 +2,7 @@
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +13,18 @@ from tenacity import AsyncRetrying, retry_if_result, wait_fixed
 
 from admitter.api.kinds import KINDS
 from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.policies import GROUP as ADMISSION
+from admitter.client.policies import MUTATING, VERSIONS, mutating_version
 from admitter.client.transport import Json, Transport
 from admitter.names import API_VERSION, GROUP
 
+LEFT_OUT: Final = "left out: this API server does not have the kind"
 _PACKAGE = Path(__file__).parents[1]
 
 _RUNNING: Final = {
     *("ConfigMap", "ResourceQuota", "Service", "NetworkPolicy", "PodDisruptionBudget", "Deployment")
 }
 """The kinds of what runs the controller in the cluster."""
-_MAY_BE_UNKNOWN: Final = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
 WAIT_SECONDS: Final = 60
 LOOK_SECONDS: Final = 0.2
 
@@ -33,11 +35,16 @@ def bundled(name: str) -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / name
 
 
-def manifests(*, deployment: bool) -> Iterator[Json]:
-    """Everything to apply, in order; with a deployment the controller is to run in the cluster."""
+def manifests(*, deployment: bool, image: str | None = None) -> Iterator[Json]:
+    """Everything to apply, in order.
+
+    With a deployment the controller is to run in the cluster, of an image of its own if one is given.
+    """
     for folder in ("crds", "manifests"):
         for path in sorted(bundled(folder).glob("*.yaml")):
             for document in yaml.safe_load_all(path.read_text()):
+                if image and document["kind"] == "Deployment":
+                    document["spec"]["template"]["spec"]["containers"][0]["image"] = image
                 if deployment or document["kind"] not in _RUNNING:
                     yield document
 
@@ -65,18 +72,25 @@ def object_path(manifest: Json) -> str:
 
 
 async def install(
-    transport: Transport, *, deployment: bool, report: Callable[[ApplyOutcome], None] = lambda _: None
+    transport: Transport,
+    *,
+    deployment: bool,
+    image: str | None = None,
+    report: Callable[[ApplyOutcome], None] = lambda _: None,
 ) -> list[ApplyOutcome]:
     """Apply the bundle as an administrator, and wait until the cluster works with it.
 
-    With a deployment the controller is to run in the cluster. Each outcome is reported as it comes.
+    With a deployment the controller is to run in the cluster, of an image of its own if one is given. Each
+    outcome is reported as it comes.
 
     Raises:
         ClusterError: the cluster refuses an object, or does not take it up within a minute.
     """
     outcomes = []
-    for manifest in manifests(deployment=deployment):
-        result = await _apply(transport, manifest)
+    version = await mutating_version(transport)
+    for manifest in _in_version(version, manifests(deployment=deployment, image=image)):
+        left_out = manifest["kind"] in MUTATING and version is None
+        result = LEFT_OUT if left_out else await _apply(transport, manifest)
         outcome = ApplyOutcome(manifest["kind"], manifest["metadata"]["name"], result)
         outcomes.append(outcome)
         report(outcome)
@@ -84,6 +98,13 @@ async def install(
         if manifest["kind"] in _READY:
             await _wait(transport, manifest)
     return outcomes
+
+
+def _in_version(version: str | None, bundle: Iterable[Json]) -> Iterator[Json]:
+    """The bundle, with the policies that change objects in a version that the API server has."""
+    for manifest in bundle:
+        changes = manifest["kind"] in MUTATING
+        yield manifest | {"apiVersion": f"{ADMISSION}/{version or VERSIONS[0]}"} if changes else manifest
 
 
 async def _apply(transport: Transport, manifest: Json) -> str:
@@ -97,12 +118,6 @@ async def _apply(transport: Transport, manifest: Json) -> str:
         return "unchanged" if same else "kept: what it says is yours to change"
     try:
         after = await transport.apply(path, manifest)
-    except NotFoundError:
-        if manifest["kind"] in _MAY_BE_UNKNOWN:
-            return (
-                "left out: this server does not know the kind, so the controller alone suspends queued Jobs"
-            )
-        raise
     except ClusterError as error:
         raise InstallError(f"{_named(manifest)}: {error}") from error
     if not before:
@@ -205,7 +220,8 @@ async def uninstall(transport: Transport, report: Callable[[ApplyOutcome], None]
         ClusterError: the cluster refuses, or has not removed an object after a minute.
     """
     deleted = []
-    for manifest in reversed(list(manifests(deployment=True))):
+    version = await mutating_version(transport)
+    for manifest in reversed(list(_in_version(version, manifests(deployment=True)))):
         try:
             await transport.delete(object_path(manifest), {"propagationPolicy": "Background"})
         except NotFoundError:

@@ -28,10 +28,11 @@ _WHOLE: Final = {"manifests/40-deployment.yaml": _CONTROLLER, _WEB: ".Values.web
 """Files of which all objects are left out where the condition does not hold, but for those of `_SHARED`."""
 _SHARED: Final = {"ConfigMap": f"(or {_CONTROLLER} .Values.web.enabled)"}
 """Kinds in these files that others than the controller need too."""
+_MUTATING: Final = '(include "admitter.mutatingPolicies" .)'
 _ONLY_IF: Final = {
     "Namespace": '(ne .Release.Namespace "admitter-system")',
-    "MutatingAdmissionPolicy": '(include "admitter.mutatingPolicies" .)',
-    "MutatingAdmissionPolicyBinding": '(include "admitter.mutatingPolicies" .)',
+    "MutatingAdmissionPolicy": _MUTATING,
+    "MutatingAdmissionPolicyBinding": _MUTATING,
     "PodDisruptionBudget": "(gt (int .Values.replicas) 1)",
 }
 """Kinds of which objects are left out where the condition does not hold."""
@@ -93,9 +94,14 @@ def _replaced(text: str, old: str, new: str, path: Path, count: int = -1) -> str
 
 
 def _conditional(document: str, whole: str) -> str:
-    """A document, left out where the condition of its file does not hold, or that of its kind."""
+    """A document, left out where the condition of its file does not hold, or that of its kind.
+
+    The condition of policies that change objects is the version in which the server has them, too.
+    """
     found = re.search(r"^kind: (\w+)$", document, flags=re.M)
     kind = found[1] if found else ""
+    if _ONLY_IF.get(kind) == _MUTATING:
+        document = re.sub(r"(?<=^apiVersion: ).*", f"{{{{ {_MUTATING[1:-1]} }}}}", document, flags=re.M)
     of_file = whole and _SHARED.get(kind, whole)
     conditions = [each for each in (of_file, _ONLY_IF.get(kind)) if each]
     if not conditions:

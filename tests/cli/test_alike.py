@@ -49,14 +49,15 @@ def test_all_commands_that_read_files_take_them_alike() -> None:
         if "paths" in options or "-f" in options:
             takes[each.path] = sorted(options.keys() & {"paths", "-f", "--filename"})
     read = {f"admitter {name}" for name in ("import", "lint", "replay", "simulate", "what-if")}
-    assert takes == {key: ["--filename", "-f", "paths"] for key in read}
+    of_cluster = {"admitter init": ["--filename", "-f"]}  # reads the nodes of a cluster if no file is named
+    assert takes == {key: ["--filename", "-f", "paths"] for key in read} | of_cluster
 
 
 @pytest.mark.parametrize(
     "words", [("lint",), ("simulate", "--until", "5m"), ("what-if", "--estimate-for", "0s", *STATE)]
 )
 def test_files_may_be_named_with_an_option_or_without(words: tuple[str, ...]) -> None:
-    files = (f"{QUEUES}/queue.yaml", f"{QUEUES}/jobs.yaml")
+    files = (f"{QUEUES}/queue.yaml", f"{QUEUES}/sort-1.yaml")
     with_option = said(*words, "-f", files[0], "--filename", files[1])
     assert with_option == said(*words, *files) == said(*words, "-f", files[0], files[1])
 

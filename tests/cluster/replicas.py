@@ -40,15 +40,15 @@ class Replica:
 
     @property
     def role(self) -> str:
-        """What it says that it is; empty if it does not answer."""
+        """What it says that it is, in its first line; empty if it does not answer."""
         found = re.search(r'"probes":"([0-9.:]+)"', self.log_file.read_text())
         if not found:
             return ""
         try:
             with urlopen(f"http://{found[1]}/readyz", timeout=5) as response:
-                return str(response.read().decode().strip())
+                return str(response.read().decode().partition("\n")[0])
         except HTTPError as error:
-            return str(error.read().decode().strip())
+            return str(error.read().decode().partition("\n")[0])
         except OSError:
             return ""
 

@@ -149,9 +149,9 @@ def test_a_leader_that_was_paused_follows_and_has_changed_nothing(
 async def test_an_admission_of_an_earlier_leader_is_refused(
     own: ControlPlane, team: Team, account: Path
 ) -> None:
-    for name in ("holds", "waits"):
-        team.apply(job(team.namespace, name, requests={"cpu": "3"}, seconds=None))
+    team.apply(job(team.namespace, "holds", requests={"cpu": "3"}, seconds=None))
     eventually(lambda: team.state("holds") == "Admitted", what="the first to be admitted")
+    team.apply(job(team.namespace, "waits", requests={"cpu": "3"}, seconds=None))
     eventually(lambda: team.reason("waits") == "InsufficientQuota", what="the second to wait")
     admission = team.workload("holds")["status"]["admission"]
     waits = team.workload("waits")["metadata"]["name"]

@@ -30,6 +30,9 @@ def test_print_shows_all_that_is_applied_and_changes_nothing() -> None:
     printed = admitter("install", "--print")
     assert printed.returncode == 0
     assert list(yaml.safe_load_all(printed.stdout)) == list(manifests(deployment=True))
+    other = admitter("install", "--print", "--image=registry.example.com/own:1").stdout
+    assert other == printed.stdout.replace("image: admitter:0.1.0", "image: registry.example.com/own:1")
+    assert other != printed.stdout
     without = admitter("install", "--print", "--without-deployment").stdout
     assert "kind: Deployment" in printed.stdout
     assert "kind: Deployment" not in without

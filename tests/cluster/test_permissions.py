@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from admitter.client.policies import GROUP as ADMISSION
+from admitter.client.policies import VERSIONS
 from admitter.install.apply import bundled
 from admitter.names import CONTROLLER_USER, NAMESPACE, SERVICE_ACCOUNT
 from admitter.sandbox.cluster import Cluster
@@ -217,7 +219,7 @@ def test_the_controller_uses_what_it_is_granted_and_is_refused_nothing(audited: 
     assert {right(event) for event in events} <= granted()
     assert [right(e) for e in events if e.get("responseStatus", {}).get("code") == 403] == []
     paths = {e["requestURI"] for e in audited.asked() if "resource" not in e.get("objectRef", {})}
-    assert paths <= {"/apis/kueue.x-k8s.io"}
+    assert paths <= {"/apis/kueue.x-k8s.io", *(f"/apis/{ADMISSION}/{version}" for version in VERSIONS)}
 
 
 QUOTA_KINDS = {

@@ -7,10 +7,11 @@ import pytest
 
 from admitter.cache.views import at, timestamp
 from admitter.client.errors import NotFoundError, UnreachableError
+from admitter.client.policies import GROUP, MUTATING
 from admitter.client.transport import Json, Transport
-from admitter.controllers.placement.guards import BINDINGS, KUEUE, POLICIES, kueue, marking
+from admitter.controllers.placement.guards import KUEUE, kueue, marking
 
-POLICY, BINDING = (f"{plural}/admitter-place-jobs" for plural in (POLICIES, BINDINGS))
+POLICY, BINDING = (f"/apis/{GROUP}/v1/{plural}/admitter-place-jobs" for plural in MUTATING.values())
 
 
 class Server:
@@ -47,6 +48,11 @@ async def test_without_policy_or_binding_no_job_has_been_looked_at(
 ) -> None:
     server.there = there
     assert await server.marked(0, 999, 2000) == [False] * 3
+
+
+async def test_policies_that_are_beta_count_too(server: Server) -> None:
+    server.there = {path.replace("/v1/", "/v1beta1/"): 100 for path in (POLICY, BINDING)}
+    assert await server.marked(159, 160) == [False, True]
 
 
 async def test_jobs_have_been_looked_at_once_the_api_server_must_have_taken_notice(server: Server) -> None:

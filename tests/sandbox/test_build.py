@@ -10,14 +10,16 @@ import pytest
 from rich.console import Console
 
 from admitter.sandbox.build import Builder, ensure_programs, format_elapsed
-from admitter.sandbox.errors import BuildError
+from admitter.sandbox.errors import BuildError, SandboxError
 from admitter.sandbox.folders import exclusive
 from admitter.sandbox.toolchain import (
+    MODFILES,
     MODULE,
     PACKAGES,
     build_flags,
     cache_key,
     kubernetes_version,
+    modfile_of,
     required_go,
 )
 from tests.sandbox.helpers import eventually, processes_in, started, write_program
@@ -172,10 +174,29 @@ def test_other_versions_are_built_elsewhere(tmp_path: Path) -> None:
     assert cache_key(tmp_path) != cache_key()
 
 
-def test_the_programs_are_stamped_with_their_version() -> None:
-    major, minor = kubernetes_version().removeprefix("v").split(".")[:2]
-    stamps = build_flags()[-1]
-    assert f"version.gitVersion={kubernetes_version()} " in stamps
+def test_a_release_is_named_by_its_version_or_the_beginning_of_it() -> None:
+    newest, oldest = MODFILES
+    assert {modfile_of(name) for name in ("1.33", "v1.33", kubernetes_version(oldest))} == {oldest}
+    assert modfile_of("1.36") == newest
+    with pytest.raises(SandboxError, match=r"--kubernetes '1\.3': there are 1\.36\.3 and 1\.33\.13$"):
+        modfile_of("1.3")
+
+
+def test_a_release_that_is_asked_for_is_not_taken_from_given_programs(
+    tmp_path: Path, console: Console
+) -> None:
+    environment = {"KUBEBUILDER_ASSETS": str(tmp_path / "assets"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    built = tmp_path / "cache" / "admitter" / "components" / cache_key(modfile=modfile_of("1.33"))
+    for folder in (tmp_path / "assets", built):
+        write_program(folder / "etcd", "true")
+    assert ensure_programs(console, ["etcd"], environment, "1.33") == {"etcd": built / "etcd"}
+
+
+@pytest.mark.parametrize("modfile", MODFILES)
+def test_the_programs_are_stamped_with_their_version(modfile: str) -> None:
+    major, minor = kubernetes_version(modfile).removeprefix("v").split(".")[:2]
+    stamps = build_flags(modfile)[-1]
+    assert f"version.gitVersion={kubernetes_version(modfile)} " in stamps
     assert f"version.gitMajor={major} " in stamps
     assert f"version.gitMinor={minor} " in stamps
     assert required_go() >= (1, 26)

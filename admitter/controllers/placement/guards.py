@@ -1,7 +1,7 @@
 """What else decides about Jobs when they are made: the policies of the API server, and Kueue.
 
 The API server is asked. Policies and Kueue may come and go while the controller runs, so it looks again now
-and then; a watch is no way: servers older than 1.36 lack the kinds.
+and then; a watch is no way: older servers lack the kinds.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ import structlog
 
 from admitter.cache.views import seconds
 from admitter.client.errors import ClusterError, NotFoundError
+from admitter.client.policies import GROUP as ADMISSION
+from admitter.client.policies import MUTATING, NOT_SERVED, VERSIONS, mutating_version
 from admitter.client.transport import Transport
 from admitter.names import MAKERS_POLICY, PLACEMENT_POLICY, SUSPEND_POLICY
 from admitter.policy.placement_policies import NOTICE_SECONDS
 from admitter.policy.status import Clock
 
-POLICIES: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
-BINDINGS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
 KUEUE: Final = "/apis/kueue.x-k8s.io"
 LOOKED_AGAIN_SECONDS: Final = 10.0
 
@@ -80,11 +80,16 @@ def marking(transport: Transport, clock: Clock) -> Presence:
     """
 
     async def look() -> float | None:
-        try:
-            found = [await transport.get(f"{plural}/{PLACEMENT_POLICY}") for plural in (POLICIES, BINDINGS)]
-        except NotFoundError:
-            return None
-        return max(seconds(each["metadata"]["creationTimestamp"]) for each in found) + NOTICE_SECONDS
+        for version in VERSIONS:
+            paths = [
+                f"/apis/{ADMISSION}/{version}/{plural}/{PLACEMENT_POLICY}" for plural in MUTATING.values()
+            ]
+            try:
+                found = [await transport.get(path) for path in paths]
+            except NotFoundError:
+                continue
+            return max(seconds(each["metadata"]["creationTimestamp"]) for each in found) + NOTICE_SECONDS
+        return None
 
     return Presence(look, clock)
 
@@ -105,11 +110,22 @@ def kueue(transport: Transport, clock: Clock) -> Presence:
     return Presence(look, clock)
 
 
-async def say_what_is_missing(transport: Transport) -> None:
-    for name, words in _MISSING.items():
-        try:
-            await transport.get(f"{POLICIES}/{name}")
-        except NotFoundError:
-            log.warning(words, policy=name)
-        except ClusterError as error:
-            log.warning("can't tell whether a policy is installed", policy=name, error=str(error))
+async def say_what_is_missing(transport: Transport) -> str:
+    """Say which policies the API server lacks.
+
+    Returns:
+        That it has none of their kind, if it is so.
+    """
+    try:
+        version = await mutating_version(transport)
+        if version is None:
+            log.warning(NOT_SERVED)
+            return NOT_SERVED
+        for name, words in _MISSING.items():
+            try:
+                await transport.get(f"/apis/{ADMISSION}/{version}/mutatingadmissionpolicies/{name}")
+            except NotFoundError:
+                log.warning(words, policy=name)
+    except ClusterError as error:
+        log.warning("can't tell which policies are installed", error=str(error))
+    return ""

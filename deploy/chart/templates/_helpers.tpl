@@ -1,12 +1,15 @@
 {{/*
-Whether the policies of kind MutatingAdmissionPolicy are part of it: a word, or nothing at all.
-Servers know the kind since 1.36; on older ones the controller alone suspends queued Jobs, a moment later. Rendered without a
-server, the version is that of Helm's own libraries and says nothing: APIService is a kind that only servers have.
+In which version the policies of kind MutatingAdmissionPolicy are part of it, or nothing at all.
+Servers know the kind since 1.36, and as v1beta1 since 1.34 if it is turned on; on others the controller alone suspends queued
+Jobs, a moment later. Rendered without a server, the version is that of Helm's own libraries and says nothing: APIService is a
+kind that only servers have.
 */}}
 {{- define "admitter.mutatingPolicies" -}}
 {{- $server := .Capabilities.APIVersions.Has "apiregistration.k8s.io/v1/APIService" -}}
 {{- if not (and $server (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version)) -}}
-yes
+admissionregistration.k8s.io/v1
+{{- else if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy" -}}
+admissionregistration.k8s.io/v1beta1
 {{- end -}}
 {{- end -}}
 
