@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
-from admitter.client.transport import Json
+Json = dict[str, Any]
 
 _PACKAGE = Path(__file__).parents[1]
 
