@@ -120,7 +120,7 @@ def test_paths_that_the_definition_lacks_are_named() -> None:
     assert defects(experiment(), schema=schema) == {
         "experiment": ["spec.podSets[0].template: the definition of the kind has no spec.control"]
     }
-    spec["properties"] = {"control": probe["properties"]["template"], **spec["properties"]}
+    spec["properties"]["control"] = {"type": "object"}
     assert defects(experiment(), schema=schema) == {}
     tasks_of = {"each": "spec.tasks", "nameFrom": "'a'", "template": "templat", "count": "object.spec.copies"}
     assert defects(experiment(podSets=[tasks_of]), schema=schema)["experiment"] == [
