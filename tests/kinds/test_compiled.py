@@ -114,13 +114,14 @@ def test_paths_that_the_definition_lacks_are_named() -> None:
         },
     }
     tasks = {"type": "array", "items": probe}
-    spec: Json = {"type": "object", "properties": {"paused": {"type": "boolean"}, "probe": probe, "tasks": tasks}}
+    properties: Json = {"paused": {"type": "boolean"}, "probe": probe, "tasks": tasks}
+    spec = {"type": "object", "properties": properties}
     status = {"type": "object", "properties": {"pods": {"type": "integer"}, "phase": {"type": "string"}}}
     schema = {"type": "object", "properties": {"spec": spec, "status": status}}
     assert defects(experiment(), schema=schema) == {
         "experiment": ["spec.podSets[0].template: the definition of the kind has no spec.control"]
     }
-    spec["properties"]["control"] = {"type": "object"}
+    properties["control"] = {"type": "object"}
     assert defects(experiment(), schema=schema) == {}
     tasks_of = {"each": "spec.tasks", "nameFrom": "'a'", "template": "templat", "count": "object.spec.copies"}
     assert defects(experiment(podSets=[tasks_of]), schema=schema)["experiment"] == [
