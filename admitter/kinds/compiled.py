@@ -91,7 +91,8 @@ class CompiledKind:
         if twice is not None:
             raise KindError(f"two of its pod sets are called {twice}")
         if not found:
-            raise KindError("it has no pod sets")
+            places = (each.each or each.template for each in self.spec.pod_sets)
+            raise KindError(f"it has no pod sets: there are none at {', '.join(filter(None, places))}")
         return found
 
     def priority_class(self, raw: Json, pod_sets: list[FoundPodSet], related: Related) -> str:
@@ -287,11 +288,22 @@ class _PodSets:
 
     def found(self) -> Iterator[FoundPodSet]:
         for base, around in self._elements():
-            if self._kind.applies(f"{self._field}.when", around):
-                name = self._name(around)
-                yield from (
-                    self._inner(base, name, around) if self._form.object else [self._one(base, name, around)]
-                )
+            try:
+                yield from self._of_element(base, around)
+            except KindError as error:
+                where = text(base)
+                raise KindError(
+                    str(error) if str(error).startswith(where) else f"{where}: {error}"
+                ) from error
+
+    def _of_element(self, base: tuple[Segment, ...], around: Json) -> Iterator[FoundPodSet]:
+        if not self._kind.applies(f"{self._field}.when", around):
+            return
+        name = self._name(around)
+        if self._form.object is not None:
+            yield from self._inner(base, name, around)
+        else:
+            yield self._one(base, name, around)
 
     def _elements(self) -> Iterator[tuple[tuple[Segment, ...], Json]]:
         """Where the paths of each pod set begin, and the variables of its expressions."""

@@ -255,7 +255,7 @@ def _extent(values: Iterable[object]) -> tuple[int, int]:
 def _first_line(error: Exception) -> str:
     """What an error of the library says first, with the place if it names one."""
     placed = re.search(r"<input>:[0-9]+:([0-9]+): (.*)", str(error))
-    words = f"{placed[2]} (at character {placed[1]})" if placed else str(error).partition("\n")[0]
+    words = f"{placed[2]} (at character {placed[1]})" if placed else re.split(r"\n|\. ", str(error))[0]
     return words[:200]
 
 

@@ -188,12 +188,19 @@ EACH: Json = {"each": "spec.tasks", "nameFrom": "item.name", "template": "templa
         ([{"name": "a", "template": template()}] * 2, "two of its pod sets are called a"),
         (
             [{"name": "a b", "template": template()}],
-            "spec.podSets[0].nameFrom: gives 'a b', which no pod set",
+            "spec.tasks[0]: JobKind experiment, spec.podSets[0].nameFrom: gives 'a b', which no pod set",
         ),
-        ([{"name": 3, "template": template()}], "spec.podSets[0].nameFrom: gives 3, which is no text"),
-        ([{"template": template()}], "spec.podSets[0].nameFrom: the object has no name there"),
-        (["x"], "spec.podSets[0].nameFrom: No such overload"),
-        ([], "it has no pod sets"),
+        (
+            [{"name": 3, "template": template()}],
+            "spec.tasks[0]: JobKind experiment, spec.podSets[0].nameFrom: gives 3, which is no text",
+        ),
+        (
+            [{"template": template()}],
+            "spec.tasks[0]: JobKind experiment, spec.podSets[0].nameFrom: the object has no name there",
+        ),
+        (["x"], "spec.tasks[0]: JobKind experiment, spec.podSets[0].nameFrom: No such overload"),
+        ([], "it has no pod sets: there are none at spec.tasks"),
+        ([{"name": "a"}], "spec.tasks[0].template: is missing"),
     ],
 )
 def test_lists_that_can_not_be_gone_through(tasks: object, words: str) -> None:
